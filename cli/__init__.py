@@ -1,0 +1,1 @@
+"""The `zelda` command: REST client and local supervisor."""

@@ -1,0 +1,1 @@
+"""The five services of the ring; none imports another."""

@@ -1,0 +1,1 @@
+"""Where the coordinator touches the outside world."""

@@ -1,0 +1,1 @@
+"""Exporter: replays segments into PNG, JSONL and video; emits `segment.exported`."""

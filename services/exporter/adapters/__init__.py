@@ -1,0 +1,1 @@
+"""Where the exporter touches the outside world."""

@@ -1,0 +1,1 @@
+"""Pure decisions of the exporter: no I/O, no clock, no randomness that is not passed in."""

@@ -1,0 +1,1 @@
+"""Judge: three LLM judges score a segment by votes; emits `scores.ready`."""

@@ -1,0 +1,1 @@
+"""Where the judge touches the outside world."""

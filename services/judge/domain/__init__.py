@@ -1,0 +1,1 @@
+"""Pure decisions of the judge: no I/O, no clock, no randomness that is not passed in."""

@@ -1,0 +1,1 @@
+"""Reward model: a Bradley-Terry ensemble learnt from scores; emits `rm.trained`."""

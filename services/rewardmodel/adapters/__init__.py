@@ -1,0 +1,1 @@
+"""Where the rewardmodel touches the outside world."""

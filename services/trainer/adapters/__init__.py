@@ -1,0 +1,1 @@
+"""Where the trainer touches the outside world."""

@@ -1,0 +1,1 @@
+"""What at least two services use: contracts, bus, store, state, game, runtime."""

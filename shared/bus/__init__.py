@@ -1,0 +1,1 @@
+"""The event bus behind one port: NATS JetStream, and memory for tests."""

@@ -1,0 +1,42 @@
+"""How contract models read and write.
+
+Readers ignore fields they do not know (an old reader meets a new writer); writers are strict, because every
+constructor call is type-checked. Numbers are finite and collections bounded, so that no document can be endless.
+"""
+
+import hashlib
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shared.errors import ContractError
+
+
+class Contract(BaseModel):
+    """Base of every document and event: frozen, finite, forward compatible."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, ser_json_inf_nan="constants")
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON bytes: field order of the model, no blanks."""
+        return self.model_dump_json().encode()
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Self:
+        """Parse `raw`, or raise ContractError with one sentence that names the field."""
+        try:
+            return cls.model_validate_json(raw)
+        except ValidationError as error:
+            raise ContractError(f"not a valid {cls.__name__}: {first_problem(error)}") from error
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first validation problem as `field: reason`, short enough for a log line."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in problem["loc"]) or "document"
+    return f"{where}: {problem['msg']}"[:300]
+
+
+def sha256(raw: bytes) -> str:
+    """Digest of an object's bytes as used in keys, events and manifests."""
+    return hashlib.sha256(raw).hexdigest()

@@ -1,0 +1,68 @@
+"""The two documents that bracket an epoch: the coordinator's order to start it and the trainer's account of it."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.contracts.events import Epoch, Key
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.run import RunConfig
+
+
+class RewardModelRef(Contract):
+    """A reward model as others name it: where its weights and its card are, and that both are what they were."""
+
+    epoch: Epoch = Field(description="epoch whose scores it was trained on")
+    weights_key: Key
+    weights_digest: Digest
+    card_key: Key
+    card_digest: Digest
+
+
+class EpochStart(Contract):
+    """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot give a second order."""
+
+    run: RunId
+    epoch: Epoch
+    fence: int = Field(ge=0)
+    config: RunConfig
+    reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
+    created: datetime
+
+
+class SegmentRef(Contract):
+    """One recorded segment in the exact list of an epoch."""
+
+    segment: SegmentId
+    episode: EpisodeId
+    key: Key
+    digest: Digest
+
+
+class EpochFinishedRecord(Contract):
+    """Commit object of `epoch.finished`. Completeness is decided against `segments`, never by counting events."""
+
+    run: RunId
+    epoch: Epoch
+    fence: int = Field(ge=0)
+    attempt: int = Field(1, ge=1, description="how often the driver was started for this epoch")
+    stopped: bool = Field(False, description="the epoch was cut short by a stop request and will be resumed")
+    steps: int = Field(ge=0, description="environment steps in this epoch")
+    episodes: int = Field(ge=0)
+    seconds: float = Field(ge=0, description="wall time of the epoch")
+    segments: list[SegmentRef] = Field(max_length=100_000)
+    segments_dropped: int = Field(0, ge=0, description="segments that a slow store made the recorder drop")
+    checkpoint_key: Key
+    checkpoint_digest: Digest
+    reward_model: Digest | None = Field(None, description="digest of the reward model weights that shaped this epoch")
+    metrics: dict[Annotated[str, Field(max_length=100)], float] = Field(
+        default_factory=dict,
+        max_length=300,
+        description="learning and episode metrics, e.g. `return_mean`, `reward/coverage`",
+    )
+    evaluation: dict[Annotated[str, Field(max_length=100)], float] | None = Field(
+        None, description="same, without exploration"
+    )
+    created: datetime

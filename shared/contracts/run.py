@@ -1,0 +1,105 @@
+"""What a person asks for (RunConfig) and what the coordinator records about it (RunRecord).
+
+The defaults are the ones of the original system where it had any; each field says what it does and in which unit.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from shared.contracts.base import Contract
+from shared.contracts.events import RunState
+from shared.contracts.ids import RunId
+
+ShapingMode = Literal["potential", "additive", "none"]
+ObservationName = Literal["obs/v1", "pixels/v1"]
+Difficulty = Literal["harmless", "normal", "harsh"]
+WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
+
+
+class ShapingConfig(Contract):
+    """How the reward model enters the reward."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: ShapingMode = Field("potential", description="gamma*Phi(s')-Phi(s), the plain score, or nothing")
+    coefficient: float = Field(0.5, ge=0, le=100, description="weight of the shaping term")
+    conservatism: float = Field(
+        1.0, ge=0, le=10, description="k in Phi = mean - k * standard deviation of the ensemble"
+    )
+
+
+class SamplingConfig(Contract):
+    """Which segments are recorded and judged: never all of them, because judges cost more than steps."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    share: float = Field(1.0, ge=0, le=1, description="share of finished segments that are recorded")
+    milestones: bool = Field(True, description="also record every segment that reached a milestone")
+    budget: int = Field(200, ge=1, le=100_000, description="most segments recorded in one epoch")
+
+
+class RunConfig(Contract):
+    """Everything that defines a run. Unknown fields are refused, so that a typing slip is not silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    game: Literal["bramble", "oracle-of-seasons"] = "bramble"
+    world: Annotated[str, Field(pattern=WORLD_PATTERN)] = Field(
+        "vale", description="Bramble world; ignored for other games"
+    )
+    difficulty: Difficulty = "normal"
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+    epochs: int | None = Field(None, ge=1, le=100_000, description="epochs to run; default 3 unless run_hours is given")
+    run_hours: float | None = Field(None, gt=0, le=10_000, description="start no epoch after this many hours")
+    epoch_steps: int = Field(300_000, ge=300, le=1_000_000_000, description="environment steps per epoch")
+    episode_length: int = Field(30_000, ge=300, le=10_000_000, description="steps until an episode is truncated")
+    segment_steps: int = Field(300, ge=10, le=5_000)
+    frame_skip: int = Field(4, ge=1, le=60, description="emulator frames per step")
+    env_runners: int = Field(3, ge=0, le=1_000, description="Ray env runners; 0 samples in the driver")
+    envs_per_runner: int = Field(1, ge=1, le=256)
+    batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
+    eval_interval: int = Field(1, ge=0, le=1_000, description="evaluate every N epochs; 0 never")
+    observation: ObservationName = "obs/v1"
+    rewards: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")] = Field(
+        "default", description="reward profile"
+    )
+    rnd: bool = Field(True, description="curiosity by random network distillation")
+    shaping: ShapingConfig = ShapingConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
+    judge_deadline_s: float = Field(600, gt=0, le=86_400, description="longest wait for scores after an epoch")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.batch_size > self.epoch_steps:
+            raise ValueError(
+                f"batch_size {self.batch_size} is larger than epoch_steps {self.epoch_steps}: lower batch_size"
+            )
+        if self.segment_steps > self.episode_length:
+            raise ValueError(
+                f"segment_steps {self.segment_steps} is larger than episode_length {self.episode_length}: "
+                "no segment would ever be complete"
+            )
+        return self
+
+    @property
+    def planned_epochs(self) -> int | None:
+        """How many epochs the run has, or None when only its hours are bounded."""
+        return self.epochs if self.epochs is not None or self.run_hours is not None else 3
+
+
+class RunRecord(Contract):
+    """One revision of a run's record. A revision is an object of its own, created once and never changed."""
+
+    run: RunId
+    revision: int = Field(ge=0)
+    state: RunState
+    config: RunConfig
+    epoch: int = Field(0, ge=0, description="epoch that runs now or would run next")
+    fence: int = Field(0, ge=0, description="lease revision of the coordinator that wrote this")
+    attempt: int = Field(1, ge=1, description="counts resumes")
+    created: datetime
+    updated: datetime
+    reason: str | None = Field(None, max_length=500, description="why the state is what it is, for people")

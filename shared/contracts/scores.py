@@ -1,0 +1,69 @@
+"""What the judges said about one segment: every vote, who cast it, and the merged value per dimension."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.contracts.events import Epoch, ScoreStatus
+from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
+
+DimensionName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,29}$")]
+DIMENSIONS: tuple[str, ...] = ("progress", "dialog", "puzzle", "novelty", "efficiency")
+MAX_VOTE = 5
+
+
+class DimensionScore(Contract):
+    """Votes of one judge on one rubric dimension, on the anchored scale 0-5, and their median mapped to [0, 1]."""
+
+    votes: list[Annotated[int, Field(ge=0, le=MAX_VOTE)]] = Field(min_length=1, max_length=11)
+    value: float = Field(ge=0, le=1)
+    unanimous: bool
+    spread: int = Field(ge=0, le=MAX_VOTE, description="largest minus smallest vote")
+
+
+class Usage(Contract):
+    """What one judge's requests for one segment cost."""
+
+    calls: int = Field(0, ge=0)
+    prompt_tokens: int = Field(0, ge=0)
+    cached_tokens: int = Field(0, ge=0)
+    output_tokens: int = Field(0, ge=0)
+    seconds: float = Field(0, ge=0)
+    money: float = Field(0, ge=0, description="estimate in the currency of the configured prices")
+
+
+class JudgeResult(Contract):
+    """One judge on one segment. `abstained` carries the reasons, and no number."""
+
+    judge: JudgeName
+    route: str = Field(max_length=200)
+    model: str = Field(max_length=120)
+    prompt: Digest = Field(description="SHA-256 of the exact request body without its seed")
+    status: Literal["judged", "abstained"]
+    dimensions: dict[DimensionName, DimensionScore] = Field(default_factory=dict)
+    reasons: list[Annotated[str, Field(max_length=500)]] = Field(default_factory=list, max_length=22)
+    usage: Usage = Usage()
+
+
+class SegmentScores(Contract):
+    """Commit object of `scores.ready`: the one outcome of a segment under one rubric version."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    epoch: Epoch
+    episode: EpisodeId
+    segment: SegmentId
+    segment_key: str = Field(max_length=512)
+    segment_digest: Digest
+    rubric: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    status: ScoreStatus
+    judges: list[JudgeResult] = Field(default_factory=list, max_length=8)
+    weights: dict[DimensionName, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    weighted: float | None = Field(
+        None, ge=0, le=1, description="weighted mean over judged dimensions; None unless judged"
+    )
+    agreement: float | None = Field(None, ge=0, le=1, description="share of judged dimensions with unanimous votes")
+    error: str | None = Field(None, max_length=500, description="why the segment is dead")
+    created: datetime

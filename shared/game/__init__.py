@@ -1,0 +1,1 @@
+"""The game seen from outside: emulator, RAM table, decoded state, observation, segments."""

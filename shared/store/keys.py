@@ -1,0 +1,95 @@
+"""Every object key of the system, built here and nowhere else.
+
+Two buckets: EPISODES holds what was played and judged, MODELS what was learnt and decided. A store is opened on one
+root; the bucket is the first part of the key. Epoch numbers are not padded (`epoch_7`), as in the original system.
+"""
+
+from shared.contracts.ids import EpisodeId, RunId, SegmentId
+
+EPISODES = "episodes"
+MODELS = "models"
+
+
+def segments_prefix(run: RunId, epoch: int | None = None) -> str:
+    """All segment archives of a run, or of one epoch."""
+    return f"{EPISODES}/episodes/{run}/" if epoch is None else f"{EPISODES}/episodes/{run}/epoch_{epoch}/"
+
+
+def segment(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> str:
+    """One segment archive: the commit object of `segment.ready`."""
+    return f"{segments_prefix(run, epoch)}{episode}/{segment}.zip"
+
+
+def scores_prefix(run: RunId, epoch: int, rubric: str = "default") -> str:
+    """All score objects of one epoch under one rubric version."""
+    return f"{EPISODES}/scores/{run}/epoch_{epoch}/{rubric}/"
+
+
+def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = "default") -> str:
+    """The one outcome of a segment: the commit object of `scores.ready`."""
+    return f"{scores_prefix(run, epoch, rubric)}{segment}.json"
+
+
+def scores_jsonl(run: RunId, epoch: int) -> str:
+    """All scores of an epoch as lines, for people and other tools."""
+    return f"{EPISODES}/scores/{run}/epoch_{epoch}/scores.jsonl"
+
+
+def export_prefix(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> str:
+    """Exported files of one segment: manifest.json, states.jsonl, frames/, video.mp4."""
+    return f"{EPISODES}/exports/{run}/epoch_{epoch}/{episode}/{segment}/"
+
+
+def run_prefix(run: RunId) -> str:
+    """Everything learnt and decided in one run."""
+    return f"{MODELS}/runs/{run}/"
+
+
+def run_revision(run: RunId, revision: int) -> str:
+    """One revision of the run's record."""
+    return f"{run_prefix(run)}record/{revision:08d}.json"
+
+
+def epoch_start(run: RunId, epoch: int) -> str:
+    """The order to start an epoch: the commit object of `rm.ready`."""
+    return f"{run_prefix(run)}epochs/epoch_{epoch}/start.json"
+
+
+def epoch_finished(run: RunId, epoch: int) -> str:
+    """The account of an epoch: the commit object of `epoch.finished`."""
+    return f"{run_prefix(run)}epochs/epoch_{epoch}/finished.json"
+
+
+def checkpoint_prefix(run: RunId, epoch: int) -> str:
+    """Checkpoint objects of one epoch."""
+    return f"{run_prefix(run)}checkpoints/epoch_{epoch}/"
+
+
+def reward_model_prefix(run: RunId, epoch: int) -> str:
+    """rm.safetensors, rm.pt and card.json of one epoch."""
+    return f"{run_prefix(run)}reward_model/epoch_{epoch}/"
+
+
+def reward_model_card(run: RunId, epoch: int) -> str:
+    """The card: the commit object of `rm.trained`."""
+    return f"{reward_model_prefix(run, epoch)}card.json"
+
+
+def evaluation_summary(run: RunId, epoch: int) -> str:
+    """Judged and trained figures of one epoch."""
+    return f"{run_prefix(run)}evaluations/epoch_{epoch}/summary.json"
+
+
+def progress(run: RunId) -> str:
+    """The live progress file of a run."""
+    return f"{run_prefix(run)}pipeline/progress.json"
+
+
+def run_summary(run: RunId) -> str:
+    """The final (and growing) table of a run, one row an epoch."""
+    return f"{run_prefix(run)}summary.json"
+
+
+def driver_heartbeat(run: RunId) -> str:
+    """Last sign of life of the training driver: time, epoch, steps done, steps per second."""
+    return f"{run_prefix(run)}driver/heartbeat.json"

@@ -1,0 +1,54 @@
+"""The object store as the services see it. Adapters: S3, a local directory, memory; one contract suite for all.
+
+The store is the truth and `create` is the commit: the first writer of a key wins, all others learn that it exists.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from shared.errors import Permanent, ZeldaError
+
+
+class AlreadyExists(ZeldaError):
+    """`create` found the key taken. Usually success: somebody did the same work before."""
+
+
+class NotFound(Permanent):
+    """No object has this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One listed object. `modified` is seconds since the Unix epoch."""
+
+    key: str
+    size: int
+    modified: float
+
+
+class Store(Protocol):
+    """Asynchronous object store. No call lasts longer than 15 s; a server that is away raises Transient."""
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        """Return the object, or raise NotFound; with `digest`, raise DigestMismatch if the content differs."""
+        ...
+
+    async def put(self, key: str, data: bytes) -> str:
+        """Write or overwrite the object and return its SHA-256."""
+        ...
+
+    async def create(self, key: str, data: bytes) -> str:
+        """Write the object only if the key is free and return its SHA-256, else raise AlreadyExists."""
+        ...
+
+    async def exists(self, key: str) -> bool:
+        """Whether the key is taken."""
+        ...
+
+    async def list(self, prefix: str) -> list[Entry]:
+        """All objects whose key starts with `prefix` (which ends in a slash), ordered by key."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Remove the object; a missing one is not an error."""
+        ...
