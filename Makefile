@@ -13,11 +13,11 @@ help: ## show this list
 
 # torch first and by itself: plain pip then takes the CPU wheel, and nothing later replaces it.
 $(VENV)/.demo: pyproject.toml constraints.txt
-	@bash scripts/setup.sh $(PYTHON) $(VENV) all
+	@bash .ci/setup $(PYTHON) $(VENV) all
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt
-	@bash scripts/setup.sh $(PYTHON) $(VENV) all,dev
+	@bash .ci/setup $(PYTHON) $(VENV) all,dev
 	@touch $(VENV)/.demo $@
 
 setup: $(VENV)/.dev ## make .venv with everything, for work on the code
