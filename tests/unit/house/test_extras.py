@@ -1,0 +1,37 @@
+"""What an image installs: the closure of each extra, followed through the metadata of the installed packages."""
+
+from importlib.metadata import requires
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+HEAVY = {"torch", "ray", "pyboy", "gymnasium"}
+
+
+def closure(requirement: Requirement, seen: set[tuple[str, str]]) -> set[str]:
+    """Names of every distribution that installing `requirement` brings, itself included."""
+    name = canonicalize_name(requirement.name)
+    names: set[str] = {name}
+    for extra in ("", *requirement.extras):
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        for line in requires(name) or []:
+            child = Requirement(line)
+            if child.marker is None or child.marker.evaluate({"extra": extra}):
+                names |= closure(child, seen)
+    return names
+
+
+@pytest.mark.parametrize("extra", ["judge", "coordinator", "cli"])
+def test_light_services_install_without_heavy_packages(extra: str) -> None:
+    assert closure(Requirement(f"zelda-rlaif[{extra}]"), set()) & HEAVY == set()
+
+
+def test_the_exporter_brings_the_emulator_but_neither_torch_nor_ray() -> None:
+    assert closure(Requirement("zelda-rlaif[exporter]"), set()) & HEAVY == {"pyboy"}
+
+
+def test_the_trainer_brings_all_it_trains_with() -> None:
+    assert closure(Requirement("zelda-rlaif[trainer]"), set()) >= HEAVY
