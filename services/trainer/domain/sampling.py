@@ -1,0 +1,141 @@
+"""Which finished segments are recorded and judged: stratified, within a budget per epoch.
+
+Pure: no clock, no dice (the draw is a hash of seed and segment id), no store. It decides, it never records.
+
+Use, one `Sampler` per env runner and epoch:
+
+    sampler = Sampler(Quota.of(config.sampling, epoch_steps, segment_steps, runners), seed=config.seed)
+    reason = sampler.decide(Candidate(segment="e0003-r02-v01-0007-s004", level=2, gained=0, novelty=0.7))
+    if reason is not None:
+        record(..., sampled=reason)          # goes into the manifest as `sampled`
+
+`novelty` is any number that grows with how new the segment was (mean curiosity bonus, new tiles per step);
+`disagreement` is the mean standard deviation of the reward model ensemble over the segment. Leave out what is unknown.
+"""
+
+import hashlib
+from bisect import bisect_left, insort
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+from shared.contracts.run import SamplingConfig
+
+Reason = Literal["share", "milestone", "novelty", "disagreement"]
+
+MILESTONE_RESERVE = 0.25  # part of the budget kept for milestones; too small and a late breakthrough goes unjudged
+RANKED_PART = 1 / 3  # of the paced rate, for each of novelty and disagreement; too large and ordinary play is unseen
+WINDOW = 256  # values remembered for a quantile; too small and one odd segment moves the threshold
+WARM_UP = 16  # values needed before a quantile means anything
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A finished segment before the decision. `level` and `gained` count milestones at its start and within it."""
+
+    segment: str
+    level: int
+    gained: int
+    novelty: float | None = None
+    disagreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One runner's part of an epoch: at most `budget` of about `expected` segments; `share` bounds ordinary ones."""
+
+    share: float
+    milestones: bool
+    budget: int
+    expected: int
+
+    @classmethod
+    def of(cls, config: SamplingConfig, epoch_steps: int, segment_steps: int, runners: int) -> Self:
+        """Divide the epoch's budget evenly over `runners` env runners; each gets at least one segment."""
+        runners = max(1, runners)
+        return cls(
+            share=config.share,
+            milestones=config.milestones,
+            budget=max(1, config.budget // runners),
+            expected=max(1, epoch_steps // segment_steps // runners),
+        )
+
+
+class Ranking:
+    """A sliding window of values that answers: which share of recent values is below this one?"""
+
+    def __init__(self, size: int = WINDOW) -> None:
+        self._recent: deque[float] = deque(maxlen=size)
+        self._sorted: list[float] = []
+
+    def place(self, value: float) -> float | None:
+        """Share of remembered values below `value`, or None while too few are known; then remember it."""
+        share = bisect_left(self._sorted, value) / len(self._sorted) if len(self._sorted) >= WARM_UP else None
+        if len(self._recent) == self._recent.maxlen:
+            del self._sorted[bisect_left(self._sorted, self._recent[0])]
+        self._recent.append(value)
+        insort(self._sorted, value)
+        return share
+
+
+@dataclass
+class Sampler:
+    """Decides segment by segment. State: how many were seen and taken, in total and by milestone level."""
+
+    quota: Quota
+    seed: int
+    seen: int = 0
+    taken: Counter[str] = field(default_factory=Counter)
+    _levels_seen: Counter[int] = field(default_factory=Counter)
+    _novelty: Ranking = field(default_factory=Ranking)
+    _disagreement: Ranking = field(default_factory=Ranking)
+
+    def decide(self, candidate: Candidate) -> Reason | None:
+        """Why this segment is to be recorded, or None."""
+        rate = self.rate()
+        self.seen += 1
+        self._levels_seen[candidate.level] += 1
+        reason = self._reason(candidate, rate)
+        if reason is not None:
+            self.taken[reason] += 1
+        return reason
+
+    def rate(self) -> float:
+        """Share of the coming ordinary segments to take, so that the budget lasts until the epoch's end."""
+        left = self.quota.budget - self.taken.total()
+        reserve = 0.0
+        if self.quota.milestones and self.quota.budget < self.quota.expected:
+            reserve = max(0.0, self.quota.budget * MILESTONE_RESERVE - self.taken["milestone"])
+            reserve *= max(0.0, 1 - self.seen / self.quota.expected)  # what milestones did not use is given back
+        to_come = max(1, self.quota.expected - self.seen)
+        return max(0.0, min(self.quota.share, (left - reserve) / to_come))
+
+    def _reason(self, candidate: Candidate, rate: float) -> Reason | None:
+        novelty = self._place(self._novelty, candidate.novelty)
+        disagreement = self._place(self._disagreement, candidate.disagreement)
+        if self.taken.total() >= self.quota.budget:
+            return None
+        if self.quota.milestones and candidate.gained > 0:
+            return "milestone"
+        if disagreement is not None and disagreement >= 1 - rate * RANKED_PART:
+            return "disagreement"
+        if novelty is not None and novelty >= 1 - rate * RANKED_PART:
+            return "novelty"
+        ranked = (novelty is not None) + (disagreement is not None)
+        return "share" if self._draw(candidate) < self._uniform(candidate, rate, ranked) else None
+
+    def _uniform(self, candidate: Candidate, rate: float, ranked: int) -> float:
+        """Chance of an ordinary segment: rare milestone levels more often, common ones less, the same on average."""
+        even = self.seen / len(self._levels_seen)
+        stratum = even / self._levels_seen[candidate.level]
+        plain = rate if rate >= 1 else rate * (1 - ranked * RANKED_PART)
+        return min(self.quota.share, plain * stratum) if plain < 1 else 1.0
+
+    def _draw(self, candidate: Candidate) -> float:
+        """A number in [0, 1) that depends on seed and segment alone, so that a repeated interval draws the same."""
+        digest = hashlib.sha256(f"{self.seed}|{candidate.segment}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") / 2**64
+
+    @staticmethod
+    def _place(ranking: Ranking, value: float | None) -> float | None:
+        return None if value is None else ranking.place(value)

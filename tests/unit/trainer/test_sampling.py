@@ -1,0 +1,84 @@
+"""The sampler keeps its budget, never misses a milestone while it lasts, and looks at rare levels more often."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.trainer.domain.sampling import Candidate, Quota, Ranking, Sampler
+from shared.contracts.run import SamplingConfig
+
+
+def ordinary(i: int, level: int = 0, **known: float) -> Candidate:
+    return Candidate(segment=f"seg-{i}", level=level, gained=0, **known)
+
+
+def test_with_budget_for_all_every_segment_is_taken() -> None:
+    sampler = Sampler(Quota.of(SamplingConfig(share=1.0, budget=200), 30_000, 300, 1), seed=1)
+    assert all(sampler.decide(ordinary(i, level=i % 3, novelty=i * 0.1)) for i in range(100))
+
+
+def test_a_small_budget_lasts_until_the_end_of_the_epoch() -> None:
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=100, expected=1_000), seed=3)
+    taken_at = [i for i in range(1_000) if sampler.decide(ordinary(i, novelty=(i * 7919) % 101))]
+    assert 90 <= len(taken_at) <= 100
+    assert 30 <= sum(i < 500 for i in taken_at) <= 70
+
+
+def test_a_milestone_is_recorded_even_late_in_the_epoch() -> None:
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=50, expected=1_000), seed=3)
+    for i in range(900):
+        sampler.decide(ordinary(i))
+    assert sampler.decide(Candidate(segment="late", level=0, gained=1)) == "milestone"
+
+
+def test_milestones_can_be_switched_off() -> None:
+    sampler = Sampler(Quota(share=0.0, milestones=False, budget=50, expected=100), seed=3)
+    assert sampler.decide(Candidate(segment="one", level=0, gained=1)) is None
+
+
+def test_rare_levels_are_seen_more_often_than_their_share() -> None:
+    sampler = Sampler(Quota(share=1.0, milestones=False, budget=200, expected=2_000), seed=5)
+    taken: Counter[int] = Counter()
+    for i in range(2_000):
+        level = 1 if i % 20 == 0 else 0
+        taken[level] += sampler.decide(ordinary(i, level)) is not None
+    assert taken[1] / 100 > 2 * taken[0] / 1_900
+
+
+def test_what_the_reward_model_disagrees_on_comes_first() -> None:
+    sampler = Sampler(Quota(share=0.3, milestones=False, budget=300, expected=1_000), seed=7)
+    reasons = Counter(
+        sampler.decide(ordinary(i, disagreement=(i * 31) % 97, novelty=(i * 17) % 89)) for i in range(1_000)
+    )
+    assert min(reasons["disagreement"], reasons["novelty"], reasons["share"]) > 50
+
+
+def test_the_same_epoch_played_again_takes_the_same_segments() -> None:
+    def epoch() -> list[str | None]:
+        sampler = Sampler(Quota(share=0.5, milestones=True, budget=30, expected=100), seed=9)
+        return [sampler.decide(ordinary(i)) for i in range(100)]
+
+    assert epoch() == epoch()
+
+
+@given(
+    budget=st.integers(1, 50),
+    expected=st.integers(1, 200),
+    share=st.floats(0, 1),
+    rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.floats(-5, 5)), max_size=150),
+)
+def test_the_budget_is_never_exceeded(
+    budget: int, expected: int, share: float, rows: list[tuple[int, int, float]]
+) -> None:
+    sampler = Sampler(Quota(share=share, milestones=True, budget=budget, expected=expected), seed=0)
+    for i, (level, gained, novelty) in enumerate(rows):
+        sampler.decide(Candidate(segment=str(i), level=level, gained=gained, novelty=novelty))
+    assert sampler.taken.total() <= budget
+
+
+@given(st.lists(st.floats(-100, 100), max_size=80))
+def test_the_ranking_forgets_the_oldest(values: list[float]) -> None:
+    ranking = Ranking(size=20)
+    shares = [ranking.place(value) for value in values]
+    assert all(share is None or 0 <= share <= 1 for share in shares)
