@@ -1,0 +1,57 @@
+"""The RAM table is the one source: generated files follow it, and it agrees with what the original's data says."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shared.game import ram
+from shared.game.generate import ROOT, outputs
+from shared.game.table import load_table
+
+
+@pytest.mark.parametrize("path", sorted(outputs()), ids=lambda path: path.name)
+def test_generated_file_equals_what_the_table_gives(path: Path) -> None:
+    assert path.read_text("utf-8") == outputs()[path](), "run `python -m shared.game.generate`"
+
+
+def test_table_is_large_enough_and_every_row_has_an_offset_constant() -> None:
+    table = load_table()
+
+    assert len(table) >= 150
+    assert all(getattr(ram, entry.name.upper()) == entry.offset for entry in table)
+
+
+@pytest.mark.parametrize(
+    ("name", "offset"),
+    [
+        ("health", 0x06A2),
+        ("link_y", 0x100B),  # bank 1, although the address is D00B
+        ("text_line", 0x7400),  # bank 7
+        ("dungeon_layout", 0x2C00),  # bank 2
+        ("rng1", 0x8014),  # high RAM follows the eight banks
+        ("object_y", 0x0B),  # within a slot
+    ],
+)
+def test_offset_takes_the_bank_from_the_table(name: str, offset: int) -> None:
+    assert {entry.name: entry.offset for entry in load_table()}[name] == offset
+
+
+def test_a_row_outside_of_memory_is_refused_with_file_and_line(tmp_path: Path) -> None:
+    table = tmp_path / "ram.tsv"
+    table.write_text("head\nfar\thram\t0xFFFE\t2\tu16le\tcore\tbeyond the last byte\n")
+
+    with pytest.raises(ValueError, match=r"ram\.tsv line 2: far at hram:0xFFFE lies outside"):
+        load_table(table)
+
+
+@pytest.mark.skipif(shutil.which("sdcc") is None, reason="sdcc is not installed")
+def test_the_header_compiles_and_gives_the_addresses_of_the_table(tmp_path: Path) -> None:
+    source = tmp_path / "probe.c"
+    source.write_text('#define RAM_HERE\n#include "ram.h"\nvoid probe(void) { health = 3; rupees += 2; }\n')
+    command = ["sdcc", "-msm83", "--no-std-crt0", f"-I{ROOT}/bramble/engine", "-S", str(source), "-o", "probe.asm"]
+
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+
+    assert "_health\t=\t0xc6a2" in (tmp_path / "probe.asm").read_text()
