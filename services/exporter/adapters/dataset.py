@@ -1,0 +1,99 @@
+"""Writes segments as one Parquet file, one row a step, for tools that know nothing of this project."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from services.exporter.domain.caption import dimension_values
+from shared.contracts.scores import DIMENSIONS, SegmentScores
+from shared.contracts.segment import SegmentManifest
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentData:
+    """What of a segment enters the data set. `observations` is (steps + 1, n) float32, `actions` is (steps,)."""
+
+    manifest: SegmentManifest
+    observations: NDArray[np.float32]
+    actions: NDArray[np.integer[Any]]
+    scores: SegmentScores | None
+
+
+def schema(features: int) -> pa.Schema:
+    """Columns of the data set. Scores are null where no judge gave one, never zero."""
+    observation = pa.list_(pa.float32(), features)
+    return pa.schema(
+        [
+            ("run", pa.string()),
+            ("epoch", pa.int32()),
+            ("episode", pa.string()),
+            ("segment", pa.string()),
+            ("step", pa.int32()),
+            ("observation", observation),
+            ("action", pa.int8()),
+            ("next_observation", observation),
+            ("terminated", pa.bool_()),
+            ("milestones_start", pa.int16()),
+            ("milestones_end", pa.int16()),
+            ("score", pa.float32()),
+            *((f"score_{name}", pa.float32()) for name in DIMENSIONS),
+        ],
+        metadata={"observation_layout": "docs/observation.md"},
+    )
+
+
+def write_parquet(path: Path, segments: Iterable[SegmentData]) -> int:
+    """Write the segments in order and return the number of rows. The file appears only when it is complete."""
+    partial = path.with_name(path.name + ".partial")
+    writer: pq.ParquetWriter | None = None
+    rows = 0
+    try:
+        for segment in segments:
+            columns = schema(segment.observations.shape[1])
+            if writer is None:
+                writer = pq.ParquetWriter(partial, columns, compression="zstd")
+            writer.write_table(table(segment, columns))
+            rows += len(segment.actions)
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is not None:
+        partial.replace(path)
+    return rows
+
+
+def table(segment: SegmentData, columns: pa.Schema) -> pa.Table:
+    """One segment as a table of `steps` rows."""
+    manifest, steps = segment.manifest, len(segment.actions)
+    constants: Mapping[str, Any] = {
+        "run": str(manifest.run),
+        "epoch": manifest.epoch,
+        "episode": str(manifest.episode),
+        "segment": str(manifest.segment),
+        "milestones_start": manifest.milestones_start,
+        "milestones_end": manifest.milestones_end,
+        **_scores(segment.scores),
+    }
+    arrays = {name: pa.array([value] * steps, columns.field(name).type) for name, value in constants.items()}
+    arrays["step"] = pa.array(np.arange(manifest.first_step, manifest.first_step + steps, dtype=np.int32))
+    arrays["observation"] = _vectors(segment.observations[:-1])
+    arrays["next_observation"] = _vectors(segment.observations[1:])
+    arrays["action"] = pa.array(segment.actions.astype(np.int8))
+    arrays["terminated"] = pa.array([False] * (steps - 1) + [manifest.terminated])
+    return pa.Table.from_arrays([arrays[name] for name in columns.names], schema=columns)
+
+
+def _vectors(values: NDArray[np.float32]) -> pa.FixedSizeListArray:
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+
+
+def _scores(scores: SegmentScores | None) -> dict[str, float | None]:
+    values = dimension_values(scores) if scores is not None else {}
+    merged = scores.weighted if scores is not None else None
+    return {"score": merged, **{f"score_{name}": values.get(name) for name in DIMENSIONS}}

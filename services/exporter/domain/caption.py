@@ -1,0 +1,24 @@
+"""The caption under a video: who played, and what the judges said of it."""
+
+from shared.contracts.scores import SegmentScores
+from shared.contracts.segment import SegmentManifest
+
+
+def caption(manifest: SegmentManifest, scores: SegmentScores | None) -> list[str]:
+    """Two or three short lines; what is not known is not shown."""
+    last = manifest.first_step + manifest.steps - 1
+    lines = [
+        f"{manifest.run}  epoch {manifest.epoch}  steps {manifest.first_step}-{last}",
+        f"milestones {manifest.milestones_start} -> {manifest.milestones_end} of {manifest.milestones_total}",
+    ]
+    if scores is not None and scores.weighted is not None:
+        parts = [f"{name} {value:.2f}" for name, value in dimension_values(scores).items()]
+        lines.append(f"judged {scores.weighted:.2f}:  " + "  ".join(parts))
+    elif scores is not None:
+        lines.append(f"judges: {scores.status}")
+    return lines
+
+
+def dimension_values(scores: SegmentScores) -> dict[str, float]:
+    """Merged value per judged dimension, in the order of the judges."""
+    return {name: score.value for result in scores.judges for name, score in result.dimensions.items()}

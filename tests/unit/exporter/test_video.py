@@ -1,0 +1,46 @@
+"""A person opens the video: it has every step, at the game's speed, with sharp pixels and a readable caption."""
+
+import io
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from services.exporter.adapters.video import encode_mp4
+
+
+def checkerboard(step: int) -> NDArray[np.uint8]:
+    rows, columns = np.indices((144, 160))
+    bright = ((rows // 8 + columns // 8 + step) % 2).astype(np.uint8) * 200
+    return np.dstack((bright, bright, bright))
+
+
+def decode(video: bytes) -> tuple[list[NDArray[np.uint8]], float]:
+    with av.open(io.BytesIO(video), "r") as container:
+        stream = container.streams.video[0]
+        frames = [np.asarray(frame.to_ndarray(format="rgb24"), np.uint8) for frame in container.decode(stream)]
+        return frames, float(stream.average_rate or 0)
+
+
+def test_every_step_is_in_the_video_at_the_speed_of_the_game() -> None:
+    frames, rate = decode(encode_mp4([checkerboard(s) for s in range(30)], frame_skip=4))
+    assert len(frames) == 30
+    assert rate == 15
+
+
+def test_pixels_are_scaled_by_whole_numbers_and_stay_sharp() -> None:
+    frames, _ = decode(encode_mp4([checkerboard(0)] * 4, frame_skip=4, scale=2))
+    expected = checkerboard(0).repeat(2, axis=0).repeat(2, axis=1)
+    assert frames[0].shape == expected.shape
+    assert np.abs(frames[0].astype(int) - expected).mean() < 8
+
+
+def test_the_caption_stands_below_the_picture_and_not_on_it() -> None:
+    frames, _ = decode(encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=2, caption=["one", "two"]))
+    assert frames[0].shape == (288 + 44, 320, 3)
+    assert frames[0][288:].max() > 150  # ink
+
+
+def test_a_large_frame_skip_still_gives_a_playable_rate() -> None:
+    _, rate = decode(encode_mp4([checkerboard(s) for s in range(3)], frame_skip=60))
+    assert rate == 1
