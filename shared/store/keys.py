@@ -4,10 +4,14 @@ Two buckets: EPISODES holds what was played and judged, MODELS what was learnt a
 root; the bucket is the first part of the key. Epoch numbers are not padded (`epoch_7`), as in the original system.
 """
 
+import re
+
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.errors import Permanent
 
 EPISODES = "episodes"
 MODELS = "models"
+BUCKETS = (EPISODES, MODELS)
 
 
 def segments_prefix(run: RunId, epoch: int | None = None) -> str:
@@ -93,3 +97,24 @@ def run_summary(run: RunId) -> str:
 def driver_heartbeat(run: RunId) -> str:
     """Last sign of life of the training driver: time, epoch, steps done, steps per second."""
     return f"{run_prefix(run)}driver/heartbeat.json"
+
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}")
+
+
+def split(key: str, *, prefix: bool = False) -> tuple[str, str]:
+    """Bucket and path within it, or Permanent if `key` could leave the bucket, be read two ways, or is too long.
+
+    With `prefix`, a trailing slash is expected and the path may be empty.
+    """
+    bucket, slash, path = key.partition("/")
+    if prefix and not key.endswith("/"):
+        raise Permanent(f"store prefix {key!r:.80}: it must end in a slash")
+    parts = path.removesuffix("/").split("/") if prefix else path.split("/")
+    if prefix and path == "":
+        parts = []
+    if bucket not in BUCKETS or not slash or len(key) > 512:
+        raise Permanent(f"store key {key!r:.80}: the first part must be {EPISODES!r} or {MODELS!r}")
+    if not all(_PART.fullmatch(part) for part in parts):
+        raise Permanent(f"store key {key!r:.80}: use letters, digits and . _ = + @ - between single slashes")
+    return bucket, path

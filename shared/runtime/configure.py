@@ -1,0 +1,122 @@
+"""Reads the settings of a process, or ends it with exit code 2 and every problem at once, one sentence each.
+
+pydantic-settings ignores a misspelt variable; here a `ZELDA_*` name that nobody knows refuses the start.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_settings import SettingsError
+
+from shared.runtime.settings import NESTED, PREFIX, ServiceSettings
+
+EXIT_CONFIG = 2
+# Read by the runtime itself, not by a settings class.
+RUNTIME_NAMES = ("ZELDA_FAILPOINTS",)
+# Variables of another service's own group (ZELDA_JUDGE__...) may stand in a shared environment.
+SERVICES = ("TRAINER", "JUDGE", "REWARDMODEL", "COORDINATOR", "EXPORTER")
+# Kubernetes injects such names for every Service object that is called `zelda...`.
+_SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?$")
+
+S = TypeVar("S", bound=ServiceSettings)
+
+
+def configure(name: str, settings_type: type[S], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> S:
+    """The validated settings. `--print-config` and `--check-config` answer and exit 0; a problem exits 2."""
+    arguments = _parser(name, settings_type).parse_args(argv)
+    settings, problems = read(settings_type, environ)
+    if settings is None or problems:
+        _refuse(name, problems)
+    if arguments.print_config:
+        _answer(json.dumps(redacted(settings), indent=2))
+    if arguments.check_config:
+        _answer(f"{name}: the configuration is valid")
+    return settings
+
+
+def read(settings_type: type[S], environ: Mapping[str, str] = os.environ) -> tuple[S | None, list[str]]:
+    """Settings and problems; the settings are None when they could not be made."""
+    problems = unknown_names(settings_type, environ)
+    try:
+        return settings_type(), problems
+    except ValidationError as error:
+        # A misspelt name is an extra field, too; it is already told, with the name that was meant.
+        others = [item for item in error.errors(include_url=False) if item["type"] != "extra_forbidden" or not problems]
+        return None, problems + [_sentence(settings_type, item) for item in others]
+    except SettingsError as error:
+        return None, [*problems, f"{error}: {error.__cause__}"[:300]]
+
+
+def known_names(settings_type: type[BaseModel], prefix: str = PREFIX) -> Iterator[str]:
+    """Every environment variable that a settings class reads."""
+    for field, info in settings_type.model_fields.items():
+        name = f"{prefix}{field}".upper()
+        yield name
+        for candidate in (info.annotation, *get_args(info.annotation)):
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                yield from known_names(candidate, f"{name}{NESTED}")
+
+
+def unknown_names(settings_type: type[ServiceSettings], environ: Mapping[str, str]) -> list[str]:
+    """One sentence for each `ZELDA_*` variable that nothing reads, with the nearest name that something does."""
+    known = {*known_names(settings_type), *RUNTIME_NAMES}
+    strange = sorted(name for name in environ if name.upper().startswith(PREFIX) and name.upper() not in known)
+    return [_unknown(name, known) for name in strange if not _not_ours(name, environ[name], known)]
+
+
+def redacted(settings: BaseModel) -> dict[str, Any]:
+    """The settings as plain data. Secrets are file names here; a `SecretStr` value comes out as asterisks."""
+    return settings.model_dump(mode="json")
+
+
+def _not_ours(name: str, value: str, known: set[str]) -> bool:
+    group = name.upper().removeprefix(PREFIX).partition(NESTED)[0]
+    if group in SERVICES and NESTED in name:
+        return not any(candidate.startswith(f"{PREFIX}{group}{NESTED}") for candidate in known)
+    return bool(_SERVICE_LINK.search(name)) and ("://" in value or "_SERVICE_" in name or "_TCP_" in name)
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(name.upper(), sorted(known), n=1, cutoff=0.6)
+    advice = f"did you mean {near[0]}?" if near else "unset it, or see --print-config for the names"
+    return f"{name}: no such setting; {advice}"
+
+
+def _sentence(settings_type: type[BaseModel], item: Any) -> str:
+    names = [str(part) for part in item["loc"] if not isinstance(part, int)]
+    known = set(known_names(settings_type))
+    name = PREFIX + NESTED.join(names).upper()
+    while names and name not in known:  # a location may go deeper than the variable (union branches, list items)
+        names.pop()
+        name = PREFIX + NESTED.join(names).upper()
+    text = item["msg"].removeprefix("Value error, ")
+    return f"{name.removesuffix('_') if not names else name}: {text[0].lower()}{text[1:]}"
+
+
+def _parser(name: str, settings_type: type[BaseModel]) -> argparse.ArgumentParser:
+    lines = "\n".join(f"  {variable}" for variable in known_names(settings_type) if NESTED in variable)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m services.{name}",
+        description=f"The {name} service. It is configured by environment variables:\n{lines}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--print-config", action="store_true", help="print the settings in force, without secrets")
+    parser.add_argument("--check-config", action="store_true", help="check the settings and exit")
+    return parser
+
+
+def _answer(text: str) -> NoReturn:
+    sys.stdout.write(text + "\n")
+    raise SystemExit(0)
+
+
+def _refuse(name: str, problems: Sequence[str]) -> NoReturn:
+    sys.stderr.write("".join(f"{name}: {problem}\n" for problem in problems))
+    raise SystemExit(EXIT_CONFIG)

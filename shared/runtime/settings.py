@@ -1,0 +1,129 @@
+"""Settings common to all services: where bus and store are, where to listen, how to log.
+
+Every name is an environment variable `ZELDA_<GROUP>__<FIELD>`. Secrets are never values: a setting names the file that
+holds one. This module imports nothing heavy, because a wrong configuration must be answered in under a second.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, Self, cast
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "ZELDA_"
+NESTED = "__"
+
+
+def _readable(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError(f"no file {str(path)!r}: name a readable file (a mounted secret or certificate)")
+    return path
+
+
+def _http_url(url: str) -> str:
+    """Only configured http(s) servers, and never the cloud's metadata address, which hands out credentials."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r:.80} is not an address: use http://HOST:PORT or https://HOST:PORT")
+    if parts.username or parts.password:
+        raise ValueError("an address must not contain a password: put it into a file and name the file")
+    if parts.hostname.startswith("169.254.") or parts.hostname.lower() == "fd00:ec2::254":
+        raise ValueError(f"{parts.hostname!r} is a link-local metadata address: name the real server")
+    return url
+
+
+def _bus_url(url: str) -> str:
+    parts = urlsplit(url)
+    if url != "memory://" and (parts.scheme not in ("nats", "tls") or not parts.hostname):
+        raise ValueError(f"{url!r:.80} is not a bus: use nats://HOST:PORT, tls://HOST:PORT or memory://")
+    if parts.username or parts.password:
+        raise ValueError("the address must not contain a password: use credentials_file")
+    return url
+
+
+def _store_url(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in ("s3", "file", "memory"):
+        raise ValueError(f"{url!r:.80} is not a store: use s3://PREFIX, file:///DIR or memory://")
+    if scheme == "file" and not rest.startswith("/"):
+        raise ValueError(f"{url!r:.80}: the directory must be absolute, e.g. file:///var/lib/zelda")
+    # Bucket names allow 63 characters; `-episodes` takes nine of them.
+    if scheme == "s3" and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,52}[a-z0-9]", rest):
+        raise ValueError(f"{url!r:.80}: the prefix must be 3-54 lower-case letters, digits or inner hyphens")
+    return url
+
+
+ReadableFile = Annotated[Path, AfterValidator(_readable)]
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+
+
+def read_secret(path: Path) -> str:
+    """The secret in a file, without the newline that editors leave at its end."""
+    return path.read_text(encoding="utf-8").strip()
+
+
+class Group(BaseModel):
+    """Base of one group of settings: unknown fields are refused, values cannot change after the start."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BusSettings(Group):
+    """Where the event bus is and who we are on it."""
+
+    url: Annotated[str, AfterValidator(_bus_url)] = Field(
+        "nats://127.0.0.1:4222", description="nats://HOST:PORT, tls://HOST:PORT, or memory://"
+    )
+    credentials_file: ReadableFile | None = Field(None, description="file with one line USER:PASSWORD")
+    ca_file: ReadableFile | None = Field(None, description="PEM certificates to trust for tls://")
+
+
+class StoreSettings(Group):
+    """Where the object store is."""
+
+    url: Annotated[str, AfterValidator(_store_url)] = Field(
+        "s3://zelda", description="s3://PREFIX (buckets PREFIX-episodes, PREFIX-models) or file:///DIR"
+    )
+    endpoint: HttpUrl | None = Field(None, description="S3 server, e.g. http://127.0.0.1:8333")
+    access_key_file: ReadableFile | None = None
+    secret_key_file: ReadableFile | None = None
+    ca_file: ReadableFile | None = Field(None, description="PEM certificates to trust for https://")
+    region: str = Field("us-east-1", min_length=1, max_length=40, description="most S3 servers ignore it")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        wanted = ("endpoint", "access_key_file", "secret_key_file")
+        missing = [name for name in wanted if getattr(self, name) is None]
+        if missing and self.url.startswith("s3://"):
+            raise ValueError(f"{', '.join(missing)} must be set for an s3:// store, or url to file:///DIR")
+        return self
+
+
+class HttpSettings(Group):
+    """Where /livez, /readyz and /metrics (and the service's own routes) answer."""
+
+    host: str = Field("127.0.0.1", min_length=1, description="0.0.0.0 inside a container")
+    port: int = Field(8080, ge=0, le=65_535, description="0 takes any free port and logs it")
+
+
+class LogSettings(Group):
+    """How to log, on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "console"] = "json"
+
+
+class ServiceSettings(BaseSettings):
+    """What every service knows. A service derives from it and adds its own groups as fields."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter=NESTED, extra="ignore", frozen=True, hide_input_in_errors=True
+    )
+
+    bus: BusSettings = Field(default_factory=BusSettings)
+    # Made by validation, so that what is missing is told with the name of the variable.
+    store: StoreSettings = Field(default_factory=lambda: cast(StoreSettings, {}), validate_default=True)
+    http: HttpSettings = Field(default_factory=HttpSettings)
+    log: LogSettings = Field(default_factory=LogSettings)

@@ -1,0 +1,148 @@
+"""The store on S3 or in a local directory, through obstore. It never waits longer than `CALL_S` for one answer.
+
+Quick retries (two) live here; slow ones belong to the bus. A server that is away or refuses is Transient, because
+stores also refuse while they start; whether credentials are right at all is found out when a service starts.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import obstore
+from obstore import exceptions
+from obstore.store import LocalStore, S3Store
+
+from shared.contracts.base import sha256
+from shared.errors import Transient, ZeldaError
+from shared.store import keys
+from shared.store.memory import verified
+from shared.store.port import AlreadyExists, Entry, NotFound
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ClientConfig, RetryConfig
+
+CALL_S: Final = 15.0  # a handler that waits longer than this on a dead store looks like a hung service
+_CLIENT: "Final[ClientConfig]" = {"connect_timeout": "2s", "timeout": "14s", "read_timeout": "10s"}
+_RETRY: "Final[RetryConfig]" = {
+    "max_retries": 2,  # the bus redelivers; more attempts here would multiply with its own
+    "retry_timeout": timedelta(seconds=10),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
+}
+
+Backend = S3Store | LocalStore
+
+
+class ObjectStore:
+    """One obstore backend per bucket; the first part of a key chooses it."""
+
+    def __init__(self, backends: Mapping[str, Backend], call_s: float = CALL_S) -> None:
+        self._backends = dict(backends)
+        self._call_s = call_s
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        """The object's bytes; see the port."""
+        backend, path = self._locate(key)
+        async with self._bounded("get", key):
+            result = await obstore.get_async(backend, path)
+            data = bytes(await result.bytes_async())
+        return verified(key, data, digest)
+
+    async def put(self, key: str, data: bytes) -> str:
+        """Write or overwrite; see the port."""
+        backend, path = self._locate(key)
+        async with self._bounded("put", key, writes=True):
+            await obstore.put_async(backend, path, data, use_multipart=False)
+        return sha256(data)
+
+    async def create(self, key: str, data: bytes) -> str:
+        """Write if free; see the port. The race is decided by the server (If-None-Match) or the file system (link)."""
+        backend, path = self._locate(key)
+        async with self._bounded("create", key, writes=True):
+            await obstore.put_async(backend, path, data, mode="create", use_multipart=False)
+        return sha256(data)
+
+    async def exists(self, key: str) -> bool:
+        """Whether the key is taken."""
+        backend, path = self._locate(key)
+        try:
+            async with self._bounded("exists", key):
+                await obstore.head_async(backend, path)
+        except NotFound:
+            return False
+        return True
+
+    async def list(self, prefix: str) -> list[Entry]:
+        """Entries under a prefix, by key. The time limit holds for each page of a thousand."""
+        bucket, path = keys.split(prefix, prefix=True)
+        pages = obstore.list(self._backends[bucket], prefix=path or None, chunk_size=1000).__aiter__()
+        found: list[Entry] = []
+        while True:
+            async with self._bounded("list", prefix):
+                page = await anext(pages, None)
+            if page is None:
+                return sorted(found, key=lambda entry: entry.key)
+            found += [_entry(bucket, meta) for meta in page]
+
+    async def delete(self, key: str) -> None:
+        """Remove, if there."""
+        backend, path = self._locate(key)
+        try:
+            async with self._bounded("delete", key):
+                await obstore.delete_async(backend, path)
+        except NotFound:
+            return
+
+    def _locate(self, key: str) -> tuple[Backend, str]:
+        bucket, path = keys.split(key)
+        return self._backends[bucket], path
+
+    @asynccontextmanager
+    async def _bounded(self, verb: str, key: str, writes: bool = False) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._call_s):
+                yield
+        except TimeoutError as error:
+            raise Transient(f"store: {verb} {key!r} gave no answer in {self._call_s:g} s") from error
+        except (exceptions.BaseError, OSError) as error:
+            raise _translated(verb, key, error, writes) from error
+
+
+def _entry(bucket: str, meta: "ObjectMeta") -> Entry:
+    return Entry(f"{bucket}/{meta['path']}", meta["size"], meta["last_modified"].timestamp())
+
+
+def _translated(verb: str, key: str, error: Exception, writes: bool) -> ZeldaError:
+    """Our error for obstore's: what it means for the caller, with the first line of the cause."""
+    if isinstance(error, exceptions.AlreadyExistsError | exceptions.PreconditionError | FileExistsError):
+        return AlreadyExists(f"object {key!r} exists")
+    missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
+    # A missing bucket must not look like a missing object: the one heals by provisioning, the other never does.
+    if missing and not writes and "NoSuchBucket" not in str(error):
+        return NotFound(f"no object {key!r} in the store")
+    return Transient(f"store: {verb} {key!r} failed: {str(error).splitlines()[0][:300]}")
+
+
+def local_store(directory: Path) -> ObjectStore:
+    """A store in `directory`, one sub-directory per bucket, made if missing."""
+    return ObjectStore({bucket: LocalStore(directory / bucket, mkdir=True) for bucket in keys.BUCKETS})
+
+
+def s3_store(prefix: str, endpoint: str, access_key: str, secret_key: str, region: str, ca: str | None) -> ObjectStore:
+    """A store in the buckets `<prefix>-episodes` and `<prefix>-models` (path style). `ca` is PEM text."""
+    client: ClientConfig = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
+    if ca is not None:
+        client["root_certificate"] = ca
+    config: dict[str, Any] = {
+        "endpoint": endpoint,
+        "access_key_id": access_key,
+        "secret_access_key": secret_key,
+        "region": region,
+        "virtual_hosted_style_request": False,
+        "client_options": client,
+        "retry_config": _RETRY,
+    }
+    return ObjectStore({bucket: S3Store(f"{prefix}-{bucket}", **config) for bucket in keys.BUCKETS})

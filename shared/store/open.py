@@ -1,0 +1,28 @@
+"""Opens the store that the settings name. The only place where an adapter is chosen."""
+
+from pathlib import Path
+
+from shared.runtime.settings import StoreSettings, read_secret
+from shared.store.memory import MemoryStore
+from shared.store.port import Store
+
+
+def open_store(settings: StoreSettings) -> Store:
+    """The store behind `store.url`: `s3://PREFIX`, `file:///DIR`, or `memory://` (gone with the process)."""
+    scheme, _, rest = settings.url.partition("://")
+    if scheme == "memory":
+        return MemoryStore()
+    from shared.store import object_store  # obstore is only loaded where it is used
+
+    if scheme == "file":
+        return object_store.local_store(Path(rest))
+    if settings.endpoint is None or settings.access_key_file is None or settings.secret_key_file is None:
+        raise ValueError("an s3:// store needs endpoint, access_key_file and secret_key_file")
+    return object_store.s3_store(
+        prefix=rest,
+        endpoint=settings.endpoint,
+        access_key=read_secret(settings.access_key_file),
+        secret_key=read_secret(settings.secret_key_file),
+        region=settings.region,
+        ca=settings.ca_file.read_text() if settings.ca_file else None,
+    )
