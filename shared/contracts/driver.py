@@ -1,0 +1,46 @@
+"""What the training driver tells the others through the store: that it lives, that it stopped, that it gave up."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.contracts.events import Epoch, Key
+from shared.contracts.ids import Digest, RunId
+
+
+class DriverHeartbeat(Contract):
+    """heartbeat.json: overwritten every few seconds. `steps` counts within the epoch."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    epoch: Epoch
+    attempt: int = Field(1, ge=1)
+    steps: int = Field(0, ge=0)
+    steps_per_s: float | None = Field(None, ge=0)
+    time: datetime
+
+
+class DriverStopped(Contract):
+    """Created when a stop request was obeyed: the epoch goes on from this checkpoint when the run is resumed."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    epoch: Epoch
+    attempt: int = Field(ge=1, description="attempt of the run record that asked for the stop")
+    steps: int = Field(ge=0, description="steps of the epoch that are in the checkpoint")
+    checkpoint_key: Key | None = Field(None, description="None: stopped before the first step")
+    checkpoint_digest: Digest | None = None
+    time: datetime
+
+
+class DriverFailed(Contract):
+    """Created when the driver failed too often to be started again; `reason` is one sentence for people."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    epoch: Epoch
+    attempt: int = Field(ge=1)
+    reason: str = Field(max_length=500)
+    time: datetime

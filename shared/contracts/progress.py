@@ -1,0 +1,84 @@
+"""What people and tools read about a run: one row per finished epoch, the live progress, the growing summary."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.contracts.events import Epoch, RunState
+from shared.contracts.ids import Digest, RunId
+from shared.contracts.run import RunConfig
+
+MetricName = Annotated[str, Field(max_length=100)]
+
+
+class EpochRow(Contract):
+    """One epoch in figures. segments_recorded = judged + abstained + dead + waiting."""
+
+    epoch: Epoch
+    steps: int = Field(ge=0)
+    episodes: int = Field(ge=0)
+    seconds: float = Field(ge=0, description="wall time of the training part")
+    steps_per_s: float | None = Field(None, ge=0)
+    segments_recorded: int = Field(ge=0)
+    segments_judged: int = Field(ge=0)
+    segments_abstained: int = Field(ge=0)
+    segments_dead: int = Field(ge=0)
+    segments_waiting: int = Field(ge=0, description="recorded, but without an outcome when this row was written")
+    segments_dropped: int = Field(0, ge=0, description="not recorded, because the store was too slow")
+    votes: int = Field(ge=0, description="samples of all judges")
+    agreement: float | None = Field(None, ge=0, le=1, description="mean share of unanimous dimensions")
+    score_mean: float | None = Field(None, ge=0, le=1, description="mean weighted score of judged segments")
+    prompt_tokens: int = Field(0, ge=0)
+    output_tokens: int = Field(0, ge=0)
+    money: float = Field(0, ge=0)
+    reward_model: Digest | None = Field(None, description="weights that shaped this epoch, or null")
+    reward_model_epoch: Epoch | None = Field(None, description="epoch on whose scores those weights were trained")
+    reward_model_accuracy: float | None = Field(
+        None, ge=0, le=1, description="held-out accuracy on confident pairs of the model trained after this epoch"
+    )
+    reward_model_pairs: int | None = Field(None, ge=0, description="held-out confident pairs behind that accuracy")
+    reward_model_passed: bool | None = Field(None, description="whether that model may shape the next epoch")
+    stopped: bool = False
+    metrics: dict[MetricName, float] = Field(default_factory=dict, max_length=300)
+    evaluation: dict[MetricName, float] | None = None
+
+
+class RunSummary(Contract):
+    """summary.json: what was asked for and what came of it. Written again after every epoch and at the end."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    state: RunState
+    reason: str | None = None
+    attempt: int = Field(ge=1)
+    config: RunConfig
+    created: datetime
+    updated: datetime
+    epochs: list[EpochRow] = Field(max_length=100_000)
+
+
+class RunProgress(Contract):
+    """progress.json: where the run is now. `updated` is when the figures were read; older than 10 s means stale."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    state: RunState
+    doing: str = Field(max_length=500, description="what the run is waiting for, in words")
+    epoch: Epoch
+    epochs_planned: int | None = None
+    steps: int = Field(0, ge=0, description="steps done in this epoch")
+    epoch_steps: int = Field(ge=1)
+    steps_per_s: float | None = Field(None, ge=0)
+    segments_recorded: int = Field(0, ge=0, description="in this epoch, as are the next five")
+    segments_judged: int = Field(0, ge=0)
+    segments_abstained: int = Field(0, ge=0)
+    segments_dead: int = Field(0, ge=0)
+    segments_left: int = Field(0, ge=0)
+    votes: int = Field(0, ge=0)
+    agreement: float | None = Field(None, ge=0, le=1)
+    reward_model_accuracy: float | None = Field(None, ge=0, le=1, description="of the newest reward model")
+    eta_s: float | None = Field(None, ge=0, description="seconds until the last planned epoch is trained")
+    last_sign: datetime | None = Field(None, description="last heartbeat of the training driver")
+    updated: datetime
