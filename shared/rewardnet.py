@@ -1,0 +1,267 @@
+"""The reward model's network: architecture, file format and forward pass, shared by the trainer and the reward model.
+
+An ensemble of small networks 128 -> 64 -> 64 -> 1 (ReLU) maps one observation to one score per member. Scores are
+standardised: over the states the model was trained on, every member has mean 0 and standard deviation 1.
+This module never imports torch and never unpickles: a file is safetensors, and nothing of it is used before its
+shapes, types, values and observation layout were checked.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors_numpy
+
+from shared.errors import ContractError
+
+Floats = NDArray[np.float32]
+
+WIDTH: Final = 128
+HIDDEN: Final = 64
+MAX_MEMBERS: Final = 50
+FORMAT: Final = "zelda-rewardnet/1"
+MAX_FILE_BYTES: Final = 4_000_000  # 50 members need 2.5 MB; a larger file is not ours and is not parsed
+MAX_NORM: Final = 1_000.0  # of each tensor and member; a trained one stays below 50, a larger one only amplifies noise
+MIN_DEVIATION: Final = 0.1  # a rarely set flag must not weigh more than ten times its value
+CHUNK: Final = 4_096  # rows at once, so that scratch memory stays below 20 MB whatever the batch
+
+
+@dataclass(frozen=True)
+class RewardWeights:
+    """Everything a reward model consists of. M members; all arrays float32.
+
+    `input_scale` is 1 / standard deviation, and 0 for a feature that is masked or never varied in training: a value
+    the model knows nothing about has no influence. `disagreement` is the mean over the training states of the members'
+    standard deviation; `temperature` divides a score difference to give the log odds that a judge prefers it.
+    """
+
+    hidden1_weight: Floats  # (M, 128, 64)
+    hidden1_bias: Floats  # (M, 64)
+    hidden2_weight: Floats  # (M, 64, 64)
+    hidden2_bias: Floats  # (M, 64)
+    value_weight: Floats  # (M, 64)
+    value_bias: Floats  # (M,)
+    input_mean: Floats  # (128,)
+    input_scale: Floats  # (128,)
+    output_mean: Floats  # (M,)
+    output_scale: Floats  # (M,)
+    observation: str = "obs/v1"
+    temperature: float = 1.0
+    disagreement: float = 0.0
+
+    @property
+    def members(self) -> int:
+        """Size of the ensemble."""
+        return int(self.value_bias.shape[0])
+
+
+def shapes(members: int) -> dict[str, tuple[int, ...]]:
+    """The exact shape of every tensor of an ensemble."""
+    return {
+        "hidden1_weight": (members, WIDTH, HIDDEN),
+        "hidden1_bias": (members, HIDDEN),
+        "hidden2_weight": (members, HIDDEN, HIDDEN),
+        "hidden2_bias": (members, HIDDEN),
+        "value_weight": (members, HIDDEN),
+        "value_bias": (members,),
+        "input_mean": (WIDTH,),
+        "input_scale": (WIDTH,),
+        "output_mean": (members,),
+        "output_scale": (members,),
+    }
+
+
+TENSORS: Final = tuple(shapes(1))
+
+
+def initial(members: int, seed: int, observation: str = "obs/v1") -> RewardWeights:
+    """Untrained weights (He initialisation); also the `random reward model` of a study, after `standardised`."""
+    rng = np.random.default_rng(seed)
+    drawn: dict[str, Any] = {name: np.zeros(shape, np.float32) for name, shape in shapes(members).items()}
+    for name, fan_in in (("hidden1_weight", WIDTH), ("hidden2_weight", HIDDEN), ("value_weight", HIDDEN)):
+        drawn[name] = rng.normal(0.0, np.sqrt(2.0 / fan_in), drawn[name].shape).astype(np.float32)
+    drawn["input_scale"] += 1.0
+    drawn["output_scale"] += 1.0
+    return RewardWeights(**drawn, observation=observation)
+
+
+def neutral(members: int, observation: str = "obs/v1") -> RewardWeights:
+    """Weights that score every observation 0: what is published when there was nothing to learn from."""
+    weights = initial(members, 0, observation)
+    return replace(weights, value_weight=np.zeros_like(weights.value_weight))
+
+
+def input_statistics(states: Floats, masked: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
+    """Mean and scale of each feature over `states` (N, 128); scale 0 where it is masked or constant."""
+    mean = states.mean(axis=0, dtype=np.float64)
+    deviation = states.std(axis=0, dtype=np.float64)
+    scale = np.where(deviation > 1e-6, 1.0 / np.maximum(deviation, MIN_DEVIATION), 0.0)
+    if masked is not None:
+        scale = np.where(masked, 0.0, scale)
+    return mean.astype(np.float32), scale.astype(np.float32)
+
+
+def standardised(weights: RewardWeights, states: Floats) -> RewardWeights:
+    """The same ensemble with output statistics taken over `states` (N, 128): mean 0 and deviation 1 per member."""
+    bare = replace(
+        weights, output_mean=np.zeros_like(weights.output_mean), output_scale=np.ones_like(weights.output_scale)
+    )
+    raw = RewardNet(bare).forward(states).astype(np.float64)
+    deviation = raw.std(axis=1)
+    scale = np.where(deviation > 1e-6, 1.0 / np.maximum(deviation, 1e-6), 1.0)
+    scores = (raw - raw.mean(axis=1, keepdims=True)) * scale[:, None]
+    return replace(
+        weights,
+        output_mean=raw.mean(axis=1).astype(np.float32),
+        output_scale=scale.astype(np.float32),
+        disagreement=float(scores.std(axis=0).mean()),
+    )
+
+
+def dump(weights: RewardWeights) -> bytes:
+    """The ensemble as a safetensors file; raise ContractError if `load` would refuse it."""
+    _check_tensors({name: getattr(weights, name) for name in TENSORS})
+    metadata = {
+        "format": FORMAT,
+        "observation": weights.observation,
+        "temperature": repr(weights.temperature),
+        "disagreement": repr(weights.disagreement),
+    }
+    tensors = {name: np.ascontiguousarray(getattr(weights, name)) for name in TENSORS}
+    return bytes(safetensors_numpy.save(tensors, metadata))
+
+
+def load(raw: bytes, observation: str) -> RewardWeights:
+    """Parse and check a file of `dump`. `observation` is the caller's layout: another one is refused.
+
+    Raises ContractError with one sentence for anything that is not exactly a reward model of this format.
+    """
+    if len(raw) > MAX_FILE_BYTES:
+        raise ContractError(f"reward model of {len(raw)} bytes: the limit is {MAX_FILE_BYTES}")
+    try:
+        tensors: dict[str, Any] = safetensors_numpy.load(raw)
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise ContractError(f"reward model is not a safetensors file: {error}"[:300]) from error
+    metadata = _metadata(raw)
+    if metadata.get("format") != FORMAT:
+        raise ContractError(f"reward model has format {metadata.get('format')!r:.60}, this program reads {FORMAT!r}")
+    if metadata.get("observation") != observation:
+        raise ContractError(
+            f"reward model was trained on observation {metadata.get('observation')!r:.40}, "
+            f"this run uses {observation!r:.40}: retrain it on this run's segments"
+        )
+    _check_tensors(tensors)
+    return RewardWeights(
+        **tensors,
+        observation=observation,
+        temperature=_number(metadata, "temperature", low=1e-3),
+        disagreement=_number(metadata, "disagreement", low=0.0),
+    )
+
+
+def _metadata(raw: bytes) -> dict[str, object]:
+    # The parser has accepted the header by now, so its length and its JSON are sound.
+    size = int.from_bytes(raw[:8], "little")
+    found = json.loads(raw[8 : 8 + size]).get("__metadata__")
+    return found if isinstance(found, dict) else {}
+
+
+def _number(metadata: dict[str, object], name: str, low: float) -> float:
+    try:
+        value = float(str(metadata.get(name)))
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= MAX_NORM:  # also false for NaN
+        raise ContractError(f"reward model has {name} {metadata.get(name)!r:.40}: expected {low} to {MAX_NORM}")
+    return value
+
+
+def _check_tensors(tensors: dict[str, Any]) -> None:
+    if set(tensors) != set(TENSORS):
+        raise ContractError(f"reward model has tensors {sorted(tensors)!s:.200}, expected {sorted(TENSORS)}")
+    bias = tensors["value_bias"]
+    if bias.ndim != 1 or not 1 <= bias.shape[0] <= MAX_MEMBERS:
+        raise ContractError(f"reward model has value_bias of shape {bias.shape}, expected 1 to {MAX_MEMBERS} members")
+    for name, shape in shapes(bias.shape[0]).items():
+        _check_tensor(name, tensors[name], shape)
+    if (tensors["input_scale"] < 0).any() or (tensors["output_scale"] <= 0).any():
+        raise ContractError("reward model has a scale that is not positive: the file is damaged, train again")
+
+
+def _check_tensor(name: str, tensor: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if tensor.shape != shape or tensor.dtype != np.float32:
+        raise ContractError(f"reward model has {name} {tensor.dtype}{tensor.shape}, expected float32{shape}")
+    if not np.isfinite(tensor).all():
+        raise ContractError(f"reward model has values in {name} that are not finite: train again")
+    flat = tensor.reshape(shape[0], -1).astype(np.float64)
+    if np.linalg.norm(flat, axis=1).max() > MAX_NORM:
+        raise ContractError(
+            f"reward model has a norm above {MAX_NORM} in {name}: the training diverged or it is forged"
+        )
+
+
+class _Scratch:
+    """Buffers for one batch size, so that a step allocates nothing."""
+
+    def __init__(self, rows: int, members: int) -> None:
+        self.first = np.empty((rows, members * HIDDEN), np.float32)
+        self.by_member = self.first.reshape(rows, members, HIDDEN).transpose(1, 0, 2)
+        self.second = np.empty((members, rows, HIDDEN), np.float32)
+        self.value = np.empty((members, rows, 1), np.float32)
+
+
+class RewardNet:
+    """The forward pass in numpy. Not thread-safe: it owns scratch buffers; use one instance per thread."""
+
+    def __init__(self, weights: RewardWeights) -> None:
+        """Fold both standardisations into the first and last layer, so that they cost nothing per step."""
+        self.weights = weights
+        members = weights.members
+        scaled = weights.hidden1_weight * weights.input_scale[None, :, None]
+        shift = np.einsum("d,mdh->mh", weights.input_mean, scaled)
+        self._weight1 = np.ascontiguousarray(scaled.transpose(1, 0, 2).reshape(WIDTH, members * HIDDEN))
+        self._bias1 = (weights.hidden1_bias - shift).reshape(-1).astype(np.float32)
+        self._weight2 = weights.hidden2_weight
+        self._bias2 = weights.hidden2_bias[:, None, :]
+        self._weight3 = (weights.value_weight * weights.output_scale[:, None])[:, :, None]
+        self._bias3 = ((weights.value_bias - weights.output_mean) * weights.output_scale)[:, None]
+        self._scratch: dict[int, _Scratch] = {}
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, observation: str) -> Self:
+        """Load, check and prepare a reward model; raise ContractError as `load` does."""
+        return cls(load(raw, observation))
+
+    def forward(self, observations: Floats, out: Floats | None = None) -> Floats:
+        """Standardised scores (M, N) of `observations` (N, 128) float32, written to `out` if it is given."""
+        rows = len(observations)
+        result = np.empty((self.weights.members, rows), np.float32) if out is None else out
+        if rows <= CHUNK:
+            self._forward(observations, result)
+        else:
+            for start in range(0, rows, CHUNK):
+                self._forward(observations[start : start + CHUNK], result[:, start : start + CHUNK])
+        return result
+
+    def _forward(self, observations: Floats, result: Floats) -> None:
+        scratch = self._buffers(len(observations))
+        first, second, value = scratch.first, scratch.second, scratch.value
+        np.matmul(observations, self._weight1, out=first)
+        np.add(first, self._bias1, out=first)
+        np.maximum(first, 0.0, out=first)
+        np.matmul(scratch.by_member, self._weight2, out=second)
+        np.add(second, self._bias2, out=second)
+        np.maximum(second, 0.0, out=second)
+        np.matmul(second, self._weight3, out=value)
+        np.add(value[:, :, 0], self._bias3, out=result)
+
+    def _buffers(self, rows: int) -> _Scratch:
+        scratch = self._scratch.get(rows)
+        if scratch is None:
+            if len(self._scratch) >= 8:  # batch sizes hardly vary; odd ones must not pile up
+                self._scratch.clear()
+            scratch = self._scratch[rows] = _Scratch(rows, self.weights.members)
+        return scratch
