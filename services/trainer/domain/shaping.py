@@ -1,0 +1,155 @@
+"""How a reward model enters the reward: `potential`, `additive` or `none`.
+
+`potential` is F = coefficient * (gamma * Phi(s') - Phi(s)) and leaves every optimal policy as it is (Ng, Harada and
+Russell 1999), provided that gamma is the learner's own, that a terminal state has Phi = 0, that truncation keeps Phi
+(the learner bootstraps there), and that each Phi is the one of the moment its state was visited (Devlin and Kudenko
+2012). So every state is evaluated once, its Phi is remembered, and another model takes over only where an episode
+begins. F is never clipped: a clipped term no longer telescopes. Numpy only; nothing here knows an environment.
+"""
+
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.contracts.run import ShapingConfig
+from shared.rewardnet import Floats, RewardNet
+
+PHI_LIMIT = 3.0  # standard deviations; beyond it a score says "never seen", and a larger Phi would only reward that
+
+Mask = NDArray[np.bool_]
+Rewards = NDArray[np.float64]
+
+
+class Potential(Protocol):
+    """A value of states. `version` names it in records, e.g. the digest of the weights."""
+
+    version: str
+
+    def __call__(self, observations: Floats) -> Floats:
+        """Phi (N,) of `observations` (N, 128) float32."""
+        ...
+
+
+class ConservativePotential:
+    """Phi = mean - k * (deviation - usual deviation) of the ensemble, clipped to +-PHI_LIMIT.
+
+    Where the members disagree more than they did on the training states, Phi sinks: unknown is not good. Subtracting
+    the usual deviation keeps Phi centred, because an offset c costs coefficient * (1 - gamma) * c on every step.
+    """
+
+    def __init__(self, net: RewardNet, conservatism: float = 1.0, version: str = "unnamed") -> None:
+        """`conservatism` is k; `version` should be the digest of the weights file."""
+        self.version = version
+        self._net = net
+        self._k = conservatism
+        self._usual = net.weights.disagreement
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, observation: str, conservatism: float, version: str) -> Self:
+        """Load a weights file; raise ContractError if it is damaged or made for another observation layout."""
+        return cls(RewardNet.from_bytes(raw, observation), conservatism, version)
+
+    def __call__(self, observations: Floats) -> Floats:
+        """Phi (N,) of `observations` (N, 128) float32, centred and clipped."""
+        scores = self._net.forward(observations)
+        members = len(scores)
+        mean = np.add.reduce(scores, axis=0) / members
+        spread = np.add.reduce(np.square(scores - mean), axis=0) / members
+        phi: Floats = mean - self._k * (np.sqrt(spread) - self._usual)
+        np.clip(phi, -PHI_LIMIT, PHI_LIMIT, out=phi)
+        return phi
+
+
+class Shaper:
+    """Shaping rewards for N environments at once; a single environment is N = 1. Not thread-safe.
+
+    Usage, with the final observation of an episode available at its last step (autoreset mode SAME_STEP, or none):
+
+        shaper = Shaper(envs, config, gamma, potential)
+        shaper.begin(first_observations)
+        extra = shaper.step(reached_observations, terminated, truncated)   # (N,), add to the rewards
+        shaper.begin(new_first_observations, terminated | truncated)
+
+    With Gymnasium's NEXT_STEP autoreset, `advance` does both: the step after an ending returns the first observation
+    of the next episode and gets no shaping. `offer` hands over a new model at any time; episodes that run finish with
+    the one they began with. An environment that has ended and not begun gets 0.
+    """
+
+    def __init__(self, envs: int, config: ShapingConfig, gamma: float, potential: Potential | None = None) -> None:
+        """`gamma` must be the learner's discount; `potential` None shapes nothing until one is offered."""
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(f"gamma is {gamma}: shaping needs the learner's discount, above 0 and at most 1")
+        self.config = config
+        self.gamma = gamma
+        self._offered = potential
+        self._current: list[Potential | None] = [None] * envs
+        self._uniform = False  # every environment lives and uses the same potential: the usual, fast case
+        self._phi: Rewards = np.zeros(envs)
+        self._live: Mask = np.zeros(envs, np.bool_)
+
+    @property
+    def versions(self) -> list[str | None]:
+        """Per environment, the potential its running episode is shaped with: the stamp for recorded segments."""
+        return [None if potential is None else potential.version for potential in self._current]
+
+    def offer(self, potential: Potential | None) -> None:
+        """Use `potential` for every episode that begins from now on; None shapes nothing."""
+        self._offered = potential
+
+    def begin(self, observations: Floats, started: Mask | None = None) -> None:
+        """Note Phi(s0) of the environments in the mask `started` (N,), or of all; `observations` is (N, 128)."""
+        which = np.arange(len(self._phi)) if started is None else np.flatnonzero(started)
+        if not len(which):
+            return
+        potential = None if self.config.mode == "none" else self._offered
+        for env in which:
+            self._current[env] = potential
+        self._phi[which] = 0.0 if potential is None else potential(observations[which])
+        self._live[which] = True
+        self._uniform = bool(self._live.all()) and all(other is potential for other in self._current)
+
+    def step(self, observations: Floats, terminated: Mask, truncated: Mask) -> Rewards:
+        """Shaping rewards (N,) float64 for reaching `observations` (N, 128); masks are (N,).
+
+        At an episode's last step `observations` holds its final state, not the first one of the next episode.
+        """
+        phi = self._evaluate(observations)
+        if self.config.mode == "additive":
+            rewards = self.config.coefficient * phi
+        else:
+            rewards = shaping(self._phi, phi, terminated, self.gamma, self.config.coefficient)
+        if not self._uniform:
+            rewards[~self._live] = 0.0
+        self._phi = phi
+        ended = terminated | truncated
+        if ended.any():
+            self._live &= ~ended
+            self._uniform = False
+        return rewards
+
+    def advance(self, observations: Floats, terminated: Mask, truncated: Mask) -> Rewards:
+        """`step` and `begin` for NEXT_STEP autoreset: environments that had ended begin with `observations`."""
+        fresh = ~self._live
+        rewards = self.step(observations, terminated, truncated)
+        self.begin(observations, fresh)
+        return rewards
+
+    def _evaluate(self, observations: Floats) -> Rewards:
+        first = self._current[0]
+        if self._uniform:
+            return np.zeros(len(self._phi)) if first is None else first(observations).astype(np.float64)
+        phi = np.zeros(len(self._phi))
+        groups: dict[int, list[int]] = {}
+        for env in np.flatnonzero(self._live):
+            groups.setdefault(id(self._current[env]), []).append(int(env))
+        for members in groups.values():
+            potential = self._current[members[0]]
+            if potential is not None:
+                phi[members] = potential(observations[members])
+        return phi
+
+
+def shaping(phi: Rewards, phi_next: Rewards, terminated: Mask, gamma: float, coefficient: float = 1.0) -> Rewards:
+    """F = coefficient * (gamma * Phi(s') - Phi(s)), elementwise, with Phi(s') = 0 where s' is terminal."""
+    return coefficient * (gamma * np.where(terminated, 0.0, phi_next) - phi)
