@@ -1,0 +1,77 @@
+"""Votes into a score: the median per dimension, how far the votes agree, and when to ask for more.
+
+Fewer than two valid votes, or not more than half of those asked for, give no number at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from services.judge.domain.replies import Vote
+from shared.contracts.scores import MAX_VOTE, DimensionScore, JudgeResult
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """How many votes to ask for: the first rung always, the next ones only while the votes are split.
+
+    Votes are split when fewer than `settled_share` of them lie within `tolerance` of their median, in some dimension.
+    """
+
+    rungs: tuple[int, ...] = (3, 7, 11)
+    tolerance: int = 1
+    settled_share: float = 0.75
+
+    def next_ask(self, votes: Sequence[Vote], asked: int) -> int:
+        """How many more votes to ask for now; 0 when the votes settle it or the ladder ends."""
+        higher = [rung for rung in self.rungs if rung > asked]
+        if not higher:
+            return 0
+        if asked == 0:
+            return higher[0]
+        if not enough(len(votes), asked):
+            return 0  # replies that are no votes are a fault of the server; more of them would only cost
+        return higher[0] - asked if self.split(votes) else 0
+
+    def split(self, votes: Sequence[Vote]) -> bool:
+        """Whether the votes are split in at least one dimension."""
+        return any(self._split([vote.values[name] for vote in votes]) for name in votes[0].values)
+
+    def _split(self, values: Sequence[int]) -> bool:
+        middle = median(values)
+        near = sum(abs(value - middle) <= self.tolerance for value in values)
+        return near < self.settled_share * len(values)
+
+
+def enough(valid: int, asked: int) -> bool:
+    """Whether so many valid votes of those asked for may speak: at least two, and more than half."""
+    return valid >= 2 and 2 * valid > asked
+
+
+def merge(votes: Sequence[Vote]) -> dict[str, DimensionScore]:
+    """The median of each dimension, mapped from 0-5 to [0, 1], with its votes and their spread."""
+    return {name: _dimension([vote.values[name] for vote in votes]) for name in votes[0].values}
+
+
+def _dimension(values: list[int]) -> DimensionScore:
+    return DimensionScore(
+        votes=values,
+        value=median(values) / MAX_VOTE,
+        unanimous=len(set(values)) == 1,
+        spread=max(values) - min(values),
+    )
+
+
+def agreement(results: Sequence[JudgeResult]) -> float | None:
+    """Share of judged dimensions whose votes are unanimous; None when nothing was judged."""
+    scores = [score for result in results for score in result.dimensions.values()]
+    return sum(score.unanimous for score in scores) / len(scores) if scores else None
+
+
+def values_of(results: Sequence[JudgeResult]) -> dict[str, float]:
+    """Value per dimension over all judges. A dimension judged twice (by the fourth judge too) counts by its mean."""
+    found: dict[str, list[float]] = {}
+    for result in results:
+        for name, score in result.dimensions.items():
+            found.setdefault(name, []).append(score.value)
+    return {name: sum(values) / len(values) for name, values in found.items()}

@@ -1,0 +1,104 @@
+"""Phases of a game: a place in it where other things matter, with its own weights and guidance. Data, not code.
+
+The first phase whose conditions all hold at the segment's end is taken; without one, the rubric stands alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from services.judge.domain.moments import Moment
+from services.judge.domain.rubric import DEFAULT_WEIGHTS
+from shared.contracts.scores import DIMENSIONS
+
+OVERWORLD = (-1, 255)  # dungeon index when the hero is in none
+
+
+class Weights(BaseModel):
+    """Weights of the five dimensions; they sum to 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    progress: float = Field(DEFAULT_WEIGHTS["progress"], ge=0, le=1)
+    dialog: float = Field(DEFAULT_WEIGHTS["dialog"], ge=0, le=1)
+    puzzle: float = Field(DEFAULT_WEIGHTS["puzzle"], ge=0, le=1)
+    novelty: float = Field(DEFAULT_WEIGHTS["novelty"], ge=0, le=1)
+    efficiency: float = Field(DEFAULT_WEIGHTS["efficiency"], ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        total = sum(self.as_dict().values())
+        if abs(total - 1) > 1e-6:
+            raise ValueError(f"weights sum to {total:.3f}: they must sum to 1, so give all five")
+        return self
+
+    def as_dict(self) -> dict[str, float]:
+        """Weight by dimension, in the order of the rubric."""
+        return {name: getattr(self, name) for name in DIMENSIONS}
+
+
+class When(BaseModel):
+    """Conditions on the state at the segment's end. One left out always holds; an unknown value never satisfies one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    in_dungeon: bool | None = None
+    groups: tuple[int, ...] | None = Field(None, description="room groups, e.g. 0 for the overworld")
+    has_items: tuple[str, ...] = Field((), description="all of these are owned")
+    lacks_items: tuple[str, ...] = Field((), description="none of these is owned")
+    essences_at_least: int = Field(0, ge=0)
+
+    def holds(self, moment: Moment) -> bool:
+        """Whether all conditions hold."""
+        return (
+            self._dungeon(moment)
+            and (self.groups is None or moment.group in self.groups)
+            and self._items(moment)
+            and (self.essences_at_least == 0 or len(moment.essences or ()) >= self.essences_at_least)
+        )
+
+    def _dungeon(self, moment: Moment) -> bool:
+        if self.in_dungeon is None:
+            return True
+        return moment.dungeon is not None and (moment.dungeon not in OVERWORLD) == self.in_dungeon
+
+    def _items(self, moment: Moment) -> bool:
+        if not self.has_items and not self.lacks_items:
+            return True
+        if moment.items is None:
+            return False
+        return moment.items.issuperset(self.has_items) and moment.items.isdisjoint(self.lacks_items)
+
+
+class Phase(BaseModel):
+    """One phase: for which games, when, and what it changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    games: tuple[str, ...] = Field(("*",), description="shell patterns on the manifest's game, e.g. `bramble:*`")
+    when: When = When()
+    weights: Weights = Weights()
+    guidance: Annotated[str, Field(max_length=1_000)] = ""
+
+
+NO_PHASE = Phase(name="any")
+
+
+def phase_of(phases: Sequence[Phase], game: str, moment: Moment) -> Phase:
+    """The first phase that fits, or one that changes nothing."""
+    for phase in phases:
+        if any(fnmatchcase(game, pattern) for pattern in phase.games) and phase.when.holds(moment):
+            return phase
+    return NO_PHASE
+
+
+def weighted_mean(weights: Mapping[str, float], values: Mapping[str, float]) -> tuple[float | None, float]:
+    """Weighted mean over the known values and the share of the weight that they carry. (None, 0) without any."""
+    covered = sum(weights.get(name, 0.0) for name in values)
+    if covered <= 0:
+        return None, 0.0
+    mean = sum(weights.get(name, 0.0) * value for name, value in values.items()) / covered
+    return min(1.0, max(0.0, mean)), covered / sum(weights.values())

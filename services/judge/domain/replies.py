@@ -1,0 +1,96 @@
+"""Reading what a model said. A reply counts only if it is exactly what was asked for; nothing is repaired.
+
+A repaired vote is an invented one: prose around the JSON or a number out of range shows that the server did not apply
+the schema, and that is a fact to count, not to hide.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.contracts.scores import MAX_VOTE
+
+MAX_REPLY_CHARS = 4_000  # a vote needs about 300; anything far longer is a runaway generation
+
+
+class InvalidReply(ValueError):
+    """A reply that is no vote. The message says why, without the reply's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One valid sample: a whole number for each dimension, and why."""
+
+    reason: str
+    values: dict[str, int]
+
+
+def read_vote(content: object, finish_reason: object, dimensions: Sequence[str]) -> Vote:
+    """Parse one choice, or raise InvalidReply."""
+    reply = _object(content, finish_reason)
+    _exactly(reply, {"reason", *dimensions})
+    return Vote(_reason(reply), {name: _whole_number(reply, name) for name in dimensions})
+
+
+def read_pair(content: object, finish_reason: object) -> str:
+    """Parse one comparison: `A`, `B` or `equal`; or raise InvalidReply."""
+    reply = _object(content, finish_reason)
+    _exactly(reply, {"reason", "better"})
+    _reason(reply)
+    if reply["better"] not in ("A", "B", "equal"):
+        raise InvalidReply('"better" is neither "A" nor "B" nor "equal"')
+    return str(reply["better"])
+
+
+def _object(content: object, finish_reason: object) -> dict[str, Any]:
+    if not isinstance(content, str):
+        raise InvalidReply("the reply has no text")
+    if finish_reason == "length":
+        raise InvalidReply("the reply was cut off by the token limit")
+    if len(content) > MAX_REPLY_CHARS:
+        raise InvalidReply(f"the reply has {len(content)} characters, more than {MAX_REPLY_CHARS}")
+    try:
+        reply = json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
+    except InvalidReply:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidReply("the reply is not one JSON object") from error
+    if not isinstance(reply, dict):
+        raise InvalidReply("the reply is JSON, but not an object")
+    return reply
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise InvalidReply("the reply names a field twice")
+    return result
+
+
+def _no_constant(name: str) -> float:
+    raise InvalidReply(f"the reply holds {name}, which is not a number")
+
+
+def _exactly(reply: dict[str, Any], names: set[str]) -> None:
+    missing = sorted(names - set(reply))
+    if missing:
+        raise InvalidReply(f"the reply lacks {', '.join(missing)}")
+    if set(reply) - names:
+        raise InvalidReply("the reply has fields that were not asked for")
+
+
+def _reason(reply: dict[str, Any]) -> str:
+    reason = reply["reason"]
+    if not isinstance(reason, str):
+        raise InvalidReply("the reason is not a text")
+    return "".join(char if char.isprintable() else " " for char in reason)[:500]
+
+
+def _whole_number(reply: dict[str, Any], name: str) -> int:
+    value = reply[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidReply(f"{name} is not a whole number")
+    if not 0 <= value <= MAX_VOTE:
+        raise InvalidReply(f"{name} is out of the range 0 to {MAX_VOTE}")
+    return value

@@ -1,0 +1,161 @@
+"""The HTTP side: /v1/chat/completions, /v1/models, /health, /metrics, and PUT /behaviour where it is allowed.
+
+Usable without a socket too: `create_app(Settings())` is an ASGI application.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from services.judge.rules_server.chat import Chat, parse_chat
+from services.judge.rules_server.gauges import Gauges
+from services.judge.rules_server.settings import Behaviour, Settings
+from services.judge.rules_server.usage import PrefixCache, report, tokens
+from services.judge.rules_server.voting import BadRequest, dice, garbage, reply
+
+
+class Server:
+    """State of one server: its behaviour now, the prefix cache, and who is being served or waits."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.behaviour = settings.behaviour
+        self.gauges = Gauges()
+        self._cache = PrefixCache()
+        self._faults = random.Random(settings.seed)  # noqa: S311  # faults to order are no secrets
+        self._places = asyncio.Semaphore(self.behaviour.max_concurrent)
+
+    async def complete(self, request: Request) -> Response:
+        """POST /v1/chat/completions."""
+        self.gauges.requests.inc()
+        if self.gauges.waiting_now >= self.behaviour.max_waiting:
+            return self._error(429, "too many requests wait")
+        try:
+            chat = parse_chat(await request.body(), self.settings.models)
+        except BadRequest as error:
+            return self._error(400, str(error))
+        places = self._places  # a change of behaviour may replace them meanwhile
+        with self.gauges.wait():
+            await places.acquire()
+        try:
+            with self.gauges.serve():
+                return await self._serve(chat)
+        finally:
+            places.release()
+
+    async def _serve(self, chat: Chat) -> Response:
+        now = self.behaviour
+        delay = now.latency_ms / 1000 * (1 + now.jitter * self._faults.uniform(-1, 1))
+        if delay > 0:
+            await asyncio.sleep(delay)
+        if self._faults.random() < now.error_rate:
+            return self._error(now.error_status, "an error to order")
+        try:
+            answer = self._answer(chat)
+        except BadRequest as error:
+            return self._error(400, str(error))
+        raw = json.dumps(answer).encode()
+        if now.first_byte_s or now.drip_s:
+            return StreamingResponse(drip(raw, now), media_type="application/json")
+        return Response(raw, media_type="application/json")
+
+    def _answer(self, chat: Chat) -> dict[str, Any]:
+        prompt, cached = self._cache.count(chat.model, chat.parts)
+        if prompt > self.settings.context_tokens:
+            raise BadRequest(f"the prompt has {prompt} tokens, the limit is {self.settings.context_tokens}")
+        replies = [self._reply(chat, index) for index in range(1 if self.behaviour.ignore_n else chat.n)]
+        output = sum(tokens(text.encode()) for text in replies)
+        self.gauges.count(chat.model, prompt, cached, output, len(replies))
+        choices = [
+            {"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            for i, text in enumerate(replies)
+        ]
+        usage = report(prompt, cached, output, self.behaviour.usage)
+        return {
+            "id": f"chatcmpl-{self.gauges.answered}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": chat.model,
+            "choices": choices,
+            **({"usage": usage} if usage else {}),
+        }
+
+    def _reply(self, chat: Chat, index: int) -> str:
+        if self._faults.random() < self.behaviour.garbage_rate:
+            return garbage(self._faults)
+        rng = dice(self.settings.seed, chat.seed, index, chat.text)
+        # Temperature 0 is greedy: every choice is the same, noise or not.
+        noise = self.behaviour.vote_noise if chat.temperature > 0 else 0.0
+        return reply(chat.schema, chat.text, noise, rng)
+
+    def _error(self, status: int, message: str) -> Response:
+        self.gauges.errors.labels(str(status)).inc()
+        after = self.behaviour.retry_after
+        headers = {"retry-after": str(after)} if after is not None else {}
+        body = {"error": {"message": message, "type": "error", "param": None, "code": status}}
+        return JSONResponse(body, status_code=status, headers=headers)
+
+    async def models(self, request: Request) -> Response:
+        """GET /v1/models, with the context length where vLLM has it."""
+        length = self.settings.context_tokens
+        data = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "zelda-rlaif", "max_model_len": length}
+            for name in self.settings.models
+        ]
+        return JSONResponse({"object": "list", "data": data})
+
+    async def health(self, request: Request) -> Response:
+        """GET /health."""
+        return PlainTextResponse("ok\n")
+
+    async def metrics(self, request: Request) -> Response:
+        """GET /metrics."""
+        return PlainTextResponse(self.gauges.text())
+
+    async def behave(self, request: Request) -> Response:
+        """PUT /behaviour: change some fields of the behaviour; answers with all of them."""
+        if not self.settings.control:
+            return self._error(403, "start the server with --control to change its behaviour")
+        try:
+            change = Behaviour.model_validate({**self.behaviour.model_dump(), **json.loads(await request.body())})
+        except (ValidationError, ValueError, TypeError) as error:
+            return self._error(400, f"not a behaviour: {error}"[:500])
+        if change.max_concurrent != self.behaviour.max_concurrent:
+            self._places = asyncio.Semaphore(change.max_concurrent)
+        self.behaviour = change
+        return JSONResponse(change.model_dump())
+
+
+async def drip(raw: bytes, behaviour: Behaviour) -> AsyncIterator[bytes]:
+    """An answer whose first byte, and every byte, comes late."""
+    await asyncio.sleep(behaviour.first_byte_s)
+    if not behaviour.drip_s:
+        yield raw
+        return
+    for byte in raw:
+        await asyncio.sleep(behaviour.drip_s)
+        yield bytes([byte])
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The server as an ASGI application; `app.state.server` is its state."""
+    server = Server(settings)
+    app = Starlette(
+        routes=[
+            Route("/v1/chat/completions", server.complete, methods=["POST"]),
+            Route("/v1/models", server.models),
+            Route("/health", server.health),
+            Route("/metrics", server.metrics),
+            Route("/behaviour", server.behave, methods=["PUT"]),
+        ]
+    )
+    app.state.server = server
+    return app

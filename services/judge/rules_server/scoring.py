@@ -1,0 +1,112 @@
+"""The rules: from the sums of one clip to a number from 0 to 5 for each dimension, along the rubric's anchors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from services.judge.rules_server.reading import Totals, entered_dungeon, totals
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The sums that the rules look at. An unknown sum counts as nothing seen."""
+
+    steps: int
+    rooms: int
+    tiles: int
+    stale: int
+    gains: int
+    essences: int
+    done: int
+    keys_found: int
+    texts: int
+    menu: int
+    hurt: int
+    deaths: int
+
+    @property
+    def clear_steps(self) -> int:
+        """Steps towards the end of the game that nobody would dispute."""
+        return self.gains + self.keys_found + self.done
+
+
+def clip_of(text: str) -> Clip:
+    """Read a clip from the prompt's text."""
+    found = totals(text)
+    return Clip(
+        steps=max(1, _sum(found, "steps")),
+        rooms=_sum(found, "rooms visited"),
+        tiles=_sum(found, "tiles visited"),
+        stale=_sum(found, "longest time without a new tile"),
+        gains=_sum(found, "items obtained", "heart containers obtained") + entered_dungeon(text),
+        essences=_sum(found, "essences obtained"),
+        done=_sum(found, "puzzles and tasks solved", "small keys used", "payments made"),
+        keys_found=_sum(found, "small keys found"),
+        texts=_sum(found, "different texts shown"),
+        menu=_sum(found, "steps in a menu"),
+        hurt=_sum(found, "times hurt"),
+        deaths=_sum(found, "deaths"),
+    )
+
+
+def _sum(found: Totals, *names: str) -> int:
+    return sum(found.get(name) or 0 for name in names)
+
+
+def progress(clip: Clip) -> float:
+    """By the number of clear steps; without one, by the ground covered."""
+    if clip.essences or clip.clear_steps >= 4:
+        return 5
+    if clip.clear_steps:
+        return 3 if clip.clear_steps == 1 else 4
+    if clip.deaths:
+        return 0
+    if clip.texts or clip.rooms >= 4:
+        return 2
+    return 1 if clip.rooms >= 2 else 0
+
+
+def dialog(clip: Clip) -> float:
+    """By different texts read; acting on them shows in clear steps."""
+    read = {0: 0, 1: 2, 2: 3}.get(clip.texts, 4)
+    return min(5, read + (1 if clip.texts and clip.clear_steps else 0))
+
+
+def puzzle(clip: Clip) -> float:
+    """By what was opened, paid or solved; a key alone is one part of a puzzle."""
+    if clip.done:
+        return min(5, 2 + clip.done)
+    return 2 if clip.keys_found else 0
+
+
+def novelty(clip: Clip) -> float:
+    """By rooms seen, and by new things."""
+    rooms = 0 if clip.tiles < 8 else 1
+    for least, value in ((2, 2), (3, 3), (5, 4), (7, 5)):
+        if clip.rooms >= least:
+            rooms = value
+    return min(5, rooms + (1 if clip.clear_steps >= 2 else 0))
+
+
+def efficiency(clip: Clip) -> float:
+    """By the share of the clip that brought nothing new, and by harm."""
+    wasted = min(1.0, (clip.stale + clip.menu) / clip.steps)
+    value = 5 * (1 - wasted) * min(1.0, 8 * clip.tiles / clip.steps)
+    value -= 0.5 * clip.hurt
+    return max(0.0, min(value, 1.0) if clip.deaths else value)
+
+
+RULES: dict[str, Callable[[Clip], float]] = {
+    "progress": progress,
+    "dialog": dialog,
+    "puzzle": puzzle,
+    "novelty": novelty,
+    "efficiency": efficiency,
+}
+
+
+def reason(clip: Clip) -> str:
+    """One sentence with the facts that counted."""
+    return (
+        f"{clip.rooms} rooms, {clip.clear_steps} clear steps, {clip.texts} texts, "
+        f"{clip.hurt} times hurt, {clip.deaths} deaths in {clip.steps} steps"
+    )
