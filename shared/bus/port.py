@@ -3,15 +3,22 @@
 A bus may lose, repeat and reorder events; services survive all three, because the store is the truth.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from shared.contracts.envelope import Envelope
 from shared.contracts.events import EventData
+from shared.errors import Transient
 
 Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
 """Does the work of one event and returns the events to publish. Raises Transient, Permanent or Fatal."""
+
+
+class ConsumerMissing(Transient):
+    """The durable consumer was deleted: fetching would stay silent for ever. `ensure` makes it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,22 @@ class Delivery(Protocol):
 class Bus(Protocol):
     """A connection to the bus."""
 
-    async def publish(self, event: Envelope) -> None:
-        """Store the event, retrying with the same id; raise Transient if the bus does not confirm in time."""
+    @property
+    def connected(self) -> bool:
+        """Whether the bus can be reached now, as far as is known."""
+        ...
+
+    @property
+    def closed(self) -> asyncio.Event:
+        """Set when the connection is gone for good without having been closed by us."""
+        ...
+
+    async def publish(self, event: Envelope, *, ring: int = 0) -> None:
+        """Store the event, retrying with the same id; raise Transient if the bus does not confirm in time.
+
+        The bus drops an id that it has seen in the last ten minutes. A `ring` above 0 makes the event pass once more:
+        only the reconciler rings again, when an event went missing (consumer deleted, stream purged).
+        """
         ...
 
     async def fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence[Delivery]:
@@ -64,9 +85,49 @@ class Bus(Protocol):
         ...
 
     async def pending(self, subscription: Subscription) -> int:
-        """Messages not yet acknowledged; raise Transient when the consumer is missing or the bus is away."""
+        """Messages not yet acknowledged; raise ConsumerMissing, or Transient when the bus is away."""
         ...
 
     async def close(self) -> None:
         """Stop fetching, flush what is confirmed, close the connection."""
+        ...
+
+    async def ensure(self, subscription: Subscription) -> None:
+        """Make sure that the consumer is there as declared: a missing one is made again, and gets new events only.
+
+        Raises Fatal when the stream is missing or differs from the topology, Transient when the bus is away.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that no consumer could handle, kept with the reason until somebody replays or drops it."""
+
+    number: int
+    consumer: str
+    subject: str
+    reason: str
+    attempt: int
+    time: datetime
+    raw: bytes
+
+
+class DeadLetters(Protocol):
+    """The dead-letter stream, for people."""
+
+    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """The oldest `limit` dead letters, by number."""
+        ...
+
+    async def get(self, number: int) -> DeadLetter:
+        """One dead letter, or Permanent if there is none of that number."""
+        ...
+
+    async def replay(self, number: int) -> None:
+        """Publish the message again on its subject and drop the dead letter. Doing it twice delivers it once."""
+        ...
+
+    async def drop(self, number: int) -> None:
+        """Remove the dead letter, or Permanent if there is none of that number."""
         ...

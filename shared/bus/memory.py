@@ -1,0 +1,193 @@
+"""The bus in memory, for tests, simulations and single-process tools: the same promises, and the same lack of them.
+
+Events are delivered at least once, repeated after `ACK_WAIT_S` without an answer, and forgotten by `purge`.
+Never for production: it ends with its process.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from shared.bus.port import ConsumerMissing, DeadLetter, Subscription
+from shared.bus.topology import ACK_WAIT_S, DUPLICATE_WINDOW_S, MAX_DELIVER, ROLES
+from shared.contracts.envelope import Envelope
+from shared.contracts.subjects import subject
+from shared.errors import Permanent, Transient
+
+
+@dataclass(slots=True)
+class _Message:
+    raw: bytes
+    subject: str
+    due: float = 0.0
+    attempt: int = 0
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Messages of one durable consumer, oldest first, until acknowledged."""
+
+    subscription: Subscription
+    messages: dict[int, _Message] = field(default_factory=dict)
+
+
+class MemoryBus:
+    """All consumers of the topology exist from the start, as after provisioning. `clock` is in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._queues = {s.name: _Queue(s) for role in ROLES.values() for s in role.subscriptions}
+        self._seen: dict[str, float] = {}
+        self._numbers = 0
+        self._news = asyncio.Event()
+        self._dead: dict[int, DeadLetter] = {}
+        self.connected = True
+        self.closed = asyncio.Event()
+
+    async def publish(self, event: Envelope, *, ring: int = 0) -> None:
+        """Hand the event to every consumer whose events include it, unless its id was seen lately."""
+        self._require_connection()
+        key = event.id if ring == 0 else f"{event.id}.{ring}"
+        now = self._clock()
+        self._seen = {seen: at for seen, at in self._seen.items() if now - at < DUPLICATE_WINDOW_S}
+        if key not in self._seen:
+            self._seen[key] = now
+            self._store(event.to_bytes(), subject(event.data))
+
+    def inject(self, raw: bytes, on: str) -> None:
+        """Put any bytes on any subject: what a faulty or hostile publisher could do."""
+        self._store(raw, on)
+
+    async def fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence["MemoryDelivery"]:
+        """Messages that are due; waits in real time for the first one."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._require_connection()
+            found = self._due(subscription, batch)
+            left = deadline - time.monotonic()
+            if found or left <= 0:
+                return found
+            self._news.clear()
+            try:  # a repeat falls due without news, so look again after a while
+                await asyncio.wait_for(self._news.wait(), min(left, 0.05))
+            except TimeoutError:
+                continue
+
+    async def pending(self, subscription: Subscription) -> int:
+        """Messages not yet acknowledged."""
+        self._require_connection()
+        if subscription.name not in self._queues:
+            raise ConsumerMissing(f"bus: consumer {subscription.name!r} is missing")
+        return len(self._queues[subscription.name].messages)
+
+    async def ensure(self, subscription: Subscription) -> None:
+        """Make the consumer if it is missing."""
+        self._require_connection()
+        self._queues.setdefault(subscription.name, _Queue(subscription))
+
+    async def close(self) -> None:
+        """Nothing to flush; the same object may serve the next service."""
+
+    def purge(self) -> None:
+        """Lose every event, as an operator could. Seen ids go, too, as on the real server."""
+        self._seen.clear()
+        for queue in self._queues.values():
+            queue.messages.clear()
+
+    def delete_consumer(self, name: str) -> None:
+        """Lose a consumer, as an operator could."""
+        del self._queues[name]
+
+    @property
+    def dead(self) -> "MemoryDeadLetters":
+        """The dead letters."""
+        return MemoryDeadLetters(self, self._dead)
+
+    def _require_connection(self) -> None:
+        if not self.connected:
+            raise Transient("bus: not connected")
+
+    def _store(self, raw: bytes, on: str) -> None:
+        self._numbers += 1
+        for queue in self._queues.values():
+            if any(on.endswith(f".{event.NAME}") for event in queue.subscription.events):
+                queue.messages[self._numbers] = _Message(raw, on)
+        self._news.set()
+
+    def _due(self, subscription: Subscription, batch: int) -> list["MemoryDelivery"]:
+        queue = self._queues.get(subscription.name)
+        if queue is None:  # like the real bus: silence, not an error
+            return []
+        now = self._clock()
+        due = [n for n, m in queue.messages.items() if m.due <= now and m.attempt < MAX_DELIVER][:batch]
+        return [self._deliver(queue, number, now) for number in due]
+
+    def _deliver(self, queue: _Queue, number: int, now: float) -> "MemoryDelivery":
+        message = queue.messages[number]
+        message.attempt += 1
+        message.due = now + ACK_WAIT_S
+        return MemoryDelivery(self, queue, number, message)
+
+
+class MemoryDelivery:
+    """One delivered message."""
+
+    def __init__(self, bus: MemoryBus, queue: _Queue, number: int, message: _Message) -> None:
+        self._bus, self._queue, self._number, self._message = bus, queue, number, message
+        self.raw, self.subject, self.attempt = message.raw, message.subject, message.attempt
+
+    async def ack(self) -> None:
+        """Done."""
+        self._bus._require_connection()
+        self._queue.messages.pop(self._number, None)
+
+    async def nak(self, delay_s: float) -> None:
+        """Again after `delay_s`."""
+        self._bus._require_connection()
+        self._message.due = self._bus._clock() + delay_s
+        self._bus._news.set()
+
+    async def reject(self, reason: str) -> None:
+        """Move to the dead letters."""
+        await self.ack()
+        self._bus._numbers += 1
+        number = self._bus._numbers
+        consumer = self._queue.subscription.name
+        self._bus._dead[number] = DeadLetter(
+            number, consumer, self.subject, reason, self.attempt, datetime.now(UTC), self.raw
+        )
+
+    async def in_progress(self) -> None:
+        """Restart the timer."""
+        self._bus._require_connection()
+        self._message.due = self._bus._clock() + ACK_WAIT_S
+
+
+class MemoryDeadLetters:
+    """The dead letters of a memory bus."""
+
+    def __init__(self, bus: MemoryBus, letters: dict[int, DeadLetter]) -> None:
+        self._bus, self._letters = bus, letters
+
+    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """The oldest first."""
+        return [self._letters[number] for number in sorted(self._letters)[:limit]]
+
+    async def get(self, number: int) -> DeadLetter:
+        """One dead letter."""
+        if number not in self._letters:
+            raise Permanent(f"no dead letter {number}: `zelda dlq list` shows the numbers")
+        return self._letters[number]
+
+    async def replay(self, number: int) -> None:
+        """Publish again and drop."""
+        letter = await self.get(number)
+        self._bus._store(letter.raw, letter.subject)
+        del self._letters[number]
+
+    async def drop(self, number: int) -> None:
+        """Remove."""
+        await self.get(number)
+        del self._letters[number]

@@ -1,0 +1,104 @@
+"""Answers /livez, /readyz and /metrics, and passes every other path to the service's own application.
+
+Liveness depends on nothing outside the process: an outage of bus, store or judges must not restart everything.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+LAG_S: Final = 10.0  # an event loop that is blocked longer than this is taken for hung and restarted
+TICK_S: Final = 1.0
+
+Reason = Callable[[], str | None]
+
+
+@dataclass(slots=True)
+class Health:
+    """The state behind the probes. Each reason gives one sentence when something is wrong, else None."""
+
+    not_live: list[Reason] = field(default_factory=list)
+    not_ready: list[Reason] = field(default_factory=list)
+    app: ASGIApp | None = None
+    ticked: float = field(default_factory=time.monotonic)
+
+    async def tick(self) -> None:
+        """Keep `ticked` fresh while the event loop runs."""
+        while True:
+            self.ticked = time.monotonic()
+            await asyncio.sleep(TICK_S)
+
+    def lag(self) -> str | None:
+        """Why the event loop counts as hung, or None."""
+        late = time.monotonic() - self.ticked - TICK_S
+        return f"event loop blocked for {late:.0f} s" if late > LAG_S else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] not in ("http", "websocket"):
+            return
+        await self._route(scope["path"])(scope, receive, send)
+
+    def _route(self, path: str) -> ASGIApp:
+        if path == "/livez":
+            return _probe([self.lag, *self.not_live])
+        if path == "/readyz":
+            return _probe(self.not_ready)
+        if path == "/metrics":
+            return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+        return self.app or PlainTextResponse("no such path\n", status_code=404)
+
+
+def _probe(reasons: list[Reason]) -> JSONResponse:
+    found = [text for reason in reasons if (text := reason()) is not None]
+    return JSONResponse({"ok": not found, "reasons": found}, status_code=503 if found else 200)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: the service decides what a signal means."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, made before anything else, so that a taken port is told at once (OSError)."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    listener.set_inheritable(True)
+    return listener
+
+
+@asynccontextmanager
+async def serving(health: Health, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve `health` on the socket while the body runs. Open streams get two seconds to end."""
+    config = uvicorn.Config(
+        health, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2, server_header=False
+    )
+    server = _Server(config)
+    tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(health.tick())]
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        tasks[1].cancel()
+        await tasks[0]
+        with suppress(asyncio.CancelledError):
+            await tasks[1]
+        listener.close()
