@@ -60,6 +60,7 @@ class SegmentScores(Contract):
     rubric: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
     status: ScoreStatus
     judges: list[JudgeResult] = Field(default_factory=list, max_length=8)
+    phase: str | None = Field(None, max_length=40, description="phase of the game whose weights were used")
     weights: dict[DimensionName, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
     weighted: float | None = Field(
         None, ge=0, le=1, description="weighted mean over judged dimensions; None unless judged"

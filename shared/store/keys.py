@@ -34,6 +34,11 @@ def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = "default") -
     return f"{scores_prefix(run, epoch, rubric)}{segment}.json"
 
 
+def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = "default") -> str:
+    """What some judges said while another one's route was away; gone once the score object exists."""
+    return f"{EPISODES}/partial/{run}/epoch_{epoch}/{rubric}/{segment}.json"
+
+
 def scores_jsonl(run: RunId, epoch: int) -> str:
     """All scores of an epoch as lines, for people and other tools."""
     return f"{EPISODES}/scores/{run}/epoch_{epoch}/scores.jsonl"
@@ -84,6 +89,26 @@ def evaluation_summary(run: RunId, epoch: int) -> str:
     return f"{run_prefix(run)}evaluations/epoch_{epoch}/summary.json"
 
 
+def judge_reports_prefix(run: RunId, epoch: int, rubric: str = "default") -> str:
+    """What each judge process noted about one epoch's judging, one object a process."""
+    return f"{run_prefix(run)}evaluations/epoch_{epoch}/judges/{rubric}/"
+
+
+def judge_report(run: RunId, epoch: int) -> str:
+    """Quality and cost of one epoch's judging: votes, agreement, drift, position bias, correlation, money."""
+    return f"{run_prefix(run)}evaluations/epoch_{epoch}/judges.json"
+
+
+def canary_set(run: RunId) -> str:
+    """The segments of a run that are judged again in every epoch, to see whether the judges drift."""
+    return f"{run_prefix(run)}evaluations/canary.json"
+
+
+def canary_claim(run: RunId, epoch: int, rubric: str = "default") -> str:
+    """Which judge process judges the canary set in this epoch."""
+    return f"{run_prefix(run)}evaluations/epoch_{epoch}/canary-{rubric}.json"
+
+
 def progress(run: RunId) -> str:
     """The live progress file of a run."""
     return f"{run_prefix(run)}pipeline/progress.json"
@@ -97,6 +122,16 @@ def run_summary(run: RunId) -> str:
 def driver_heartbeat(run: RunId) -> str:
     """Last sign of life of the training driver: time, epoch, steps done, steps per second."""
     return f"{run_prefix(run)}driver/heartbeat.json"
+
+
+def driver_stopped(run: RunId, attempt: int) -> str:
+    """The driver's word that it obeyed the stop request of this attempt, and with which checkpoint."""
+    return f"{run_prefix(run)}driver/stopped-{attempt}.json"
+
+
+def driver_failed(run: RunId, attempt: int) -> str:
+    """The trainer's word that the driver of this attempt cannot go on, and why."""
+    return f"{run_prefix(run)}driver/failed-{attempt}.json"
 
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}")
