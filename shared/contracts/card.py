@@ -6,8 +6,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.contracts.base import Contract
+from shared.contracts.epoch import RewardModelRef
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, RunId
+
+Pooling = Literal["mean", "gain"]
+Fit = Literal["none", "full", "warm"]
 
 
 class PairAccuracy(Contract):
@@ -16,6 +20,8 @@ class PairAccuracy(Contract):
     confident: float | None = Field(None, ge=0, le=1, description="pairs whose scores differ by more than the margin")
     all: float | None = Field(None, ge=0, le=1, description="all pairs but exact ties")
     pairs: int = Field(0, ge=0, description="confident held-out pairs")
+    low: float | None = Field(None, ge=0, le=1, description="95 % interval of `confident`, bootstrapped over episodes")
+    high: float | None = Field(None, ge=0, le=1)
 
 
 class Calibration(Contract):
@@ -24,6 +30,16 @@ class Calibration(Contract):
     temperature: float = Field(gt=0)
     ece: float = Field(ge=0, le=1, description="expected calibration error, 10 bins")
     brier: float = Field(ge=0, le=1)
+
+
+class EpochScore(Contract):
+    """How one epoch's segments look to this model, to the judges, and in truth; comparable within one card only."""
+
+    epoch: Epoch
+    segments: int = Field(ge=1, description="judged segments of the epoch among the data")
+    model_score: float = Field(description="mean ensemble score of their states, in standard deviations")
+    judge_score: float = Field(ge=0, le=1, description="mean weighted score")
+    milestones: float | None = Field(None, ge=0, description="milestones reached by an episode, mean over episodes")
 
 
 class RewardModelCard(Contract):
@@ -56,3 +72,26 @@ class RewardModelCard(Contract):
     )
     seconds: float = Field(ge=0)
     created: datetime
+    pooling: Pooling = Field("mean", description="a segment's score: mean over its states, or last minus first state")
+    fit: Fit = Field("full", description="`warm` continued the previous model, `none` had nothing to learn from")
+    validation_loss: dict[Annotated[str, Field(max_length=20)], float] = Field(
+        default_factory=dict, description="of each kind of fit that was tried, on validation episodes"
+    )
+    episodes: int = Field(0, ge=0, description="episodes behind the segments: the number of independent samples")
+    outcomes: dict[Annotated[str, Field(max_length=20)], int] = Field(
+        default_factory=dict, description="this epoch's listed segments: judged, abstained, dead, missing"
+    )
+    epochs: list[EpochScore] = Field(default_factory=list, max_length=100, description="oldest first")
+    outside: float | None = Field(
+        None, ge=0, le=1, description="share of the current policy's states scored beyond two standard deviations"
+    )
+    disagreement: float | None = Field(None, ge=0, description="mean deviation of the members over training states")
+    masked: list[Annotated[str, Field(max_length=60)]] = Field(
+        default_factory=list, max_length=512, description="features the model does not see"
+    )
+    history: list[RewardModelRef] = Field(
+        default_factory=list, max_length=100, description="earlier models of this run that passed, oldest first"
+    )
+    notes: list[Annotated[str, Field(max_length=300)]] = Field(
+        default_factory=list, max_length=20, description="what a reader must know, e.g. that the data are few"
+    )

@@ -1,0 +1,90 @@
+"""A reward model that praises decline loses its say; one bad epoch does not condemn it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.coordinator.domain.guard import Evidence, evidence, watch
+from shared.contracts.card import EpochScore, PairAccuracy, RewardModelCard
+
+
+def story(*rows: tuple[float, float]) -> list[Evidence]:
+    """Epochs 0, 1, ... with (score of the reward model, true progress)."""
+    return [Evidence(epoch, score, truth) for epoch, (score, truth) in enumerate(rows)]
+
+
+def test_score_up_and_truth_down_for_two_epochs_is_an_alarm_that_names_the_models_to_avoid() -> None:
+    verdict = watch(story((-0.5, 1.0), (-0.2, 2.0), (0.0, 3.0), (0.3, 2.5), (0.6, 2.0)))
+    assert verdict.alarm
+    # Model 2 shaped epoch 3, where the decline began, and model 4 was trained on the last: model 1 is the last good.
+    assert verdict.suspects == {2, 3, 4}
+    assert "From epoch 2 to 4" in verdict.reason
+    assert "3.00 to 2.00" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [(0.0, 1.0)],
+        [(0.0, 3.0), (0.5, 2.0)],  # one epoch only
+        [(0.0, 3.0), (0.5, 2.0), (1.0, 2.5)],  # the truth recovers
+        [(0.0, 3.0), (-0.2, 2.0), (-0.4, 1.0)],  # both fall: the model sees the decline
+        [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0)],  # both rise: that is what it is for
+        [(0.0, 3.0), (0.5, 2.99), (1.0, 2.98)],  # falls within chance
+        [(0.0, 3.0), (0.01, 2.0), (0.02, 1.0)],  # rises within re-estimation
+    ],
+)
+def test_no_alarm_without_two_diverging_epochs(rows: list[tuple[float, float]]) -> None:
+    verdict = watch(story(*rows))
+    assert not verdict.alarm
+    assert verdict.suspects == frozenset()
+    assert verdict.reason == ""
+
+
+def test_suspects_stay_suspect_after_the_recovery_and_newer_models_are_free() -> None:
+    verdict = watch(story((0.0, 3.0), (0.3, 2.5), (0.6, 2.0), (0.4, 3.2), (0.7, 3.5)))
+    assert not verdict.alarm
+    assert verdict.suspects == {0, 1, 2}
+
+
+def test_a_longer_decline_makes_every_model_since_its_beginning_suspect() -> None:
+    verdict = watch(story((0.0, 4.0), (0.1, 5.0), (0.3, 4.0), (0.6, 3.0), (0.9, 2.0)))
+    assert verdict.suspects == {1, 2, 3, 4}
+
+
+def test_patience_is_counted_in_epochs() -> None:
+    rows = story((0.0, 4.0), (0.3, 3.0), (0.6, 2.0))
+    assert watch(rows, patience=2).alarm
+    assert not watch(rows, patience=3).alarm
+
+
+def card(*rows: EpochScore) -> RewardModelCard:
+    return RewardModelCard.model_validate(
+        {
+            "run": "demo",
+            "epoch": 2,
+            "observation": "obs/v1",
+            "weights_key": "models/w",
+            "weights_digest": "0" * 64,
+            "data_digest": "0" * 64,
+            "ensemble": 5,
+            "segments": 3,
+            "pairs_train": 1,
+            "pairs_heldout": 1,
+            "accuracy": PairAccuracy(),
+            "gates_passed": True,
+            "seconds": 1.0,
+            "created": datetime(2026, 1, 1, tzinfo=UTC),
+            "epochs": list(rows),
+        }
+    )
+
+
+def test_truth_comes_from_the_trainer_and_else_from_the_judged_segments() -> None:
+    rows = [
+        EpochScore(epoch=1, segments=5, model_score=0.2, judge_score=0.5, milestones=2.0),
+        EpochScore(epoch=0, segments=5, model_score=0.1, judge_score=0.4, milestones=1.0),
+        EpochScore(epoch=2, segments=5, model_score=0.3, judge_score=0.5, milestones=None),
+    ]
+    assert evidence(card(*rows), {1: 7.0}) == [Evidence(0, 0.1, 1.0), Evidence(1, 0.2, 7.0)]
