@@ -54,9 +54,24 @@ def run_prefix(run: RunId) -> str:
     return f"{MODELS}/runs/{run}/"
 
 
+def run_index_prefix() -> str:
+    """One tiny object a run, so that listing the runs does not list all that they learnt."""
+    return f"{MODELS}/index/runs/"
+
+
+def run_index(run: RunId) -> str:
+    """The entry of one run in the index."""
+    return f"{run_index_prefix()}{run}"
+
+
+def run_record_prefix(run: RunId) -> str:
+    """All revisions of the run's record."""
+    return f"{run_prefix(run)}record/"
+
+
 def run_revision(run: RunId, revision: int) -> str:
     """One revision of the run's record."""
-    return f"{run_prefix(run)}record/{revision:08d}.json"
+    return f"{run_record_prefix(run)}{revision:08d}.json"
 
 
 def epoch_start(run: RunId, epoch: int) -> str:
