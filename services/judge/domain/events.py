@@ -4,12 +4,16 @@ Computed from states alone; never from rewards, milestones or the policy. A judg
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
+from services.judge.domain.dialogs import texts_shown
 from services.judge.domain.moments import Moment
+
+Places = Mapping[str, str]
+"""Names of rooms by `group:room` in hexadecimal, e.g. `0:d9`."""
 
 
 class Importance(IntEnum):
@@ -31,97 +35,104 @@ class Event:
     importance: Importance
 
 
+# What the game's own log says, in words. A sound without an entry is no event for a judge.
+SOUNDS: Mapping[str, tuple[str, str, Importance]] = {
+    "solved": ("solved", "the game confirmed a solved puzzle or task", Importance.MAJOR),
+    "unlocked": ("unlocked", "a lock was opened", Importance.MAJOR),
+    "boss beaten": ("boss", "a boss was beaten", Importance.VITAL),
+    "switch": ("switch", "a switch was pressed", Importance.NORMAL),
+    "pushed": ("pushed", "a block was pushed", Importance.NORMAL),
+    "torch": ("torch", "a torch was lit", Importance.NORMAL),
+    "cut": ("cut", "a bush was cut", Importance.MINOR),
+    "fell": ("fell", "the player fell", Importance.NORMAL),
+    "refused": ("refused", "the game refused what was tried", Importance.MINOR),
+    "enemy killed": ("kill", "an enemy was defeated", Importance.MINOR),
+}
+
+
 def quoted(text: str) -> str:
     """Game text as data: a JSON string, so that no quote, line break or control character gets out of it."""
     return json.dumps(text, ensure_ascii=True)
 
 
-def room_label(moment: Moment) -> str:
-    """How a room is named to a judge: by its name where the game has one, else by group and number."""
+def room_label(moment: Moment, places: Places) -> str:
+    """How a room is named to a judge: by its name where one is known, else by area and number."""
     if moment.place is None:
         return "an unknown room"
-    number = f"room {moment.place[0]}:{moment.place[1]:02x}"
-    return f"{quoted(moment.room_name)} ({number})" if moment.room_name else number
+    number = f"{moment.place[0]:x}:{moment.place[1]:02x}"
+    name = places.get(number)
+    label = f"{quoted(name)}, room {number}" if name else f"room {number}"
+    return f"{label} ({moment.area})" if moment.area else label
 
 
-def events_of(moments: Sequence[Moment]) -> list[Event]:
+def events_of(moments: Sequence[Moment], places: Places) -> list[Event]:
     """All events of a segment, in the order of their steps."""
     found: list[Event] = []
     seen = {moments[0].place} if moments else set()
     for before, now in pairwise(moments):
-        found.extend(_moves(before, now, seen))
+        found.extend(_moves(before, now, seen, places))
         found.extend(_gains(before, now))
         found.extend(_harm(before, now))
-    found.extend(_dialogs(moments))
+    for now in moments:
+        found.extend(Event(now.step, *SOUNDS[sound]) for sound in now.sounds or () if sound in SOUNDS)
+    for step, text in texts_shown(moments):
+        found.append(Event(step, "text", f"the game showed the text {quoted(text)}", Importance.NORMAL))
     return sorted(found, key=lambda event: event.step)
 
 
-def _moves(before: Moment, now: Moment, seen: set[tuple[int, int] | None]) -> Iterator[Event]:
+def _moves(before: Moment, now: Moment, seen: set[tuple[int, int] | None], places: Places) -> Iterator[Event]:
+    if before.in_dungeon is False and now.in_dungeon is True:
+        yield Event(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
     if now.place is None or now.place == before.place:
         return
-    if now.place not in seen:
-        seen.add(now.place)
-        yield Event(
-            now.step, "new_room", f"entered {room_label(now)} for the first time in this clip", Importance.NORMAL
-        )
+    label = room_label(now, places)
+    if (difference(before.rooms_visited, now.rooms_visited) or 0) > 0:
+        yield Event(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
+    elif now.place not in seen:
+        yield Event(now.step, "room", f"entered {label}, known from before this clip", Importance.NORMAL)
     else:
-        yield Event(now.step, "room", f"went back to {room_label(now)}", Importance.MINOR)
-    if before.dungeon is not None and now.dungeon is not None and before.dungeon != now.dungeon:
-        way = "entered" if now.dungeon not in (-1, 255) else "left"
-        yield Event(now.step, f"dungeon_{way}", f"{way} a dungeon", Importance.MAJOR)
+        yield Event(now.step, "back", f"went back to {label}", Importance.MINOR)
+    seen.add(now.place)
 
 
 def _gains(before: Moment, now: Moment) -> Iterator[Event]:
-    for kind, words, old, new in (
-        ("item", "obtained item", before.items, now.items),
-        ("essence", "obtained essence", before.essences, now.essences),
-        ("solved", "solved", before.solved, now.solved),
+    if before.treasures is not None and now.treasures is not None:
+        for name in sorted(now.treasures - before.treasures):
+            yield Event(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
+    if (difference(before.essences, now.essences) or 0) > 0:
+        yield Event(now.step, "essence", "obtained an essence", Importance.VITAL)
+    if (difference(before.max_health, now.max_health) or 0) > 0:
+        yield Event(now.step, "heart", "gained a heart container", Importance.MAJOR)
+    for name, kind, words in (
+        ("items_taken", "taken", "took the treasure of this room"),
+        ("doors_opened", "door", "a door was opened for good"),
     ):
-        if old is not None and new is not None:
-            importance = Importance.VITAL if kind == "essence" else Importance.MAJOR
-            for name in sorted(new - old):
-                yield Event(now.step, kind, f"{words} {quoted(name)}", importance)
-    yield from _changes(before, now)
+        if (difference(getattr(before, name), getattr(now, name)) or 0) > 0:
+            yield Event(now.step, kind, words, Importance.MAJOR)
+    yield from _counted(before, now)
 
 
-def _changes(before: Moment, now: Moment) -> Iterator[Event]:
-    keys = _difference(before.keys, now.keys)
-    if keys and before.dungeon == now.dungeon:  # small keys are counted per dungeon
-        words = f"found {keys} small key" if keys > 0 else f"used {-keys} small key"
+def _counted(before: Moment, now: Moment) -> Iterator[Event]:
+    keys = difference(before.keys, now.keys)  # counted per dungeon, and unknown outside
+    if keys and before.in_dungeon == now.in_dungeon:
+        words = f"found a small key (now {now.keys})" if keys > 0 else "used a small key"
         yield Event(now.step, "key" if keys > 0 else "key_used", words, Importance.MAJOR)
-    rupees = _difference(before.rupees, now.rupees)
+    rupees = difference(before.rupees, now.rupees)
     if rupees:
         words = f"gained {rupees} rupees" if rupees > 0 else f"paid {-rupees} rupees"
         yield Event(now.step, "rupees" if rupees > 0 else "paid", words, Importance.MINOR)
-    if (_difference(before.max_health, now.max_health) or 0) > 0:
-        yield Event(now.step, "heart", "gained a heart container", Importance.MAJOR)
-    kills = _difference(before.kills, now.kills) or 0
-    if kills > 0:
-        yield Event(now.step, "kill", f"defeated {kills} enemies", Importance.MINOR)
 
 
 def _harm(before: Moment, now: Moment) -> Iterator[Event]:
-    health = _difference(before.health, now.health) or 0
+    health = difference(before.health, now.health) or 0
     if health < 0:
-        yield Event(now.step, "damage", f"lost {-health} quarter hearts", Importance.NORMAL)
+        yield Event(now.step, "hurt", f"lost {-health} quarter hearts", Importance.NORMAL)
     elif health > 0:
         yield Event(now.step, "healed", f"regained {health} quarter hearts", Importance.MINOR)
-    if (_difference(before.deaths, now.deaths) or 0) > 0:
+    if (difference(before.deaths, now.deaths) or 0) > 0:
         yield Event(now.step, "death", "died", Importance.VITAL)
 
 
-def _dialogs(moments: Sequence[Moment]) -> Iterator[Event]:
-    """Each text once per time it is shown; a line that is still being written grows, and only its end counts."""
-    shown: tuple[int, str] | None = None
-    for now in moments:
-        if shown is not None and (now.dialog is None or not now.dialog.startswith(shown[1])):
-            yield Event(shown[0], "dialog", f"the game showed the text {quoted(shown[1])}", Importance.NORMAL)
-            shown = None
-        if now.dialog is not None:
-            shown = (shown[0] if shown else now.step, now.dialog)
-    if shown is not None:
-        yield Event(shown[0], "dialog", f"the game showed the text {quoted(shown[1])}", Importance.NORMAL)
-
-
-def _difference(before: int | None, now: int | None) -> int | None:
+def difference(before: int | None, now: int | None) -> int | None:
+    """Change of a count, or None when one side is unknown."""
     return None if before is None or now is None else now - before

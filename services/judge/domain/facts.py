@@ -3,10 +3,11 @@
 A sum that cannot be known is None and printed as `unknown`. Rewards and milestones have no place here.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.judge.domain.events import Event, events_of, quoted, room_label
+from services.judge.domain.events import Event, Places, difference, events_of, quoted, room_label
 from services.judge.domain.moments import Moment
 
 
@@ -16,35 +17,38 @@ class Facts:
 
     game: str
     seconds: float
-    first: Moment
-    last: Moment
+    start: str
+    end: str
     totals: dict[str, int | None]
     events: tuple[Event, ...]
 
 
-def facts_of(game: str, frame_skip: int, moments: Sequence[Moment]) -> Facts:
+def facts_of(game: str, frame_skip: int, moments: Sequence[Moment], places: Places) -> Facts:
     """Compute the facts. `moments` has at least one element; a step lasts `frame_skip` / 60 s."""
-    events = events_of(moments)
+    events = events_of(moments, places)
     return Facts(
         game=game,
         seconds=len(moments) * frame_skip / 60,
-        first=moments[0],
-        last=moments[-1],
-        totals={"steps": len(moments), **_movement(moments), **_counts(moments, events), **_time_spent(moments)},
+        start=_situation(moments[0], places),
+        end=_situation(moments[-1], places),
+        totals={"steps": len(moments), **_movement(moments), **_counts(moments, events)},
         events=tuple(events),
     )
 
 
-def situation(moment: Moment) -> str:
+def _situation(moment: Moment, places: Places) -> str:
     """One line: where the hero is and what he has."""
-    parts = [room_label(moment), f"health {_of(moment.health, moment.max_health)} quarter hearts"]
-    parts.append(f"{_known(moment.rupees)} rupees, {_known(moment.keys)} small keys")
-    parts.append(f"items: {_list(moment.items)}; essences: {_list(moment.essences)}")
+    parts = [room_label(moment, places)]
+    parts.append(f"health {_known(moment.health)} of {_known(moment.max_health)} quarter hearts")
+    parts.append(
+        f"{_known(moment.rupees)} rupees, {_known(moment.keys)} small keys, {_known(moment.essences)} essences"
+    )
+    parts.append(f"items: {_list(moment.treasures)}")
     return "; ".join(parts)
 
 
 def _movement(moments: Sequence[Moment]) -> dict[str, int | None]:
-    """Rooms and tiles visited, and the longest time without a new tile, in steps."""
+    """Rooms and tiles visited, the longest time without a new tile, and time in boxes and menus; all in steps."""
     rooms = {moment.place for moment in moments if moment.place is not None}
     tiles: set[tuple[int, int, int, int]] = set()
     longest = since = 0
@@ -56,49 +60,50 @@ def _movement(moments: Sequence[Moment]) -> dict[str, int | None]:
         longest = max(longest, since)
     return {
         "rooms visited": len(rooms) or None,
+        "rooms never seen before": difference(moments[0].rooms_visited, moments[-1].rooms_visited),
         "tiles visited": len(tiles) or None,
         "longest time without a new tile": longest if tiles else None,
+        "steps with text on the screen": _true(moment.talking for moment in moments),
+        "steps in a menu": _true(None if moment.menu is None else moment.menu > 0 for moment in moments),
     }
 
 
-def _counts(moments: Sequence[Moment], events: Iterable[Event]) -> dict[str, int | None]:
-    kinds = [event.kind for event in events]
-    return {
-        "items obtained": _if_known(kinds.count("item"), moments, "items"),
-        "essences obtained": _if_known(kinds.count("essence"), moments, "essences"),
-        "small keys found": _if_known(kinds.count("key"), moments, "keys"),
-        "small keys used": _if_known(kinds.count("key_used"), moments, "keys"),
-        "heart containers obtained": _if_known(kinds.count("heart"), moments, "max_health"),
-        "puzzles and tasks solved": _if_known(kinds.count("solved"), moments, "solved"),
-        "payments made": _if_known(kinds.count("paid"), moments, "rupees"),
-        "different texts shown": len({event.what for event in events if event.kind == "dialog"}),
-        "times hurt": _if_known(kinds.count("damage"), moments, "health"),
-        "deaths": _if_known(kinds.count("death"), moments, "deaths"),
+# Sum, the kind of event that it counts, and the field without which it is unknown.
+_COUNTED = (
+    ("items obtained", "item", "treasures"),
+    ("treasures taken", "taken", "items_taken"),
+    ("essences obtained", "essence", "essences"),
+    ("heart containers obtained", "heart", "max_health"),
+    ("dungeons entered", "dungeon", "in_dungeon"),
+    ("small keys found", "key", "keys"),
+    ("small keys used", "key_used", "keys"),
+    ("doors opened for good", "door", "doors_opened"),
+    ("puzzles or tasks solved", "solved", "sounds"),
+    ("bosses beaten", "boss", "sounds"),
+    ("payments made", "paid", "rupees"),
+    ("times hurt", "hurt", "health"),
+    ("deaths", "death", "deaths"),
+)
+
+
+def _counts(moments: Sequence[Moment], events: Sequence[Event]) -> dict[str, int | None]:
+    kinds = Counter(event.kind for event in events)
+    counted = {
+        name: kinds[kind] if any(getattr(moment, field) is not None for moment in moments) else None
+        for name, kind, field in _COUNTED
     }
+    texts = len({event.what for event in events if event.kind == "text"})
+    return {**counted, "different texts shown": texts if any(m.talking is not None for m in moments) else None}
 
 
-def _time_spent(moments: Sequence[Moment]) -> dict[str, int | None]:
-    return {
-        "steps with text on the screen": _count_flag(moments, "talking"),
-        "steps in a menu": _count_flag(moments, "menu"),
-    }
-
-
-def _count_flag(moments: Sequence[Moment], name: str) -> int | None:
-    values = [getattr(moment, name) for moment in moments]
-    return None if all(value is None for value in values) else sum(value is True for value in values)
-
-
-def _if_known(count: int, moments: Sequence[Moment], name: str) -> int | None:
-    return None if all(getattr(moment, name) is None for moment in moments) else count
+def _true(flags: Iterable[bool | None]) -> int | None:
+    """How often a flag was set; None when it was never known."""
+    known = [flag for flag in flags if flag is not None]
+    return sum(known) if known else None
 
 
 def _known(value: int | None) -> str:
     return "unknown" if value is None else str(value)
-
-
-def _of(value: int | None, most: int | None) -> str:
-    return f"{_known(value)} of {_known(most)}"
 
 
 def _list(names: frozenset[str] | None) -> str:

@@ -4,51 +4,61 @@ The judge has no emulator: it reads what the recorder decoded, and takes only th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
-MAX_TEXT = 300  # longest quoted piece of game text; the games show far less at once
+MAX_WORD = 60  # longest name taken over; the recorder's own limit is 30
+TILE_PIXELS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The game at one step. Health is in quarter hearts, positions in pixels within the room."""
+    """The game after one step. Health is in quarter hearts, positions in pixels of the room."""
 
     step: int
     group: int | None = None
     room: int | None = None
-    room_name: str | None = None
     x: int | None = None
     y: int | None = None
     health: int | None = None
     max_health: int | None = None
     rupees: int | None = None
     keys: int | None = None
-    dungeon: int | None = None
-    season: int | None = None
-    items: frozenset[str] | None = None
-    essences: frozenset[str] | None = None
-    solved: frozenset[str] | None = None
-    kills: int | None = None
+    essences: int | None = None
+    rooms_visited: int | None = None
+    items_taken: int | None = None
+    doors_opened: int | None = None
     deaths: int | None = None
-    dialog: str | None = None
+    kills: int | None = None
+    menu: int | None = None
+    area: str | None = None
+    season: str | None = None
+    in_dungeon: bool | None = None
+    treasures: frozenset[str] | None = None
+    sounds: tuple[str, ...] | None = None
+    text: int | None = None
+    line: str | None = None
     talking: bool | None = None
-    menu: bool | None = None
-    transition: bool | None = None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], step: int) -> Self:
         """Read one decoded row; a field of the wrong type is unknown, because a guess would be an invention."""
-        known: dict[str, Any] = {}
-        for name in _NUMBERS:
-            known[name] = _number(row.get(name))
-        for name in _FLAGS:
-            known[name] = row.get(name) if isinstance(row.get(name), bool) else None
-        for name in _NAMES:
-            known[name] = _names(row.get(name))
-        for name in _TEXTS:
-            known[name] = _text(row.get(name))
-        return cls(step=step, **known)
+        dialog = row.get("dialog")
+        shown = dialog if isinstance(dialog, Mapping) else {}
+        treasures, sounds = _words(row.get("treasures")), _words(row.get("events"))
+        numbers = {name: _number(row.get(name)) for name in _NUMBERS}
+        return cls(
+            step=step,
+            **numbers,
+            area=_word(row.get("area")),
+            season=_word(row.get("season")),
+            in_dungeon=row["in_dungeon"] if isinstance(row.get("in_dungeon"), bool) else None,
+            treasures=None if treasures is None else frozenset(treasures),
+            sounds=sounds,
+            text=_number(shown.get("text")),
+            line=_word(shown.get("line")),
+            talking=bool(shown) if "dialog" in row else None,
+        )
 
     @property
     def place(self) -> tuple[int, int] | None:
@@ -57,29 +67,42 @@ class Moment:
 
     @property
     def tile(self) -> tuple[int, int, int, int] | None:
-        """The 16-pixel tile of the room that the hero stands on."""
+        """The tile of the room that the hero stands on."""
         if self.place is None or self.x is None or self.y is None:
             return None
-        return (*self.place, self.x // 16, self.y // 16)
+        return (*self.place, self.x // TILE_PIXELS, self.y // TILE_PIXELS)
 
 
-_TEXTS = ("dialog", "room_name")
-_FLAGS = ("talking", "menu", "transition")
-_NAMES = ("items", "essences", "solved")
-_NUMBERS = tuple(f.name for f in fields(Moment) if f.name not in (*_TEXTS, *_FLAGS, *_NAMES, "step"))
+_NUMBERS = (
+    "group",
+    "room",
+    "x",
+    "y",
+    "health",
+    "max_health",
+    "rupees",
+    "keys",
+    "essences",
+    "rooms_visited",
+    "items_taken",
+    "doors_opened",
+    "deaths",
+    "kills",
+    "menu",
+)
 
 
 def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _text(value: Any) -> str | None:
+def _word(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    return " ".join(value.split())[:MAX_TEXT] or None
+    return " ".join(value.split())[:MAX_WORD] or None
 
 
-def _names(value: Any) -> frozenset[str] | None:
+def _words(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list):
         return None
-    return frozenset(" ".join(str(name).split())[:60] for name in value)
+    return tuple(word for word in map(_word, value) if word)

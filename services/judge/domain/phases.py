@@ -13,8 +13,6 @@ from services.judge.domain.moments import Moment
 from services.judge.domain.rubric import DEFAULT_WEIGHTS
 from shared.contracts.scores import DIMENSIONS
 
-OVERWORLD = (-1, 255)  # dungeon index when the hero is in none
-
 
 class Weights(BaseModel):
     """Weights of the five dimensions; they sum to 1."""
@@ -53,23 +51,18 @@ class When(BaseModel):
     def holds(self, moment: Moment) -> bool:
         """Whether all conditions hold."""
         return (
-            self._dungeon(moment)
+            (self.in_dungeon is None or self.in_dungeon == moment.in_dungeon)
             and (self.groups is None or moment.group in self.groups)
             and self._items(moment)
-            and (self.essences_at_least == 0 or len(moment.essences or ()) >= self.essences_at_least)
+            and (self.essences_at_least == 0 or (moment.essences or 0) >= self.essences_at_least)
         )
-
-    def _dungeon(self, moment: Moment) -> bool:
-        if self.in_dungeon is None:
-            return True
-        return moment.dungeon is not None and (moment.dungeon not in OVERWORLD) == self.in_dungeon
 
     def _items(self, moment: Moment) -> bool:
         if not self.has_items and not self.lacks_items:
             return True
-        if moment.items is None:
+        if moment.treasures is None:
             return False
-        return moment.items.issuperset(self.has_items) and moment.items.isdisjoint(self.lacks_items)
+        return moment.treasures.issuperset(self.has_items) and moment.treasures.isdisjoint(self.lacks_items)
 
 
 class Phase(BaseModel):

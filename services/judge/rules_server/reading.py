@@ -26,11 +26,6 @@ def totals(text: str) -> Totals:
     return found
 
 
-def entered_dungeon(text: str) -> bool:
-    """Whether the timeline says that a dungeon was entered."""
-    return any(re.fullmatch(r"step \d+: entered a dungeon", line) for line in text.splitlines())
-
-
 def clips(text: str) -> tuple[str, str] | None:
     """The texts of clips A and B of a comparison, or None if the prompt is about one clip."""
     marks = list(_CLIP.finditer(text))
