@@ -91,8 +91,7 @@ class MemoryBus:
         """Nothing to flush; the same object may serve the next service."""
 
     def purge(self) -> None:
-        """Lose every event, as an operator could. Seen ids go, too, as on the real server."""
-        self._seen.clear()
+        """Lose every event, as an operator could. Seen ids stay, as on the real server: only a new ring passes."""
         for queue in self._queues.values():
             queue.messages.clear()
 

@@ -93,7 +93,7 @@ class Bus(Protocol):
         ...
 
     async def ensure(self, subscription: Subscription) -> None:
-        """Make sure that the consumer is there as declared: a missing one is made again, and gets new events only.
+        """Make sure that the consumer is there as declared; a missing one is made again and gets what is still kept.
 
         Raises Fatal when the stream is missing or differs from the topology, Transient when the bus is away.
         """

@@ -15,17 +15,17 @@ from typing import Any, NoReturn, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import SettingsError
 
-from shared.runtime.settings import NESTED, PREFIX, ServiceSettings
+from shared.runtime.settings import NESTED, PREFIX, ProcessSettings, ServiceSettings
 
 EXIT_CONFIG = 2
 # Read by the runtime itself, not by a settings class.
-RUNTIME_NAMES = ("ZELDA_FAILPOINTS",)
+RUNTIME_NAMES = ("ZELDA_FAILPOINTS", "ZELDA_PRODUCTION")
 # Variables of another service's own group (ZELDA_JUDGE__...) may stand in a shared environment.
 SERVICES = ("TRAINER", "JUDGE", "REWARDMODEL", "COORDINATOR", "EXPORTER")
 # Kubernetes injects such names for every Service object that is called `zelda...`.
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?$")
 
-S = TypeVar("S", bound=ServiceSettings)
+S = TypeVar("S", bound=ProcessSettings)
 
 
 def configure(name: str, settings_type: type[S], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> S:
@@ -64,9 +64,9 @@ def known_names(settings_type: type[BaseModel], prefix: str = PREFIX) -> Iterato
                 yield from known_names(candidate, f"{name}{NESTED}")
 
 
-def unknown_names(settings_type: type[ServiceSettings], environ: Mapping[str, str]) -> list[str]:
+def unknown_names(settings_type: type[ProcessSettings], environ: Mapping[str, str]) -> list[str]:
     """One sentence for each `ZELDA_*` variable that nothing reads, with the nearest name that something does."""
-    known = {*known_names(settings_type), *RUNTIME_NAMES}
+    known = {*known_names(settings_type), *known_names(ServiceSettings), *RUNTIME_NAMES}
     strange = sorted(name for name in environ if name.upper().startswith(PREFIX) and name.upper() not in known)
     return [_unknown(name, known) for name in strange if not _not_ours(name, environ[name], known)]
 

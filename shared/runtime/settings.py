@@ -115,12 +115,16 @@ class LogSettings(Group):
     format: Literal["json", "console"] = "json"
 
 
-class ServiceSettings(BaseSettings):
-    """What every service knows. A service derives from it and adds its own groups as fields."""
+class ProcessSettings(BaseSettings):
+    """Base of a process's settings: reads `ZELDA_*` variables, nested by two underscores."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter=NESTED, extra="ignore", frozen=True, hide_input_in_errors=True
     )
+
+
+class ServiceSettings(ProcessSettings):
+    """What every service knows. A service derives from it and adds its own groups as fields."""
 
     bus: BusSettings = Field(default_factory=BusSettings)
     # Made by validation, so that what is missing is told with the name of the variable.

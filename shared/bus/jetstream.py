@@ -1,0 +1,138 @@
+"""The topology in JetStream's words, one delivered message, and how declared and real configurations are compared."""
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from nats import errors as nats_errors
+from nats.aio.msg import Msg
+from nats.js import api
+
+from shared.bus.port import Subscription
+from shared.bus.topology import (
+    ACK_WAIT_S,
+    ADVISORIES,
+    DAY_S,
+    DEAD_ROOT,
+    DEAD_STREAM,
+    DUPLICATE_WINDOW_S,
+    MAX_ACK_PENDING,
+    MAX_DELIVER,
+    MIB,
+    Stream,
+    dead_subject,
+)
+from shared.contracts.envelope import MAX_EVENT_BYTES
+from shared.errors import Transient
+
+if TYPE_CHECKING:
+    from shared.bus.nats import NatsBus
+
+ANSWER_S: Final = 5.0
+HEADER_BYTES: Final = 1024  # room for headers beside the largest event
+REASON, CONSUMER, SUBJECT, ATTEMPT = "Zelda-Reason", "Zelda-Consumer", "Zelda-Subject", "Zelda-Attempt"
+# What must agree between declared and real; the rest are the server's own defaults.
+STREAM_FIELDS: Final = ("subjects", "retention", "discard", "max_bytes", "max_age", "max_msg_size", "duplicate_window")
+CONSUMER_FIELDS: Final = ("ack_policy", "ack_wait", "max_deliver", "max_ack_pending", "filter_subjects")
+
+
+def stream_config(stream: Stream, replicas: int = 1) -> api.StreamConfig:
+    """An event stream: kept until every consumer has acknowledged, refusing (not dropping) when full."""
+    return api.StreamConfig(
+        name=stream.name,
+        subjects=stream.subjects,
+        retention=api.RetentionPolicy.INTEREST,
+        discard=api.DiscardPolicy.NEW,
+        storage=api.StorageType.FILE,
+        max_bytes=stream.max_bytes,
+        max_age=stream.max_age_s,
+        max_msg_size=MAX_EVENT_BYTES + HEADER_BYTES,
+        duplicate_window=DUPLICATE_WINDOW_S,
+        num_replicas=replicas,
+    )
+
+
+def dead_stream_config(replicas: int = 1) -> api.StreamConfig:
+    """The dead-letter stream: a month's, the oldest dropped when full. It also catches the server's own advisory."""
+    return api.StreamConfig(
+        name=DEAD_STREAM,
+        subjects=[f"{DEAD_ROOT}.*", ADVISORIES],
+        retention=api.RetentionPolicy.LIMITS,
+        discard=api.DiscardPolicy.OLD,
+        storage=api.StorageType.FILE,
+        max_bytes=64 * MIB,
+        max_age=30 * DAY_S,
+        max_msg_size=2 * (MAX_EVENT_BYTES + HEADER_BYTES),
+        duplicate_window=DUPLICATE_WINDOW_S,
+        num_replicas=replicas,
+    )
+
+
+def consumer_config(subscription: Subscription, subjects: list[str]) -> api.ConsumerConfig:
+    """A durable pull consumer with explicit acknowledgement."""
+    return api.ConsumerConfig(
+        name=subscription.name,
+        durable_name=subscription.name,
+        ack_policy=api.AckPolicy.EXPLICIT,
+        deliver_policy=api.DeliverPolicy.ALL,
+        ack_wait=ACK_WAIT_S,
+        max_deliver=MAX_DELIVER,
+        max_ack_pending=MAX_ACK_PENDING,
+        filter_subjects=subjects,
+    )
+
+
+def differences(declared: Any, real: Any, fields: tuple[str, ...]) -> str:
+    """The fields in which two configurations differ, as `field: declared X, found Y`; empty when they agree."""
+    found = []
+    for field in fields:
+        want, have = _plain(getattr(declared, field)), _plain(getattr(real, field))
+        if want != have:
+            found.append(f"{field}: declared {want}, found {have}")
+    return "; ".join(found)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return sorted(value)
+    return getattr(value, "value", value)
+
+
+class NatsDelivery:
+    """One delivered message. Every answer waits for the server's confirmation: an unconfirmed one dies with us."""
+
+    def __init__(self, bus: "NatsBus", message: Msg, subscription: Subscription) -> None:
+        self._bus, self._message, self._subscription = bus, message, subscription
+        self.raw, self.subject = message.data, message.subject
+        self.attempt = message.metadata.num_delivered
+
+    async def ack(self) -> None:
+        """Done."""
+        await self._say(b"+ACK")
+
+    async def nak(self, delay_s: float) -> None:
+        """Again after `delay_s`."""
+        await self._say(b"-NAK " + json.dumps({"delay": int(delay_s * 1e9)}).encode() if delay_s > 0 else b"-NAK")
+
+    async def in_progress(self) -> None:
+        """Restart the timer."""
+        await self._say(b"+WPI")
+
+    async def reject(self, reason: str) -> None:
+        """Keep the message in the dead-letter stream, and only then end its delivery."""
+        place = self._message.metadata.sequence.stream
+        headers = {
+            "Nats-Msg-Id": f"dead.{self._subscription.name}.{place}",
+            REASON: reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:500],
+            CONSUMER: self._subscription.name,
+            SUBJECT: self.subject,
+            ATTEMPT: str(self.attempt),
+        }
+        await self._bus.publish_raw(dead_subject(self._subscription), self.raw, headers)
+        await self._say(b"+TERM")
+
+    async def _say(self, answer: bytes) -> None:
+        try:
+            await self._message._client.request(self._message.reply, answer, timeout=ANSWER_S)
+        except (nats_errors.Error, OSError, TimeoutError) as error:
+            what = answer.decode("ascii", "replace").split()[0]
+            raise Transient(f"bus: {what} for {self._subscription.name!r} not confirmed: {error}") from error

@@ -1,0 +1,106 @@
+"""Makes the bus equal to the topology: `python -m shared.bus.provision [--replicas N] [--without SERVICE ...]`.
+
+The only place where streams are made or changed; it may be run again at any time. It never deletes a message.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from nats.js import JetStreamContext, api
+from nats.js import errors as js_errors
+from pydantic import Field
+
+from shared.bus.jetstream import consumer_config, dead_stream_config, stream_config
+from shared.bus.nats import AWAY, NatsBus, connect
+from shared.bus.topology import ROLES, STREAMS, stream_of
+from shared.contracts.subjects import pattern
+from shared.errors import Fatal, Transient, ZeldaError
+from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.settings import BusSettings, ProcessSettings
+
+WAIT_S: Final = 60.0
+IDENTITY: Final = "provision"
+
+
+class ProvisionSettings(ProcessSettings):
+    """Only the bus matters here; variables of the other groups may be there, too."""
+
+    bus: BusSettings = Field(default_factory=BusSettings)
+
+
+async def provision(
+    settings: BusSettings, replicas: int = 1, without: Collection[str] = (), wait_s: float = WAIT_S
+) -> None:
+    """Create or update streams and consumers, waiting up to `wait_s` for the bus.
+
+    Services in `without` get no consumer: an event is kept until every consumer has acknowledged it, so one that
+    nobody reads would fill the stream.
+    """
+    bus = await _connected(settings, wait_s)
+    try:
+        for stream in STREAMS:
+            await _stream(bus.context, stream_config(stream, replicas))
+        await _stream(bus.context, dead_stream_config(replicas))
+        for service, role in ROLES.items():
+            for subscription in role.subscriptions:
+                stream = stream_of(subscription)
+                if service in without:
+                    await _no_consumer(bus.context, stream.name, subscription.name)
+                else:
+                    subjects = [pattern(event) for event in subscription.events]
+                    await bus.context.add_consumer(stream.name, consumer_config(subscription, subjects))
+    except AWAY as error:
+        raise Fatal(f"bus {settings.url}: provisioning failed: {error}") from error
+    finally:
+        await bus.close()
+
+
+async def _connected(settings: BusSettings, wait_s: float) -> NatsBus:
+    deadline = asyncio.get_running_loop().time() + wait_s
+    while True:
+        try:
+            return await connect(settings, IDENTITY)
+        except Transient:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+        await asyncio.sleep(0.2)
+
+
+async def _stream(context: JetStreamContext, config: api.StreamConfig) -> None:
+    try:
+        await context.add_stream(config)
+    except js_errors.BadRequestError:  # it exists and differs
+        await context.update_stream(config)
+
+
+async def _no_consumer(context: JetStreamContext, stream: str, name: str) -> None:
+    try:
+        await context.delete_consumer(stream, name)
+    except js_errors.NotFoundError:
+        return
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m shared.bus.provision", description=__doc__)
+    parser.add_argument("--replicas", type=int, default=1, choices=(1, 3, 5), help="copies of each stream in a cluster")
+    parser.add_argument("--without", action="append", default=[], choices=sorted(ROLES), help="a service not deployed")
+    arguments = parser.parse_args(argv)
+    settings, problems = read(ProvisionSettings)
+    if settings is None or problems:
+        sys.stderr.write("".join(f"provision: {problem}\n" for problem in problems))
+        return EXIT_CONFIG
+    try:
+        asyncio.run(provision(settings.bus, arguments.replicas, arguments.without))
+    except ZeldaError as error:
+        sys.stderr.write(f"provision: {error}\n")
+        return 1
+    sys.stdout.write(f"provision: bus {settings.bus.url} has its streams and consumers\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
