@@ -1,0 +1,87 @@
+"""From a run's configuration to a built RLlib algorithm. The one place that knows RLlib's configuration names."""
+
+from typing import Any
+
+from gymnasium import Space
+from ray.rllib.algorithms.ppo import PPO, PPOConfig
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+from services.trainer.rl.connectors import ObservationsToTensor, TensorsToArrays
+from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.learner import CURIOSITY, HYPER, PlayLearner
+from services.trainer.rl.module import PlayModule
+
+SAMPLE_TIMEOUT_S = 600.0
+"""A runner that needs longer for its share of a batch is dropped by RLlib without an error: 60 s, the default, is
+too short for big batches at frame_skip 24."""
+
+
+def build(
+    *,
+    env: Any,
+    env_config: dict[str, Any],
+    observation_space: Space[Any],
+    action_space: Space[Any],
+    runners: int,
+    envs_per_runner: int,
+    batch_size: int,
+    curiosity: bool,
+    seed: int,
+    hyper: Hyper,
+    callbacks: Any | None = None,
+) -> PPO:
+    """Build the algorithm. `env` is a callable that takes `env_config` with `num_envs` and returns a vector env."""
+    config = (
+        PPOConfig()
+        .environment(env, env_config=env_config, observation_space=observation_space, action_space=action_space)
+        .debugging(seed=seed, log_level="ERROR")
+        .framework("torch")
+    )
+    _sampling(config, runners, envs_per_runner)
+    _learning(config, batch_size, hyper, curiosity, tuple(observation_space.shape or ()))
+    if callbacks is not None:
+        config.callbacks(callbacks)
+    return config.build_algo()
+
+
+def _sampling(config: PPOConfig, runners: int, envs_per_runner: int) -> None:
+    """Vectorised runners with our two connectors, restarted when they fail."""
+    config.env_runners(
+        num_env_runners=runners,
+        num_envs_per_env_runner=envs_per_runner,
+        rollout_fragment_length="auto",
+        gym_env_vectorize_mode="vector_entry_point",
+        env_to_module_connector=lambda env, spaces, device: ObservationsToTensor(),
+        module_to_env_connector=lambda env, spaces: TensorsToArrays(),
+        add_default_connectors_to_env_to_module_pipeline=False,
+        add_default_connectors_to_module_to_env_pipeline=False,
+        sample_timeout_s=SAMPLE_TIMEOUT_S,
+    )
+    config.fault_tolerance(restart_failed_env_runners=True, restart_failed_sub_environments=True)
+
+
+def _learning(config: PPOConfig, batch_size: int, hyper: Hyper, curiosity: bool, shape: tuple[int, ...]) -> None:
+    """Our module and learner. RLlib's own loss settings are unused by the learner but kept equal, for whoever looks."""
+    config.training(
+        train_batch_size=batch_size,
+        minibatch_size=hyper.minibatch_of(batch_size),
+        num_epochs=hyper.epochs,
+        lr=hyper.learning_rate,
+        gamma=hyper.discount,
+        lambda_=hyper.trace,
+        clip_param=hyper.clip,
+        vf_clip_param=hyper.value_clip,
+        vf_loss_coeff=hyper.value_coefficient,
+        entropy_coeff=hyper.entropy,
+        grad_clip=hyper.gradient_norm,
+        use_kl_loss=False,
+        learner_class=PlayLearner,
+        add_default_connectors_to_learner_pipeline=False,
+        learner_config_dict={HYPER: hyper, CURIOSITY: curiosity, "shape": shape},
+    )
+    config.learners(num_learners=0)
+    config.rl_module(
+        rl_module_spec=RLModuleSpec(
+            module_class=PlayModule, model_config={"hidden": list(hyper.hidden), "curiosity": curiosity}
+        )
+    )

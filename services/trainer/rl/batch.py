@@ -1,0 +1,123 @@
+"""From sampled episodes to one training batch: scaled rewards, curiosity, advantages, value targets.
+
+One pass over whole episodes instead of RLlib's default chain, because the ends of episodes (terminated, truncated,
+cut) are then handled in one visible place and the two reward streams keep their own values.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.columns import Columns
+
+from services.trainer.rl.gae import Floats, advantages
+from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
+from services.trainer.rl.streams import Streams
+
+ADVANTAGES = "advantages"
+GAME_TARGETS = "game_targets"
+CURIOSITY_TARGETS = "curiosity_targets"
+WHITENED = "whitened"
+
+
+class BatchBuilder:
+    """Turns a list of RLlib episode chunks into tensors. Owns the running statistics of the reward streams."""
+
+    def __init__(self, hyper: Hyper, shape: tuple[int, ...], curiosity: bool) -> None:
+        self.hyper = hyper
+        self.curiosity = curiosity
+        self.streams = Streams(shape, hyper.discount, hyper.curiosity_discount)
+        self.figures: dict[str, float] = {}
+
+    def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, dict[str, torch.Tensor]]:
+        """Build the batch of all steps in `episodes`, in their order."""
+        chunks = [episode for episode in episodes if len(episode)]
+        network = rl_module[DEFAULT_MODULE_ID].unwrapped()
+        observations = [np.asarray(chunk.get_observations(), np.float32) for chunk in chunks]
+        values = self._values(network, observations)
+        columns = self._game(chunks, values[GAME_VALUES])
+        if self.curiosity:
+            self._add_curiosity(network, chunks, observations, values[CURIOSITY_VALUES], columns)
+        spread = columns[ADVANTAGES]
+        columns[ADVANTAGES] = (spread - spread.mean()) / max(1e-4, float(spread.std()))
+        columns[Columns.OBS] = np.concatenate([stretch[:-1] for stretch in observations])
+        columns[Columns.ACTIONS] = joined(chunks, lambda chunk: chunk.get_actions())
+        columns[Columns.ACTION_LOGP] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(Columns.ACTION_LOGP))
+        self.figures["steps"] = float(len(columns[Columns.ACTIONS]))
+        return {DEFAULT_MODULE_ID: {name: torch.from_numpy(column) for name, column in columns.items()}}
+
+    def _values(self, network: Any, observations: list[Floats]) -> dict[str, list[Floats]]:
+        """Both heads' values of every state, the one after the last step included; one array per chunk."""
+        cuts = np.cumsum([len(stretch) for stretch in observations])[:-1]
+        with torch.inference_mode():
+            every = torch.from_numpy(np.concatenate(observations))
+            heads = {GAME_VALUES: network.game_value(every)[:, 0]}
+            if self.curiosity:
+                heads[CURIOSITY_VALUES] = network.curiosity_value(every)[:, 0]
+        return {name: np.split(value.numpy(), cuts) for name, value in heads.items()}
+
+    def _game(self, chunks: list[Any], values: list[Floats]) -> dict[str, NDArray[Any]]:
+        """Advantages and targets of the game reward. Only a terminated episode is worth 0 after its end."""
+        raw = [(chunk.id_, np.asarray(chunk.get_rewards(), np.float32), chunk.is_done) for chunk in chunks]
+        rewards = self.streams.game.scaled(raw)
+        found = [
+            advantages(
+                reward,
+                value[:-1],
+                last_value=0.0 if chunk.is_terminated else float(value[-1]),
+                discount=self.hyper.discount,
+                trace=self.hyper.trace,
+            )
+            for chunk, reward, value in zip(chunks, rewards, values, strict=True)
+        ]
+        targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
+        self.figures = {"reward_scale": float(self.streams.game.sums.deviation)}
+        self.figures["explained_variance"] = explained(np.concatenate(targets), values)
+        return {ADVANTAGES: np.concatenate(found), GAME_TARGETS: np.concatenate(targets)}
+
+    def _add_curiosity(
+        self,
+        network: Any,
+        chunks: list[Any],
+        observations: list[Floats],
+        values: list[Floats],
+        columns: dict[str, NDArray[Any]],
+    ) -> None:
+        """Novelty of the state each step led to. It does not end with an episode, so every end is bootstrapped."""
+        reached = self.streams.whitened(np.concatenate([stretch[1:] for stretch in observations]))
+        with torch.inference_mode():
+            novelty = network.novelty(torch.from_numpy(reached)).numpy()
+        cuts = np.cumsum([len(chunk) for chunk in chunks])[:-1]
+        raw = [(chunk.id_, bonus, chunk.is_done) for chunk, bonus in zip(chunks, np.split(novelty, cuts), strict=True)]
+        bonuses = self.streams.curiosity.scaled(raw)
+        found = [
+            advantages(
+                bonus,
+                value[:-1],
+                last_value=float(value[-1]),
+                discount=self.hyper.curiosity_discount,
+                trace=self.hyper.trace,
+            )
+            for bonus, value in zip(bonuses, values, strict=True)
+        ]
+        targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
+        columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity * np.concatenate(found)
+        columns[CURIOSITY_TARGETS] = np.concatenate(targets)
+        columns[WHITENED] = reached
+        self.figures["novelty"] = float(novelty.mean())
+        self.figures["curiosity_reward"] = float(np.concatenate(bonuses).mean())
+
+
+def joined(chunks: list[Any], column: Any) -> NDArray[Any]:
+    """One column of all chunks, in order."""
+    return np.concatenate([np.asarray(column(chunk)) for chunk in chunks])
+
+
+def explained(targets: Floats, values: list[Floats]) -> float:
+    """Share of the targets' variance that the critic explains: 1 is perfect, 0 is a constant, below is worse."""
+    predicted = np.concatenate([value[:-1] for value in values])
+    variance = float(targets.var())
+    return 0.0 if variance < 1e-12 else 1.0 - float((targets - predicted).var()) / variance

@@ -1,0 +1,94 @@
+"""The learner: PPO's clipped loss with two value heads and the RND predictor, and one fused optimiser.
+
+Against RLlib's stock learner it leaves out the KL term (its default adds one to the clipping, the seeds did not) and
+does one norm and finite check per step instead of one per parameter.
+"""
+
+from typing import Any
+
+import torch
+from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
+from ray.rllib.core.columns import Columns
+from torch import Tensor, nn
+
+from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, GAME_TARGETS, WHITENED, BatchBuilder
+from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
+
+HYPER = "hyper"
+CURIOSITY = "curiosity"
+
+
+class PlayLearner(PPOTorchLearner):
+    """PPO with curiosity. Reads `hyper` and `curiosity` from the configuration's learner_config_dict."""
+
+    def build(self) -> None:
+        """Build RLlib's learner, then take over the way from episodes to batch."""
+        super().build()
+        settings = self.config.learner_config_dict
+        self.hyper: Hyper = settings[HYPER]
+        self.builder = BatchBuilder(self.hyper, tuple(settings["shape"]), settings[CURIOSITY])
+        self._learner_connector = self.builder
+        self.losses: dict[str, list[Tensor]] = {}
+        self.skipped_steps = 0
+
+    def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
+        """One fused Adam over everything that learns."""
+        parameters = [p for p in self.get_parameters(self._module[module_id]) if p.requires_grad]
+        optimizer = torch.optim.Adam(parameters, lr=config.lr, eps=1e-5, fused=True)
+        self.register_optimizer(
+            module_id=module_id, optimizer=optimizer, params=parameters, lr_or_lr_schedule=config.lr
+        )
+
+    def compute_loss_for_module(
+        self, *, module_id: str, config: Any, batch: dict[str, Tensor], fwd_out: dict[str, Tensor]
+    ) -> Tensor:
+        """Policy loss + value losses - entropy bonus (+ RND predictor loss)."""
+        hyper = self.hyper
+        logits = torch.log_softmax(fwd_out[Columns.ACTION_DIST_INPUTS], -1)
+        change = logits.gather(-1, batch[Columns.ACTIONS][:, None])[:, 0] - batch[Columns.ACTION_LOGP]
+        ratio = change.exp()
+        gain = batch[ADVANTAGES]
+        policy = -torch.min(gain * ratio, gain * ratio.clamp(1 - hyper.clip, 1 + hyper.clip)).mean()
+        value = self._value_loss(fwd_out[GAME_VALUES], batch[GAME_TARGETS])
+        entropy = -(logits.exp() * logits).sum(-1).mean()
+        parts = {"policy_loss": policy, "value_loss": value, "entropy": entropy, "kl": (ratio - 1 - change).mean()}
+        loss = policy + hyper.value_coefficient * value - hyper.entropy * entropy
+        if WHITENED in batch:
+            loss = loss + self._curiosity_loss(module_id, batch, fwd_out, parts)
+        for name, part in parts.items():
+            self.losses.setdefault(name, []).append(part.detach())
+        return loss
+
+    def _value_loss(self, values: Tensor, targets: Tensor) -> Tensor:
+        """Squared error, without gradient above the value clip."""
+        return (values - targets).square().clamp(max=self.hyper.value_clip).mean()
+
+    def _curiosity_loss(
+        self, module_id: str, batch: dict[str, Tensor], fwd_out: dict[str, Tensor], parts: dict[str, Tensor]
+    ) -> Tensor:
+        """Value error of the curiosity head and prediction error on a random share of the states."""
+        value = self._value_loss(fwd_out[CURIOSITY_VALUES], batch[CURIOSITY_TARGETS])
+        kept = batch[WHITENED][: max(1, round(len(batch[WHITENED]) * self.hyper.predictor_share))]
+        predictor: Tensor = self.module[module_id].unwrapped().novelty(kept).mean()
+        parts |= {"curiosity_value_loss": value, "predictor_loss": predictor}
+        return self.hyper.value_coefficient * value + predictor
+
+    def postprocess_gradients(self, gradients_dict: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Clipping happens once for all gradients, in `apply_gradients`."""
+        return gradients_dict
+
+    def apply_gradients(self, gradients_dict: dict[str, Tensor]) -> None:
+        """Clip to the norm and step; a step with a gradient that is not finite is left out and counted."""
+        norm = nn.utils.clip_grad_norm_(list(self._params.values()), self.hyper.gradient_norm)
+        if not bool(torch.isfinite(norm)):
+            self.skipped_steps += 1
+            return
+        for optimizer in self._named_optimizers.values():
+            optimizer.step()
+
+    def drain_figures(self) -> dict[str, float]:
+        """Mean losses since the last call, the batch builder's figures, and steps left out."""
+        figures = {name: float(torch.stack(parts).mean()) for name, parts in self.losses.items()}
+        self.losses = {}
+        return figures | self.builder.figures | {"skipped_steps": float(self.skipped_steps)}

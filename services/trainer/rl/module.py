@@ -1,0 +1,113 @@
+"""The networks: policy, two value heads and the RND pair. Env runners hold only the policy.
+
+The module samples its own actions and returns their log-probabilities, which saves RLlib's generic distribution code
+on every step.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
+from ray.rllib.core.rl_module.torch import TorchRLModule
+from torch import Tensor, nn
+
+EMBEDDING = 64  # width of the RND embedding
+CRITIC_ONLY = ("game_value", "curiosity_value", "rnd_target", "rnd_predictor")
+GAME_VALUES = "game_values"
+CURIOSITY_VALUES = "curiosity_values"
+
+
+class PlayModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
+    """Separate networks for acting, valuing the game, valuing curiosity, and for the novelty of a state."""
+
+    def setup(self) -> None:
+        """Build the parts that this process needs. `model_config`: hidden widths and whether curiosity is on."""
+        hidden = tuple(self.model_config["hidden"])
+        shape = tuple(self.observation_space.shape)
+        self.pi = network(shape, hidden, self.action_space.n, gain=0.01)
+        if self.inference_only:
+            return
+        self.game_value = network(shape, hidden, 1)
+        if self.model_config["curiosity"]:
+            self.curiosity_value = network(shape, hidden, 1)
+            self.rnd_target = network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
+            self.rnd_predictor = network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
+
+    def get_non_inference_attributes(self) -> list[str]:
+        """Networks that never travel to env runners."""
+        return [name for name in CRITIC_ONLY if hasattr(self, name)]
+
+    @torch.inference_mode()
+    def _forward_exploration(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
+        logits = torch.log_softmax(self.pi(batch[Columns.OBS]), -1)
+        # Gumbel-max: adding -log(Exp(1)) noise and taking the best samples exactly from the softmax.
+        actions = (logits - torch.empty_like(logits).exponential_().log_()).argmax(-1)
+        return {Columns.ACTIONS: actions, Columns.ACTION_LOGP: logits.gather(-1, actions[:, None])[:, 0]}
+
+    @torch.inference_mode()
+    def _forward_inference(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
+        return {Columns.ACTIONS: self.pi(batch[Columns.OBS]).argmax(-1)}
+
+    def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
+        out = {
+            Columns.ACTION_DIST_INPUTS: self.pi(batch[Columns.OBS]),
+            GAME_VALUES: self.game_value(batch[Columns.OBS])[:, 0],
+        }
+        if self.model_config["curiosity"]:
+            out[CURIOSITY_VALUES] = self.curiosity_value(batch[Columns.OBS])[:, 0]
+        return out
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any | None = None) -> Tensor:
+        """Value of the game reward, shape (N,)."""
+        values: Tensor = self.game_value(batch[Columns.OBS])[:, 0]
+        return values
+
+    def novelty(self, whitened: Tensor) -> Tensor:
+        """Mean squared error of the predictor on whitened observations, shape (N,)."""
+        errors: Tensor = self.rnd_predictor(whitened) - self.rnd_target(whitened)
+        return errors.square().mean(-1)
+
+
+def network(
+    shape: tuple[int, ...],
+    hidden: Sequence[int],
+    outputs: int,
+    *,
+    gain: float = 1.0,
+    activation: type[nn.Module] = nn.Tanh,
+) -> nn.Sequential:
+    """A multi-layer perceptron on features, or convolutions before it on pictures (channels first, 0..1)."""
+    if len(shape) == 1:
+        front, width = nn.Sequential(), shape[0]
+    else:
+        front, width = convolutions(shape)
+    layers: list[nn.Module] = [*front]
+    for size in hidden:
+        layers += [scaled(nn.Linear(width, size), 2**0.5), activation()]
+        width = size
+    return nn.Sequential(*layers, scaled(nn.Linear(width, outputs), gain))
+
+
+def convolutions(shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
+    """The three convolutions of Mnih et al. 2015, and how many features they give."""
+    front = nn.Sequential(
+        nn.Conv2d(shape[0], 32, 8, stride=4),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 4, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(64, 64, 3, stride=1),
+        nn.ReLU(),
+        nn.Flatten(),
+    )
+    with torch.no_grad():
+        width = int(front(torch.zeros(1, *shape)).shape[1])
+    return front, width
+
+
+def scaled(layer: nn.Linear, gain: float) -> nn.Linear:
+    """Orthogonal weights and zero bias. A small gain on the last policy layer makes the first policy uniform."""
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+    return layer

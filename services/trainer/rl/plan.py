@@ -1,0 +1,64 @@
+"""What the driver tells every vector environment at the start of an epoch, and what it gets back at its end.
+
+Plain picklable data: it travels to Ray actors. The vector environment behind it is `PlayVector` in play, and a small
+corridor world in tests.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from services.trainer.domain.figures import EpisodeSummary
+from shared.contracts.epoch import SegmentRef
+
+GENERATION = 1000
+"""Episode numbers of one life of an environment. A rebuilt environment starts at the next multiple, so that it can
+never give an episode a name that was used before."""
+GENERATIONS_PER_RUNNER = 100
+"""Lives of environments within one life of a runner; a recreated runner starts at the next multiple."""
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """One epoch as the environments need it."""
+
+    epoch: int
+    reward_model: bytes | None = None
+    """Weights file, already checked against its digest."""
+    reward_model_digest: str | None = None
+    checkpoint: str | None = None
+    """Digest of the checkpoint that the epoch began with; goes into every segment's manifest."""
+    first_episodes: dict[str, int] = field(default_factory=dict)
+    """By `{runner}/{env}`: number of the next episode, when an epoch is resumed."""
+    generation: int = 0
+    recorded: int = 0
+    """Segments this epoch already has in the store (resume): they count against the budget."""
+    curriculum: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Harvest:
+    """What one vector environment brought in since the last harvest."""
+
+    runner: int
+    summaries: list[EpisodeSummary] = field(default_factory=list)
+    segments: list[SegmentRef] = field(default_factory=list)
+    dropped: int = 0
+    next_episodes: dict[str, int] = field(default_factory=dict)
+
+
+class GameVector(Protocol):
+    """The part of a vector environment that the driver talks to, beside Gymnasium's own."""
+
+    def begin_epoch(self, plan: EpochPlan) -> None:
+        """Take over the plan. The next call is `reset`: no episode crosses the border of an epoch."""
+        ...
+
+    def harvest(self, *, final: bool) -> Harvest:
+        """Hand over what is new; with `final`, first end open episodes and wait until all segments are stored."""
+        ...
+
+
+def next_episodes(harvests: Sequence[Harvest]) -> dict[str, int]:
+    """The merged episode counters of all runners."""
+    return {place: number for harvest in harvests for place, number in harvest.next_episodes.items()}

@@ -1,0 +1,81 @@
+"""Reaching the vector environments inside RLlib's runners, and telling rebuilt ones again what they are to do.
+
+RLlib rebuilds an environment that raised and a runner that died, both with the values of their constructor. The plan
+of the epoch is therefore kept on the runner, and by the driver for runners that are born anew.
+"""
+
+from typing import Any
+
+from ray.rllib.callbacks.callbacks import RLlibCallback
+
+from services.trainer.rl.plan import GENERATIONS_PER_RUNNER, EpochPlan, Harvest
+
+PLAN = "zelda_plan"
+LIVES = "zelda_lives"
+LIVES_OF_RUNNERS = "zelda_lives_of_runners"
+
+
+class PlanKeeper(RLlibCallback):
+    """Gives the epoch's plan to environments and runners that RLlib made anew."""
+
+    def on_environment_created(self, *, env_runner: Any, env: Any, **kwargs: Any) -> None:
+        """In the runner: an environment was built; if the runner has a plan, it is a rebuilt one."""
+        plan = getattr(env_runner, PLAN, None)
+        if plan is not None:
+            lives = getattr(env_runner, LIVES, 0) + 1
+            setattr(env_runner, LIVES, lives)
+            env.begin_epoch(_next_life(plan, lives))
+
+    def on_env_runners_recreated(
+        self,
+        *,
+        algorithm: Any,
+        env_runner_group: Any,
+        env_runner_indices: list[int],
+        is_evaluation: bool,
+        **kwargs: Any,
+    ) -> None:
+        """In the driver: runners died and were started again."""
+        plan = getattr(algorithm, PLAN, None)
+        if plan is None or is_evaluation:
+            return
+        lives = getattr(algorithm, LIVES_OF_RUNNERS, 0) + 1
+        setattr(algorithm, LIVES_OF_RUNNERS, lives)
+        fresh = _next_life(plan, lives * GENERATIONS_PER_RUNNER)
+        env_runner_group.foreach_env_runner(
+            lambda runner: _begin(runner, fresh), local_env_runner=False, remote_worker_ids=env_runner_indices
+        )
+
+
+def begin_epoch(algorithm: Any, plan: EpochPlan) -> None:
+    """Hand the plan to every environment. The next sample starts with a reset of all of them."""
+    setattr(algorithm, PLAN, plan)
+    _everywhere(algorithm, lambda runner: _begin(runner, plan))
+
+
+def harvest(algorithm: Any, *, final: bool) -> list[Harvest]:
+    """What all living runners brought in. A runner that is being restarted has nothing to bring."""
+    return [found for found in _everywhere(algorithm, lambda runner: _harvest(runner, final)) if found is not None]
+
+
+def _everywhere(algorithm: Any, call: Any) -> list[Any]:
+    # With remote runners the local one has no environment.
+    group = algorithm.env_runner_group
+    return list(group.foreach_env_runner(call, local_env_runner=group.num_remote_workers() == 0))
+
+
+def _begin(runner: Any, plan: EpochPlan) -> None:
+    setattr(runner, PLAN, plan)
+    setattr(runner, LIVES, 0)
+    runner.env.unwrapped.begin_epoch(plan)
+    runner._needs_initial_reset = True
+    runner._ongoing_episodes_for_metrics.clear()
+
+
+def _harvest(runner: Any, final: bool) -> Harvest:
+    found: Harvest = runner.env.unwrapped.harvest(final=final)
+    return found
+
+
+def _next_life(plan: EpochPlan, lives: int) -> EpochPlan:
+    return EpochPlan(**{**plan.__dict__, "generation": plan.generation + lives, "first_episodes": {}})

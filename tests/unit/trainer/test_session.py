@@ -1,0 +1,86 @@
+"""A session learns, and a restored one goes on exactly where the old one stood."""
+
+from collections.abc import Iterator
+
+import pytest
+import ray
+import torch
+from corridor import corridor
+
+from services.trainer.domain.figures import epoch_metrics
+from services.trainer.rl.plan import EpochPlan
+from services.trainer.rl.session import Session, SessionSpec
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def session(runners: int = 0, seed: int = 1) -> Session:
+    return Session(SessionSpec(corridor(), runners, 8, 1024, curiosity=True, seed=seed))
+
+
+def plan(epoch: int) -> EpochPlan:
+    return EpochPlan(epoch)
+
+
+def test_it_learns_to_walk_to_the_end_of_the_corridor() -> None:
+    learner = session()
+    learner.begin(lambda numbers: plan(0), 0)
+    for _ in range(25):
+        learner.iterate()
+    metrics = epoch_metrics(learner.summaries[-20:])
+    assert metrics["milestones_mean"] > 0.9, metrics
+    assert learner.steps == learner.lifetime_steps >= 25 * 1024
+    learner.close()
+
+
+def test_a_restored_session_has_the_same_networks_optimiser_scales_and_dice() -> None:
+    first = session()
+    first.begin(lambda numbers: plan(0), 0)
+    for _ in range(3):
+        first.iterate()
+    saved = first.save()
+    dice = torch.rand(3)
+    second = session(seed=2)
+    second.load(saved)
+    assert torch.equal(torch.rand(3), dice)
+    for name, tensor in first.network.state_dict().items():
+        assert torch.equal(tensor, second.network.state_dict()[name]), name
+    assert second.learner.builder.streams.state() == first.learner.builder.streams.state()
+    numbers: dict[str, int] = {}
+
+    def resumed(first_episodes: dict[str, int]) -> EpochPlan:
+        numbers.update(first_episodes)
+        return EpochPlan(0, first_episodes=first_episodes)
+
+    second.begin(resumed, 0)
+    assert (second.iteration, second.steps) == (3, first.steps)
+    assert min(numbers.values()) > 1  # no episode gets a name that was used before
+    again = second.save()
+    second.load(again)
+    second.iterate()
+    for session_ in (first, second):
+        session_.close()
+
+
+def test_the_acting_policy_follows_a_rollback_to_an_older_checkpoint() -> None:
+    learner = session()
+    learner.begin(lambda numbers: plan(0), 0)
+    old = learner.save()
+    for _ in range(3):
+        learner.iterate()
+    learner.load(old)
+    acting = learner.algorithm.env_runner.module.state_dict()
+    wanted = learner.network.state_dict()
+    assert all(torch.equal(tensor, wanted[name]) for name, tensor in acting.items())
+    learner.close()
