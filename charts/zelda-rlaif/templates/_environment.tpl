@@ -1,0 +1,100 @@
+{{/* How a service learns where bus, store and keys are: environment variables that name mounted files. */}}
+
+{{- define "zelda.busSecret" -}}
+{{- .Values.bus.secretName | default (printf "%s-bus" (include "zelda.fullname" .)) }}
+{{- end }}
+
+{{- define "zelda.storeSecret" -}}
+{{- if eq .Values.store.mode "bucketclaim" }}{{ include "zelda.fullname" . }}-data
+{{- else }}{{ .Values.store.secretName | default (printf "%s-store" (include "zelda.fullname" .)) }}{{ end }}
+{{- end }}
+
+{{- define "zelda.busUrl" -}}
+{{- if eq .Values.bus.mode "external" }}{{ required "bus.url is needed with bus.mode external" .Values.bus.url }}
+{{- else }}{{ ternary "tls" "nats" .Values.bus.tls.enabled }}://{{ include "zelda.fullname" . }}-nats.{{ .Release.Namespace }}.svc:4222{{ end }}
+{{- end }}
+
+{{- define "zelda.storeEndpoint" -}}
+{{- if eq .Values.store.mode "external" }}{{ required "store.endpoint is needed with store.mode external" .Values.store.endpoint }}
+{{- else if eq .Values.store.mode "embedded" }}http://{{ include "zelda.fullname" . }}-s3.{{ .Release.Namespace }}.svc:8333
+{{- else }}https://$(BUCKET_HOST):$(BUCKET_PORT){{ end }}
+{{- end }}
+
+{{/* store access alone: Ray's workers write segments and need no bus */}}
+{{- define "zelda.storeEnv" -}}
+{{- $claim := eq .Values.store.mode "bucketclaim" }}
+{{- if $claim }}
+{{- range list "BUCKET_HOST" "BUCKET_PORT" "BUCKET_NAME" }}
+- name: {{ . }}
+  valueFrom: {configMapKeyRef: {name: {{ include "zelda.fullname" $ }}-data, key: {{ . }}}}
+{{- end }}
+{{- end }}
+- {name: ZELDA_STORE__URL, value: {{ ternary "bucket://$(BUCKET_NAME)" (printf "s3://%s" .Values.store.prefix) $claim | quote }}}
+- {name: ZELDA_STORE__ENDPOINT, value: {{ include "zelda.storeEndpoint" . | quote }}}
+- {name: ZELDA_STORE__REGION, value: {{ .Values.store.region | quote }}}
+- {name: ZELDA_STORE__ACCESS_KEY_FILE, value: /var/run/zelda/store/access-key}
+- {name: ZELDA_STORE__SECRET_KEY_FILE, value: /var/run/zelda/store/secret-key}
+{{- if .Values.store.ca.name }}
+- {name: ZELDA_STORE__CA_FILE, value: /var/run/zelda/store-ca/ca.crt}
+{{- end }}
+- {name: ZELDA_LOG__LEVEL, value: {{ .Values.log.level }}}
+- {name: ZELDA_LOG__FORMAT, value: {{ .Values.log.format }}}
+{{- end }}
+
+{{- define "zelda.busEnv" -}}
+- {name: ZELDA_BUS__URL, value: {{ include "zelda.busUrl" . | quote }}}
+- {name: ZELDA_BUS__CREDENTIALS_FILE, value: /var/run/zelda/bus/credentials}
+{{- if .Values.bus.tls.enabled }}
+- {name: ZELDA_BUS__CA_FILE, value: /var/run/zelda/bus-ca/ca.crt}
+{{- end }}
+{{- end }}
+
+{{/* the pod's scratch space: the only thing a service may write besides its volumes */}}
+{{- define "zelda.scratchEnv" -}}
+- {name: HOME, value: /tmp}
+- {name: TMPDIR, value: /tmp}
+{{- end }}
+
+{{- define "zelda.storeMounts" -}}
+- {name: tmp, mountPath: /tmp}
+- {name: store, mountPath: /var/run/zelda/store, readOnly: true}
+{{- if .Values.store.ca.name }}
+- {name: store-ca, mountPath: /var/run/zelda/store-ca, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "zelda.busMounts" -}}
+- {name: bus, mountPath: /var/run/zelda/bus, readOnly: true}
+{{- if .Values.bus.tls.enabled }}
+- {name: bus-ca, mountPath: /var/run/zelda/bus-ca, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "zelda.storeVolumes" -}}
+- name: tmp
+  emptyDir: {sizeLimit: 2Gi}
+- name: store
+  secret:
+    secretName: {{ include "zelda.storeSecret" . }}
+    items:
+      - {key: {{ .Values.store.accessKey }}, path: access-key}
+      - {key: {{ .Values.store.secretKey }}, path: secret-key}
+{{- if .Values.store.ca.name }}
+- {{ include "zelda.caVolume" (dict "name" "store-ca" "ca" .Values.store.ca) }}
+{{- end }}
+{{- end }}
+
+{{/* dict root service -> the credentials of this one service, nobody else's */}}
+{{- define "zelda.busVolumes" -}}
+- name: bus
+  secret:
+    secretName: {{ include "zelda.busSecret" .root }}
+    items: [{key: {{ .service }}.credentials, path: credentials}]
+{{- if .root.Values.bus.tls.enabled }}
+- {{ include "zelda.caVolume" (dict "name" "bus-ca" "ca" .root.Values.bus.tls.ca) }}
+{{- end }}
+{{- end }}
+
+{{- define "zelda.caVolume" -}}
+{name: {{ .name }}, configMap: {name: {{ required (printf "%s needs a ConfigMap" .name) .ca.name }}, items: [{key: {{ .ca.key }}, path: ca.crt}]}}
+{{- end }}

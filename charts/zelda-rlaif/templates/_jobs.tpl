@@ -1,0 +1,16 @@
+{{/* dict root component container(text) volumes(text) [token] -> spec of a pod that runs once with our own image */}}
+{{- define "zelda.oncePod" -}}
+restartPolicy: Never
+automountServiceAccountToken: {{ .token | default false }}
+enableServiceLinks: false
+securityContext: {{- include "zelda.podSecurity" .root | nindent 2 }}
+{{- include "zelda.pullSecrets" .root }}
+containers:
+  - name: {{ .component }}
+    image: {{ include "zelda.image" (dict "root" .root "service" (.service | default "coordinator")) }}
+    imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+    resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {cpu: 500m, memory: 256Mi}}
+    securityContext: {{- include "zelda.containerSecurity" .root | nindent 6 }}
+    {{- .container | nindent 4 }}
+volumes: {{- .volumes | nindent 2 }}
+{{- end }}

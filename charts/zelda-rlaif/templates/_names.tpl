@@ -1,0 +1,51 @@
+{{/* Names, labels and image references: the words every object is made of. */}}
+
+{{- define "zelda.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Prefix of all object names. Short, because controllers append to it (a RayCluster may have 53 characters). */}}
+{{- define "zelda.fullname" -}}
+{{- default .Release.Name .Values.fullnameOverride | trunc 30 | trimSuffix "-" }}
+{{- end }}
+
+{{/* dict root component -> labels that never change, for selectors */}}
+{{- define "zelda.selector" -}}
+app.kubernetes.io/name: {{ include "zelda.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "zelda.labels" -}}
+{{ include "zelda.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: {{ include "zelda.name" .root }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{/* dict root component -> metadata of a namespaced object named after its component */}}
+{{- define "zelda.metadata" -}}
+name: {{ include "zelda.fullname" .root }}-{{ .component }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- include "zelda.labels" . | nindent 2 }}
+{{- end }}
+
+{{/* dict root service -> image of one of the five services */}}
+{{- define "zelda.image" -}}
+{{- $images := .root.Values.images }}
+{{- with index $images.digests .service }}{{ $images.registry }}/zelda-{{ $.service }}@{{ . }}
+{{- else }}{{ $images.registry }}/zelda-{{ .service }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* an image that others build: {name, tag, digest} */}}
+{{- define "zelda.thirdPartyImage" -}}
+{{- if .digest }}{{ .name }}@{{ .digest }}{{ else }}{{ .name }}:{{ required "an image needs a tag or a digest" .tag }}{{ end }}
+{{- end }}
+
+{{/* dict root api group -> "true" if objects of this optional API are to be made */}}
+{{- define "zelda.api" -}}
+{{- $switch := index .root.Values.apis .api }}
+{{- if or (eq $switch "on") (and (eq $switch "auto") (.root.Capabilities.APIVersions.Has .group)) }}true{{ end }}
+{{- end }}

@@ -1,0 +1,114 @@
+{{/* Every allowed connection as data: name -> {pods, ingress|egress: [{peers, ports}]}. Pods and peers are selectors. */}}
+{{- define "zelda.edges" -}}
+{{- $policy := .Values.networkPolicies }}
+{{- $monitoring := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.monitoringNamespace)) }}
+{{- $router := dict "namespaceSelector" (dict "matchLabels" $policy.ingressLabels) }}
+{{- $external := dict "ipBlock" (dict "cidr" $policy.externalCidr) }}
+{{- $edges := dict }}
+{{- $services := list "coordinator" "trainer" "judge" "rewardmodel" "exporter" }}
+{{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus (list "ray-head" "ray-worker") }}
+
+{{- $_ := set $edges "metrics" (dict "pods" $services "ingress" (list (dict "peers" (list $monitoring) "ports" (list 8080)))) }}
+{{- if eq .Values.bus.mode "embedded" }}
+{{- $_ := set $edges "bus-clients" (dict "pods" $onBus "egress" (list (dict "components" (list "nats") "ports" (list 4222)))) }}
+{{- $nats := list (dict "components" $onBus "ports" (list 4222)) }}
+{{- if gt (int .Values.bus.embedded.replicas) 1 }}
+{{- $nats = append $nats (dict "components" (list "nats") "ports" (list 6222)) }}
+{{- $_ := set $edges "bus-cluster" (dict "pods" (list "nats") "egress" (list (dict "components" (list "nats") "ports" (list 6222)))) }}
+{{- end }}
+{{- if eq .Values.services.judge.autoscaling.mode "keda" }}
+{{- $keda := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.kedaNamespace)) }}
+{{- $nats = append $nats (dict "peers" (list $keda) "ports" (list 8222)) }}
+{{- end }}
+{{- $_ := set $edges "bus" (dict "pods" (list "nats") "ingress" $nats) }}
+{{- else }}
+{{- $_ := set $edges "bus-clients" (dict "pods" $onBus "egress" (list (dict "peers" (list $external) "ports" (list (include "zelda.urlPort" .Values.bus.url | int))))) }}
+{{- end }}
+{{- if eq .Values.store.mode "embedded" }}
+{{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "components" (list "s3") "ports" (list 8333)))) }}
+{{- $_ := set $edges "store" (dict "pods" (list "s3") "ingress" (list (dict "components" $onStore "ports" (list 8333)))) }}
+{{- else }}
+{{- $port := ternary 443 (include "zelda.urlPort" .Values.store.endpoint | int) (eq .Values.store.mode "bucketclaim") }}
+{{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" (list $port)))) }}
+{{- end }}
+{{- if eq .Values.judges.mode "rules" }}
+{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "components" (list "rules-judge") "ports" (list 8080)))) }}
+{{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" (list "judge") "ports" (list 8080)))) }}
+{{- else if eq .Values.judges.mode "external" }}
+{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "peers" (list $external) "ports" (list .Values.judges.external.port)))) }}
+{{- else if .Values.llm.useGateway }}
+{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "peers" (list $router) "ports" (list 443)))) }}
+{{- else }}
+{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "models" true "ports" (list 8000)))) }}
+{{- end }}
+{{- if .Values.llm.enabled }}
+{{- $direct := ternary (list) (list (dict "components" (list "judge") "ports" (list 8000))) .Values.llm.useGateway }}
+{{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- end }}
+{{- if eq .Values.services.trainer.backend "ray" }}
+{{- $ray := list "ray-head" "ray-worker" }}
+{{- $operator := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.rayOperatorNamespace)) }}
+{{- $_ := set $edges "trainer-ray" (dict "pods" (list "trainer") "egress" (list (dict "components" (list "ray-head") "ports" (list 8265)))) }}
+{{- $_ := set $edges "ray-head" (dict "pods" (list "ray-head") "ingress" (list (dict "components" (list "trainer") "ports" (list 8265)) (dict "peers" (list $operator) "ports" (list 8265)))) }}
+{{- $_ := set $edges "ray" (dict "pods" $ray "ingress" (list (dict "components" $ray) (dict "peers" (list $monitoring) "ports" (list 8080))) "egress" (list (dict "components" $ray))) }}
+{{- if .Values.ray.autoscaling }}
+{{- $_ := set $edges "ray-autoscaler" (dict "pods" (list "ray-head") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- end }}
+{{- end }}
+{{- if ne .Values.expose.kind "none" }}
+{{- $_ := set $edges "api" (dict "pods" (list "coordinator") "ingress" (list (dict "peers" (list $router) "ports" (list (ternary 8443 8080 .Values.expose.oauth.enabled))))) }}
+{{- end }}
+{{- if .Values.expose.oauth.enabled }}
+{{- $_ := set $edges "login" (dict "pods" (list "coordinator") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- end }}
+{{- $_ := set $edges "test" (dict "pods" (list "coordinator") "ingress" (list (dict "components" (list "test") "ports" (list 8080)))) }}
+{{- $_ := set $edges "test-client" (dict "pods" (list "test") "egress" (list (dict "components" (list "coordinator") "ports" (list 8080)))) }}
+{{- if .Values.secrets.generate }}
+{{- $_ := set $edges "secrets" (dict "pods" (list "secrets") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- end }}
+{{- $all := dict }}
+{{- range $name, $edge := $edges }}{{ $_ := set $all $name (merge $edge (dict "instance" $.Release.Name)) }}{{ end }}
+{{- toYaml $all }}
+{{- end }}
+
+{{/* one edge -> spec of a NetworkPolicy */}}
+{{- define "zelda.edge" -}}
+{{- $instance := .instance }}
+podSelector: {{- include "zelda.podsOf" (dict "instance" $instance "components" .pods "models" .models) | nindent 2 }}
+policyTypes: [{{ if .ingress }}Ingress{{ if .egress }}, {{ end }}{{ end }}{{ if .egress }}Egress{{ end }}]
+{{- range $direction, $word := dict "ingress" "from" "egress" "to" }}
+{{- with index $ $direction }}
+{{ $direction }}:
+  {{- range . }}
+  - {{ $word }}:
+      {{- if .peers }}{{ toYaml .peers | nindent 6 }}{{ else }}
+      - podSelector: {{- include "zelda.podsOf" (merge (dict "instance" $instance) .) | nindent 10 }}
+      {{- end }}
+    {{- with .ports }}
+    ports:
+      {{- range . }}
+      - {protocol: TCP, port: {{ . }}}
+      {{- end }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* dict instance and components or models -> selector of these pods */}}
+{{- define "zelda.podsOf" -}}
+{{- if .models }}
+matchLabels: {app.kubernetes.io/part-of: llminferenceservice}
+{{- else }}
+matchLabels: {app.kubernetes.io/instance: {{ .instance }}}
+matchExpressions:
+  - {key: app.kubernetes.io/component, operator: In, values: {{ toJson .components }}}
+{{- end }}
+{{- end }}
+
+{{/* port of an address, with the scheme's default */}}
+{{- define "zelda.urlPort" -}}
+{{- $host := (urlParse .).host }}
+{{- if regexMatch ":[0-9]+$" $host }}{{ regexFind "[0-9]+$" $host }}
+{{- else }}{{ get (dict "http" "80" "https" "443" "nats" "4222" "tls" "4222") (urlParse .).scheme | default "443" }}{{ end }}
+{{- end }}

@@ -1,0 +1,85 @@
+{{/* What each service has that the others have not. */}}
+
+{{- define "zelda.apiSecret" -}}
+{{- .Values.api.tokenSecret | default (printf "%s-api" (include "zelda.fullname" .)) }}
+{{- end }}
+
+{{- define "zelda.env.coordinator" -}}
+- {name: ZELDA_COORDINATOR__TOKENS_FILE, value: /var/run/zelda/api/tokens}
+{{- end }}
+{{- define "zelda.mounts.coordinator" -}}
+- {name: api, mountPath: /var/run/zelda/api, readOnly: true}
+{{- end }}
+{{- define "zelda.volumes.coordinator" -}}
+- name: api
+  secret: {secretName: {{ include "zelda.apiSecret" . }}, items: [{key: tokens, path: tokens}]}
+{{- if .Values.expose.oauth.enabled }}
+- name: proxy-tls
+  secret: {secretName: {{ include "zelda.fullname" . }}-proxy-tls}
+- name: proxy-cookie
+  secret: {secretName: {{ .Values.expose.oauth.cookieSecret | default (include "zelda.apiSecret" .) }}, items: [{key: session_secret, path: session_secret}]}
+{{- end }}
+{{- end }}
+
+{{/* People log in with the cluster's account; the API still asks for its own token behind it. */}}
+{{- define "zelda.oauthProxy" -}}
+name: oauth-proxy
+image: {{ include "zelda.thirdPartyImage" .Values.expose.oauth.image }}
+args:
+  - -provider=openshift
+  - -https-address=:8443
+  - -http-address=
+  - -upstream=http://localhost:8080
+  - -openshift-service-account={{ include "zelda.fullname" . }}-coordinator
+  - '-openshift-sar={"namespace":"{{ .Release.Namespace }}","resource":"services","resourceName":"{{ include "zelda.fullname" . }}-coordinator","verb":"get"}'
+  - -pass-basic-auth=false # it would replace the API's bearer token
+  - -tls-cert=/etc/proxy-tls/tls.crt
+  - -tls-key=/etc/proxy-tls/tls.key
+  - -cookie-secret-file=/etc/proxy-cookie/session_secret
+ports: [{name: https, containerPort: 8443}]
+readinessProbe:
+  tcpSocket: {port: https}
+resources: {{- toYaml .Values.expose.oauth.resources | nindent 2 }}
+securityContext: {{- include "zelda.containerSecurity" . | nindent 2 }}
+volumeMounts:
+  - {name: proxy-tls, mountPath: /etc/proxy-tls, readOnly: true}
+  - {name: proxy-cookie, mountPath: /etc/proxy-cookie, readOnly: true}
+  - {name: account-token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
+{{- end }}
+
+{{- define "zelda.env.trainer" -}}
+{{ include "zelda.romEnv" (dict "root" . "service" "trainer") }}
+{{- end }}
+{{- define "zelda.mounts.trainer" -}}
+{{ include "zelda.romMounts" (dict "root" . "service" "trainer") }}
+{{- end }}
+{{- define "zelda.volumes.trainer" -}}
+{{ include "zelda.romVolumes" (dict "root" . "service" "trainer") }}
+{{- end }}
+
+{{- define "zelda.env.judge" -}}
+{{- end }}
+{{- define "zelda.mounts.judge" -}}
+- {name: judges, mountPath: /etc/zelda, readOnly: true}
+{{- end }}
+{{- define "zelda.volumes.judge" -}}
+- name: judges
+  configMap: {name: {{ include "zelda.fullname" . }}-judges}
+{{- end }}
+
+{{- define "zelda.env.rewardmodel" -}}
+{{- end }}
+{{- define "zelda.mounts.rewardmodel" -}}
+{{- end }}
+{{- define "zelda.volumes.rewardmodel" -}}
+{{- end }}
+
+{{- define "zelda.env.exporter" -}}
+{{ include "zelda.romEnv" (dict "root" . "service" "exporter") }}
+{{- end }}
+{{- define "zelda.mounts.exporter" -}}
+{{ include "zelda.romMounts" (dict "root" . "service" "exporter") }}
+{{- end }}
+{{- define "zelda.volumes.exporter" -}}
+{{ include "zelda.romVolumes" (dict "root" . "service" "exporter") }}
+{{- end }}
