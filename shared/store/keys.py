@@ -149,6 +149,16 @@ def driver_failed(run: RunId, attempt: int) -> str:
     return f"{run_prefix(run)}driver/failed-{attempt}.json"
 
 
+def lease_prefix(name: str) -> str:
+    """All kept revisions of a lease."""
+    return f"{MODELS}/lease/{name}/"
+
+
+def lease_revision(name: str, revision: int) -> str:
+    """One revision of a lease: taking, renewing and releasing each create the next one."""
+    return f"{lease_prefix(name)}{revision:012d}.json"
+
+
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}")
 
 

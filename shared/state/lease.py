@@ -1,0 +1,125 @@
+"""A lease in the object store: at most one of several processes acts, and its fence proves which one it was.
+
+Every change is a new revision, made by `create`, so that two takers cannot both win. No clock is compared between
+hosts: a lease has expired for me when *I* have seen the same revision for the whole of its time. The holder renews at a
+third of that time and stops acting at two thirds, long before anybody else may start. What a holder does late anyway
+(paused just after the check) is refused where it lands: by the fence, which only ever grows.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.errors import Transient
+from shared.runtime import metrics
+from shared.store import keys
+from shared.store.port import AlreadyExists, NotFound, Store
+
+KEPT: Final = 20  # old revisions are removed only so far behind: a late `create` must still meet the number it wants
+HELD: Final = metrics.gauge("lease_held_ratio", "1 while this process holds the lease", ["lease"])
+TAKEN: Final = metrics.counter("lease_taken_total", "times this process took the lease", ["lease"])
+
+log = structlog.get_logger(__name__)
+
+
+class LeaseRevision(Contract):
+    """One revision. An empty owner means that the lease was given back. `fence` changes only with the owner."""
+
+    owner: str = Field(max_length=200)
+    fence: int = Field(ge=1)
+    revision: int = Field(ge=1)
+
+
+class Lease:
+    """One process's view of one lease. `owner` must differ between processes; `clock` is monotonic, in seconds."""
+
+    def __init__(
+        self, store: Store, name: str, owner: str, ttl_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store, self._name, self._owner, self._ttl_s, self._clock = store, name, owner, ttl_s, clock
+        self._seen: LeaseRevision | None = None
+        self._seen_at = clock()
+        self._mine: LeaseRevision | None = None
+        self._renewed_at = 0.0
+
+    @property
+    def fence(self) -> int | None:
+        """The fence under which this process may act now, or None when it must not."""
+        if self._mine is None or self._clock() - self._renewed_at > self._ttl_s * 2 / 3:
+            return None
+        return self._mine.fence
+
+    async def run(self) -> None:
+        """Take the lease when it is free and keep it, for ever. A silent store lets the fence run out by itself."""
+        while True:
+            try:
+                await self.step()
+            except Transient as error:
+                log.warning("lease not renewed", lease=self._name, error=str(error))
+            HELD.labels(self._name).set(self.fence is not None)
+            await asyncio.sleep(self._ttl_s / 3)
+
+    async def step(self) -> None:
+        """Look once, and take or renew if that is right."""
+        latest = await self._latest()
+        if self._mine is not None and latest != self._mine:
+            log.warning("lease lost", lease=self._name, fence=self._mine.fence)
+            self._mine = None
+        if self._mine is not None:
+            await self._write(self._mine.fence, self._mine.revision + 1)
+        elif latest is None or latest.owner == "" or self._expired(latest):
+            number = 1 if latest is None else latest.revision + 1
+            await self._write(number, number)
+
+    async def release(self) -> None:
+        """Give the lease back, so that the next one need not wait for it to expire."""
+        mine, self._mine = self._mine, None
+        if mine is not None:
+            free = LeaseRevision(owner="", fence=mine.fence, revision=mine.revision + 1)
+            try:
+                await self._store.create(keys.lease_revision(self._name, free.revision), free.to_bytes())
+            except AlreadyExists:  # somebody has taken it already
+                return
+
+    def _expired(self, latest: LeaseRevision) -> bool:
+        """Whether this process has seen the same revision for the lease's whole time."""
+        if latest != self._seen:
+            self._seen, self._seen_at = latest, self._clock()
+        return self._clock() - self._seen_at > self._ttl_s
+
+    async def _latest(self) -> LeaseRevision | None:
+        entries = await self._store.list(keys.lease_prefix(self._name))
+        if not entries:
+            return None
+        for entry in entries[:-KEPT]:
+            await self._store.delete(entry.key)
+        try:
+            return LeaseRevision.from_bytes(await self._store.get(entries[-1].key))
+        except NotFound as error:  # removed between list and get: we are far behind
+            raise Transient(f"lease {self._name!r} changes faster than it can be read") from error
+
+    async def _write(self, fence: int, revision: int) -> None:
+        """Create a revision. Counted from before the request, because others count from when it appears."""
+        started = self._clock()
+        wanted = LeaseRevision(owner=self._owner, fence=fence, revision=revision)
+        key = keys.lease_revision(self._name, revision)
+        try:
+            await self._store.create(key, wanted.to_bytes())
+        except AlreadyExists:
+            # Ours after all, if the answer to an earlier attempt was lost on its way.
+            if await self._store.get(key) != wanted.to_bytes():
+                self._mine = None
+                return
+        # A process that slept may have created a number which everybody else has left behind.
+        if await self._latest() != wanted:
+            self._mine = None
+            return
+        if self._mine is None:
+            TAKEN.labels(self._name).inc()
+            log.info("lease taken", lease=self._name, fence=fence)
+        self._mine, self._renewed_at = wanted, started
