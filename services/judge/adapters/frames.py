@@ -1,0 +1,48 @@
+"""Key frames for a vision model: enlarged by whole pixels, so that nothing is blurred, and put into data URLs."""
+
+import base64
+import io
+from collections.abc import Sequence
+
+from PIL import Image, UnidentifiedImageError
+
+from shared.errors import ContractError
+
+MAX_SIDE = 512  # a Game Boy picture has 160 x 144 pixels; anything far larger is not one
+
+
+def choose(frames: Sequence[bytes], count: int) -> list[bytes]:
+    """`count` frames, evenly spread from the first to the last."""
+    if count >= len(frames):
+        return list(frames)
+    if count == 1:
+        return [frames[-1]]
+    return [frames[round(i * (len(frames) - 1) / (count - 1))] for i in range(count)]
+
+
+def size(frame: bytes, scale: int) -> tuple[int, int]:
+    """Width and height of the enlarged frame, from its header alone."""
+    with _open(frame) as image:
+        return image.width * scale, image.height * scale
+
+
+def data_url(frame: bytes, scale: int) -> str:
+    """The frame, enlarged `scale` times, as `data:image/png;base64,...`."""
+    out = io.BytesIO()
+    with _open(frame) as image:
+        try:
+            large = image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST)
+        except (OSError, ValueError, SyntaxError) as error:
+            raise ContractError("a key frame is a damaged PNG picture") from error
+        large.save(out, "PNG", compress_level=1)
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _open(frame: bytes) -> Image.Image:
+    try:
+        image = Image.open(io.BytesIO(frame), formats=["PNG"])
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        raise ContractError("a key frame is no PNG picture") from error
+    if max(image.size) > MAX_SIDE:
+        raise ContractError(f"a key frame has {image.width} x {image.height} pixels, the limit is {MAX_SIDE}")
+    return image

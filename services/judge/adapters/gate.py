@@ -1,0 +1,59 @@
+"""Lets as many calls through as the adaptive limit allows, first come first served."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+
+class Busy(Exception):
+    """No place became free in time."""
+
+
+class Gate:
+    """A semaphore whose size may change between any two calls. For one event loop."""
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.in_flight = 0
+
+    @asynccontextmanager
+    async def place(self, wait_s: float) -> AsyncIterator[None]:
+        """Hold one place; raise Busy when none is free within `wait_s`."""
+        await self._enter(wait_s)
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+            self._admit()
+
+    async def _enter(self, wait_s: float) -> None:
+        if self.in_flight < self._limit() and not self._waiting:
+            self.in_flight += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(wait_s):
+                await turn
+        except (TimeoutError, asyncio.CancelledError) as error:
+            self._give_up(turn)
+            if isinstance(error, TimeoutError):
+                raise Busy(f"no free place within {wait_s:g} s") from error
+            raise
+
+    def _give_up(self, turn: "asyncio.Future[None]") -> None:
+        if turn in self._waiting:
+            self._waiting.remove(turn)
+        elif turn.done() and not turn.cancelled():  # admitted in the same moment: pass the place on
+            self.in_flight -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        """Let in whoever waited longest, as far as the limit allows."""
+        while self._waiting and self.in_flight < self._limit():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.in_flight += 1
+                turn.set_result(None)

@@ -1,0 +1,228 @@
+"""One OpenAI-compatible address: connection pool, total timeouts, two quick attempts, breaker, adaptive concurrency.
+
+Each route has its own of everything, so that a slow one cannot slow the others. It never follows a redirect, never
+reads proxies from the environment, and never switches certificate checks off.
+"""
+
+import asyncio
+import json
+import random
+import ssl
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from services.judge import telemetry
+from services.judge.adapters.answers import MAX_ANSWER_BYTES, NoAnswer, error_message, read_answer
+from services.judge.adapters.gate import Busy, Gate
+from services.judge.config import RouteSpec
+from services.judge.domain.breaker import Breaker
+from services.judge.domain.concurrency import Concurrency
+from services.judge.domain.outcomes import Outcome, outcome_of, pause_before_retry
+from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
+from shared.runtime.settings import read_secret
+
+HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
+_BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
+
+
+class Route:
+    """A model server behind one address. `transport` replaces the network in tests."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: RouteSpec,
+        *,
+        use_direct: bool = False,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.name, self._spec = name, spec
+        self.breaker = Breaker(spec.breaker_failures, spec.breaker_open_s)
+        self.concurrency = Concurrency(most=spec.max_concurrent, start=min(8, spec.max_concurrent))
+        self._gate = Gate(lambda: self.concurrency.limit)
+        self._not_before = 0.0
+        self._dice = random.Random()  # noqa: S311  # jitter, not a secret
+        self._client = httpx.AsyncClient(
+            base_url=spec.address(use_direct),
+            timeout=httpx.Timeout(spec.total_timeout_s, connect=spec.connect_timeout_s),
+            limits=httpx.Limits(max_connections=spec.max_concurrent + 4, max_keepalive_connections=spec.max_concurrent),
+            verify=_trust(spec),
+            follow_redirects=False,
+            trust_env=False,
+            transport=transport,
+        )
+
+    async def ask(self, question: Question) -> Answer:
+        """Answer, or raise RouteUnavailable or RequestRefused."""
+        body = json.dumps({**question.body, "n": question.n, "seed": question.seed}).encode()
+        waited = time.monotonic()
+        self._closed_or_probing(waited)
+        await self._server_wants(self._spec.wait_s)
+        try:
+            async with self._gate.place(self._spec.wait_s):
+                telemetry.WAIT_SECONDS.labels(self.name).observe(time.monotonic() - waited)
+                return await self._timed(body, self._headers(question.fairness))
+        except Busy as error:
+            raise RouteUnavailable(f"route {self.name}: {error}") from error
+
+    async def models(self) -> Mapping[str, int | None]:
+        """The models served here and, where the server tells, their longest context in tokens."""
+        try:
+            response = await self._client.get("/models", headers=self._headers(""), timeout=10)
+            data = response.json()["data"] if response.status_code == 200 else None
+            if not isinstance(data, list):
+                raise RouteUnavailable(f"route {self.name}: /models answers HTTP {response.status_code}")
+            return {str(entry["id"]): _length(entry) for entry in data}
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            raise RouteUnavailable(f"route {self.name}: /models: {type(error).__name__} {error}"[:200]) from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def _timed(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Both attempts within the total time."""
+        begun = time.monotonic()
+        self._show()
+        try:
+            async with asyncio.timeout(self._spec.total_timeout_s):
+                return await self._attempts(body, headers, begun)
+        except TimeoutError as error:
+            outcome = self._failed(
+                Outcome("outage", f"no answer within {self._spec.total_timeout_s:g} s"), overload=True
+            )
+            raise RouteUnavailable(f"route {self.name}: {outcome.detail}") from error
+        except asyncio.CancelledError:
+            self.breaker.abandoned()  # cancelled by us: says nothing about the route
+            raise
+        finally:
+            telemetry.CALL_SECONDS.labels(self.name).observe(time.monotonic() - begun)
+            self._show()
+
+    async def _attempts(self, body: bytes, headers: Mapping[str, str], begun: float) -> Answer:
+        for left in reversed(range(self._spec.attempts)):
+            remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
+            await self._server_wants(remaining)
+            if not self.breaker.admit(time.monotonic()):
+                raise self._open()
+            answer = await self._attempt(body, headers, begun)
+            if isinstance(answer, Answer):
+                return answer
+            remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
+            pause = pause_before_retry(answer, remaining, self._dice.random()) if left else None
+            if pause is None:
+                raise RouteUnavailable(f"route {self.name}: {answer.detail}")
+            await asyncio.sleep(pause)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _attempt(self, body: bytes, headers: Mapping[str, str], begun: float) -> Answer | Outcome:
+        """One request. Whatever ends it, the breaker hears of it."""
+        try:
+            status, answer_headers, raw = await self._post(body, headers)
+        except (httpx.HTTPError, NoAnswer, ssl.SSLError) as error:
+            return self._failed(Outcome("outage", f"{type(error).__name__} {error}".strip()[:160]))
+        outcome = outcome_of(status, answer_headers, datetime.now(UTC))
+        if outcome.kind == "answer":
+            return self._answered(raw, begun)
+        if outcome.kind == "refused":
+            self.breaker.succeeded()
+            self._refused(status, raw)
+        return self._failed(outcome, overload=outcome.kind == "overload", alive=status == 429)
+
+    def _answered(self, raw: bytes, begun: float) -> Answer | Outcome:
+        try:
+            answer = read_answer(raw, time.monotonic() - begun)
+        except NoAnswer as error:
+            return self._failed(Outcome("outage", f"HTTP 200, but {error}"))
+        self.breaker.succeeded()
+        self.concurrency.succeeded(self._gate.in_flight)
+        telemetry.CALLS.labels(self.name, "answer").inc()
+        return answer
+
+    def _refused(self, status: int, raw: bytes) -> None:
+        telemetry.CALLS.labels(self.name, "refused").inc()
+        message = f"route {self.name}: HTTP {status}: {error_message(raw)}"
+        if status in HOPELESS:
+            raise RequestRefused(message)
+        raise RouteUnavailable(f"{message} (check model name, token and address of this route)")
+
+    def _failed(self, outcome: Outcome, *, overload: bool = False, alive: bool = False) -> Outcome:
+        now = time.monotonic()
+        if alive:
+            self.breaker.succeeded()
+        else:
+            self.breaker.failed(now)
+        if overload:
+            self.concurrency.overloaded(now)
+        if outcome.retry_after_s is not None:
+            self._not_before = max(self._not_before, now + outcome.retry_after_s)
+        telemetry.CALLS.labels(self.name, outcome.kind).inc()
+        return outcome
+
+    async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body; the body is read only up to a limit, whatever the server sends."""
+        async with self._client.stream("POST", "/chat/completions", content=body, headers=headers) as response:
+            parts, total = [], 0
+            async for part in response.aiter_bytes():
+                total += len(part)
+                if total > MAX_ANSWER_BYTES:
+                    raise NoAnswer(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                parts.append(part)
+            return response.status_code, response.headers, b"".join(parts)
+
+    async def _server_wants(self, at_most_s: float) -> None:
+        """Wait as long as the server's Retry-After asks for; raise RouteUnavailable if that is too long."""
+        while (pause := self._not_before - time.monotonic()) > 0:
+            if pause > at_most_s:
+                raise RouteUnavailable(f"route {self.name}: asked to wait {pause:.1f} s more")
+            await asyncio.sleep(pause + self._dice.random() * 0.1)
+
+    def _closed_or_probing(self, now: float) -> None:
+        """Fail at once while the breaker is open, without standing in line."""
+        if self.breaker.state(now) == "open":
+            raise self._open()
+
+    def _open(self) -> RouteUnavailable:
+        wait = self.breaker.wait_s(time.monotonic())
+        return RouteUnavailable(
+            f"route {self.name}: breaker open after {self.breaker.failures} failures, tried again in {wait:.1f} s"
+        )
+
+    def _headers(self, fairness: str) -> dict[str, str]:
+        """llm-d's headers in both spellings: routers before 0.9 know only the older one."""
+        headers = {"content-type": "application/json"}
+        flow = self._spec.fairness or fairness
+        for name, value in (("objective", self._spec.objective), ("fairness-id", flow)):
+            if value:
+                headers[f"x-llm-d-inference-{name}"] = value
+                headers[f"x-gateway-inference-{name}"] = value
+        if self._spec.token_file is not None:
+            headers["authorization"] = f"Bearer {_token(self.name, self._spec)}"
+        return headers
+
+    def _show(self) -> None:
+        telemetry.LIMIT.labels(self.name).set(self.concurrency.limit)
+        telemetry.IN_FLIGHT.labels(self.name).set(self._gate.in_flight)
+        telemetry.BREAKER.labels(self.name).set(_BREAKER_VALUE[self.breaker.state(time.monotonic())])
+
+
+def _trust(spec: RouteSpec) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=None if spec.ca_file is None else str(spec.ca_file))
+
+
+def _token(name: str, spec: RouteSpec) -> str:
+    """The token as it is now: service-account tokens rotate under a running process."""
+    assert spec.token_file is not None
+    try:
+        return read_secret(spec.token_file)
+    except OSError as error:
+        raise RouteUnavailable(f"route {name}: token file {spec.token_file} cannot be read: {error}") from error
+
+
+def _length(entry: Mapping[str, Any]) -> int | None:
+    value = entry.get("max_model_len")
+    return value if isinstance(value, int) and value > 0 else None

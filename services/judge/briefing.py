@@ -1,0 +1,91 @@
+"""Prepares what one judge is asked about one segment: the request body, its bound in tokens, its digest."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from services.judge.adapters import frames as pictures
+from services.judge.config import JudgeSpec
+from services.judge.domain.facts import Facts
+from services.judge.domain.prompts import (
+    facts_budget,
+    pair_format,
+    pair_messages,
+    response_format,
+    vote_messages,
+)
+from services.judge.domain.timeline import render
+from services.judge.domain.tokens import TEMPLATE_TOKENS, bound, image_bound
+from shared.contracts.base import sha256
+from shared.contracts.ids import RunId, SegmentId
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One segment as the judges meet it."""
+
+    run: RunId
+    segment: SegmentId
+    facts: Facts
+    guidance: str
+    frames: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A request without `n` and `seed`. `tokens` is the most that its prompt can have."""
+
+    body: dict[str, Any]
+    tokens: int
+    digest: str
+
+
+async def brief(spec: JudgeSpec, clip: Clip, context: int | None) -> Brief:
+    """The request of a judge about a clip. Raises TooLong if the facts cannot be told in the space there is.
+
+    `context` is the longest context of the server, if it told.
+    """
+    frames = pictures.choose(clip.frames, spec.frames) if spec.frames else []
+    sizes = [pictures.size(frame, spec.frame_scale) for frame in frames]
+    room = facts_budget(spec.dimensions, clip.guidance, sizes, most=prompt_limit(spec, context))
+    text = render(clip.facts, room)
+    urls = await asyncio.to_thread(lambda: [pictures.data_url(frame, spec.frame_scale) for frame in frames])
+    messages = vote_messages(spec.dimensions, text, clip.guidance, urls)
+    tokens = _bound(messages) + sum(image_bound(*size) for size in sizes)
+    return _brief(spec, messages, response_format(spec.dimensions), tokens)
+
+
+def pair_brief(spec: JudgeSpec, first: Clip, second: Clip, context: int | None) -> Brief:
+    """The request of a judge to compare two clips by their facts alone."""
+    room = (prompt_limit(spec, context) - 4_000) // 2  # 4,000: the rubric of all five dimensions has 3,300 bytes
+    messages = pair_messages(spec.dimensions, render(first.facts, room), render(second.facts, room))
+    return _brief(spec, messages, pair_format(), _bound(messages))
+
+
+def prompt_limit(spec: JudgeSpec, context: int | None) -> int:
+    """Most tokens of a prompt: the judge's own limit, or what the server's context leaves beside the reply."""
+    if context is None:
+        return spec.max_prompt_tokens
+    return min(spec.max_prompt_tokens, context - spec.max_output_tokens)
+
+
+def _brief(spec: JudgeSpec, messages: list[dict[str, Any]], form: dict[str, Any], tokens: int) -> Brief:
+    body = {
+        "model": spec.model,
+        "messages": messages,
+        "temperature": spec.temperature,
+        "max_tokens": spec.max_output_tokens,
+        "response_format": form,
+    }
+    return Brief(body, tokens, sha256(json.dumps(body, sort_keys=True).encode()))
+
+
+def _bound(messages: list[dict[str, Any]]) -> int:
+    """Bound of all texts of a chat; pictures are counted apart."""
+    total = 0
+    for message in messages:
+        content = message["content"]
+        parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+        total += TEMPLATE_TOKENS + sum(bound(part) for part in parts)
+    return total

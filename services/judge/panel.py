@@ -1,0 +1,61 @@
+"""All judges on one segment, at once. One slow or absent route holds up its own part only."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.judge.briefing import Clip
+from services.judge.config import JudgeSpec
+from services.judge.domain.budget import Ledger
+from services.judge.juror import Juror
+from services.judge.ports import RouteUnavailable
+from shared.contracts.ids import Digest
+from shared.contracts.scores import JudgeResult
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Results of the judges that gave one, and for the others why their route gave nothing."""
+
+    results: tuple[JudgeResult, ...]
+    absent: dict[str, str]
+
+
+class Panel:
+    """The judges of this process."""
+
+    def __init__(self, jurors: Sequence[Juror]) -> None:
+        self.jurors = tuple(jurors)
+
+    async def judge(self, clip: Clip, ledger: Ledger, known: Sequence[JudgeResult] = ()) -> Verdict:
+        """Ask every judge that is not among `known` results; an absent route is reported, not raised."""
+        done = {result.judge: result for result in known}
+        asked = [juror for juror in self.jurors if juror.spec.name not in done]
+        outcomes = await asyncio.gather(*(_heard(juror, clip, ledger) for juror in asked))
+        absent = {}
+        for juror, outcome in zip(asked, outcomes, strict=True):
+            if isinstance(outcome, RouteUnavailable):
+                absent[str(juror.spec.name)] = str(outcome)
+            else:
+                done[juror.spec.name] = outcome
+        order = [juror.spec.name for juror in self.jurors]
+        return Verdict(tuple(done[name] for name in order if name in done), absent)
+
+
+async def _heard(juror: Juror, clip: Clip, ledger: Ledger) -> JudgeResult | RouteUnavailable:
+    try:
+        return await juror.judge(clip, ledger)
+    except RouteUnavailable as error:
+        return error
+
+
+def absent_result(spec: JudgeSpec, reason: str) -> JudgeResult:
+    """A judge whose route stayed away for longer than anybody wants to wait: abstained, with the reason."""
+    return JudgeResult(
+        judge=spec.name,
+        route=spec.route or "in-process",
+        model=spec.model,
+        prompt=Digest("0" * 64),
+        status="abstained",
+        reasons=[reason[:500]],
+    )

@@ -1,0 +1,63 @@
+"""What the judge's application code needs from outside: somebody who answers a chat. Nothing of HTTP shows here."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shared.contracts.scores import Usage
+from shared.errors import Transient
+
+
+class RouteUnavailable(Transient):
+    """The route gave no answer: refused, timed out, overloaded, or its breaker is open. Another time it may."""
+
+
+class RequestRefused(Exception):
+    """The server will never answer this request: too long, or malformed in its eyes. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One chat request. `body` holds everything but `n` and `seed`, which differ between asks for the same prompt."""
+
+    body: dict[str, Any]
+    n: int
+    seed: int
+    fairness: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One sample as the server gave it: anything at all, until replies.py has looked at it."""
+
+    content: object
+    finish_reason: object
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The samples of one request and what they cost. Tokens are None when the server did not say."""
+
+    choices: tuple[Choice, ...]
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    seconds: float
+
+
+class Model(Protocol):
+    """A model behind a route."""
+
+    async def ask(self, question: Question) -> Answer:
+        """Answer, or raise RouteUnavailable or RequestRefused. Never lasts longer than wait and total time allow."""
+        ...
+
+
+def usage_of(answer: Answer, most: Usage) -> Usage:
+    """What an answer cost, without money. Where the server is silent the upper bound counts: never too little."""
+    return Usage(
+        calls=1,
+        prompt_tokens=most.prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens,
+        cached_tokens=min(answer.cached_tokens or 0, answer.prompt_tokens or 0),
+        output_tokens=most.output_tokens if answer.output_tokens is None else answer.output_tokens,
+        seconds=answer.seconds,
+    )
