@@ -131,7 +131,15 @@ def local_store(directory: Path) -> ObjectStore:
     return ObjectStore({bucket: LocalStore(directory / bucket, mkdir=True) for bucket in keys.BUCKETS})
 
 
-def s3_store(prefix: str, endpoint: str, access_key: str, secret_key: str, region: str, ca: str | None) -> ObjectStore:
+def s3_store(
+    prefix: str,
+    endpoint: str,
+    access_key: str,
+    secret_key: str,
+    region: str,
+    ca: str | None = None,
+    call_s: float = CALL_S,
+) -> ObjectStore:
     """A store in the buckets `<prefix>-episodes` and `<prefix>-models` (path style). `ca` is PEM text."""
     client: ClientConfig = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
     if ca is not None:
@@ -145,4 +153,4 @@ def s3_store(prefix: str, endpoint: str, access_key: str, secret_key: str, regio
         "client_options": client,
         "retry_config": _RETRY,
     }
-    return ObjectStore({bucket: S3Store(f"{prefix}-{bucket}", **config) for bucket in keys.BUCKETS})
+    return ObjectStore({bucket: S3Store(f"{prefix}-{bucket}", **config) for bucket in keys.BUCKETS}, call_s)

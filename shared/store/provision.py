@@ -1,0 +1,140 @@
+"""Makes buckets and their lifecycle: `python -m shared.store.provision [--help]`.
+
+The only place that creates a bucket; it may be run again at any time and deletes nothing by itself. It uses the minio
+SDK, which any S3 server understands, because obstore has no buckets.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from shared.errors import Fatal, Transient, ZeldaError
+from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.settings import ProcessSettings, StoreSettings, read_secret
+from shared.store import keys
+
+if TYPE_CHECKING:
+    from minio import Minio
+
+WAIT_S: Final = 60.0
+PAUSE_S: Final = 0.2
+KEEP_EXPORTS_DAYS: Final = 30  # exports can be made again from their segment
+# The path within the bucket of what a rule may expire.
+EXPORTS, SEGMENTS = "exports/", "episodes/"
+_REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+
+
+class ProvisionSettings(ProcessSettings):
+    """Only the store matters here; variables of the other groups may be there, too."""
+
+    store: StoreSettings = Field(default_factory=lambda: cast(StoreSettings, {}), validate_default=True)
+
+
+def provision(
+    settings: StoreSettings,
+    keep_exports_days: int = KEEP_EXPORTS_DAYS,
+    keep_segments_days: int = 0,
+    wait_s: float = WAIT_S,
+) -> None:
+    """Create what is missing, waiting up to `wait_s` for the server. Days of 0 keep for ever."""
+    scheme, _, rest = settings.url.partition("://")
+    if scheme == "file":
+        for bucket in keys.BUCKETS:
+            (Path(rest) / bucket).mkdir(parents=True, exist_ok=True)
+    if scheme != "s3":
+        return
+    days = {EXPORTS: keep_exports_days, SEGMENTS: keep_segments_days}
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            _buckets(client(settings), rest, settings.region, days)
+        except Transient:
+            if time.monotonic() > deadline:
+                raise
+        else:
+            return
+        time.sleep(PAUSE_S)
+
+
+def client(settings: StoreSettings) -> "Minio":
+    """A minio client with bounded waiting: its own defaults are five minutes, five times."""
+    import urllib3
+    from minio import Minio
+
+    if settings.endpoint is None or settings.access_key_file is None or settings.secret_key_file is None:
+        raise Fatal("ZELDA_STORE: endpoint, access_key_file and secret_key_file are needed")
+    parts = urlsplit(settings.endpoint)
+    pool = urllib3.PoolManager(
+        timeout=urllib3.Timeout(connect=2, read=10), retries=False, ca_certs=settings.ca_file and str(settings.ca_file)
+    )
+    return Minio(
+        parts.netloc,
+        access_key=read_secret(settings.access_key_file),
+        secret_key=read_secret(settings.secret_key_file),
+        secure=parts.scheme == "https",
+        region=settings.region,
+        http_client=pool,
+    )
+
+
+def _buckets(minio: "Minio", prefix: str, region: str, days: dict[str, int]) -> None:
+    from minio.error import InvalidResponseError, S3Error, ServerError
+    from urllib3.exceptions import HTTPError
+
+    try:
+        for bucket in keys.BUCKETS:
+            name = f"{prefix}-{bucket}"
+            if not minio.bucket_exists(name):
+                minio.make_bucket(name, location=region)
+        _lifecycle(minio, f"{prefix}-{keys.EPISODES}", days)
+    except S3Error as error:
+        if error.code in _REFUSED:
+            raise Fatal(f"store: the server refuses the credentials ({error.code}): check the key files") from error
+        if error.code not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
+            raise Transient(f"store: {error.code}: {error.message}") from error
+    except (HTTPError, InvalidResponseError, ServerError, OSError) as error:
+        raise Transient(f"store not reached: {error}") from error
+
+
+def _lifecycle(minio: "Minio", bucket: str, days: dict[str, int]) -> None:
+    from minio.commonconfig import ENABLED, Filter
+    from minio.lifecycleconfig import Expiration, LifecycleConfig, Rule
+
+    rules = [
+        Rule(ENABLED, rule_filter=Filter(prefix=path), rule_id=path.strip("/"), expiration=Expiration(days=number))
+        for path, number in days.items()
+        if number > 0
+    ]
+    if rules:
+        minio.set_bucket_lifecycle(bucket, LifecycleConfig(rules))
+    else:
+        minio.delete_bucket_lifecycle(bucket)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m shared.store.provision", description=__doc__)
+    parser.add_argument("--keep-exports-days", type=int, default=KEEP_EXPORTS_DAYS, help="0 keeps for ever")
+    parser.add_argument("--keep-segments-days", type=int, default=0, help="0 keeps for ever (default)")
+    arguments = parser.parse_args(argv)
+    settings, problems = read(ProvisionSettings)
+    if settings is None or problems:
+        sys.stderr.write("".join(f"provision: {problem}\n" for problem in problems))
+        return EXIT_CONFIG
+    try:
+        provision(settings.store, arguments.keep_exports_days, arguments.keep_segments_days)
+    except ZeldaError as error:
+        sys.stderr.write(f"provision: {error}\n")
+        return 1
+    sys.stdout.write(f"provision: store {settings.store.url} has its buckets\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

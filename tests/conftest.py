@@ -1,0 +1,30 @@
+"""Fixtures for all tests: real servers, started once per session and only when a test asks for one."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers import NatsServer, S3Server
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests must not see the `ZELDA_*` variables of whoever runs them."""
+    for name in os.environ:
+        if name.startswith("ZELDA_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    """A NATS server with JetStream."""
+    with NatsServer(tmp_path_factory.mktemp("nats")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """An S3 server."""
+    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+        yield server

@@ -1,0 +1,158 @@
+"""What every store must do, told once and held by all: memory, a directory, and S3 over HTTP from a real server."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from shared.contracts.base import sha256
+from shared.errors import DigestMismatch, Permanent, Transient
+from shared.runtime.settings import StoreSettings
+from shared.store import provision
+from shared.store.memory import MemoryStore
+from shared.store.object_store import ObjectStore, local_store, s3_store
+from shared.store.open import open_store
+from shared.store.port import AlreadyExists, NotFound, Store
+
+KEY = "models/runs/demo/record/00000000.json"
+
+
+@pytest.fixture(params=["memory", "directory", "s3"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    """One empty store of each kind."""
+    if request.param == "memory":
+        yield MemoryStore()
+    elif request.param == "directory":
+        yield open_store(StoreSettings(url=f"file://{tmp_path}"))
+    else:
+        settings = request.getfixturevalue("s3_server").settings("contract")
+        await asyncio.to_thread(provision.provision, settings)
+        s3 = open_store(settings)
+        yield s3
+        for prefix in ("episodes/", "models/"):
+            for entry in await s3.list(prefix):
+                await s3.delete(entry.key)
+
+
+async def test_what_was_put_is_got_back_with_its_digest(store: Store) -> None:
+    digest = await store.put(KEY, b"first")
+    assert digest == sha256(b"first")
+    assert await store.get(KEY) == b"first"
+    assert await store.get(KEY, digest) == b"first"
+
+
+async def test_put_overwrites_but_create_never_does(store: Store) -> None:
+    await store.put(KEY, b"first")
+    await store.put(KEY, b"second")
+    with pytest.raises(AlreadyExists, match="exists"):
+        await store.create(KEY, b"third")
+    assert await store.get(KEY) == b"second"
+
+
+async def test_of_thirty_two_creators_exactly_one_wins(store: Store) -> None:
+    outcomes = await asyncio.gather(
+        *(store.create(KEY, f"writer {number}".encode()) for number in range(32)), return_exceptions=True
+    )
+    winners = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, str)]
+    assert len(winners) == 1
+    assert all(isinstance(outcome, str | AlreadyExists) for outcome in outcomes)
+    assert await store.get(KEY) == f"writer {winners[0]}".encode()
+
+
+async def test_a_changed_object_is_refused_by_its_digest(store: Store) -> None:
+    digest = await store.put(KEY, b"as judged")
+    await store.put(KEY, b"as tampered with")
+    with pytest.raises(DigestMismatch, match="changed or damaged"):
+        await store.get(KEY, digest)
+
+
+async def test_a_missing_object_is_not_found_and_deleting_it_is_no_error(store: Store) -> None:
+    with pytest.raises(NotFound, match="no object"):
+        await store.get(KEY)
+    assert not await store.exists(KEY)
+    await store.delete(KEY)
+
+
+async def test_a_deleted_object_is_gone_and_its_key_free(store: Store) -> None:
+    await store.create(KEY, b"x")
+    await store.delete(KEY)
+    assert not await store.exists(KEY)
+    await store.create(KEY, b"y")
+    assert await store.get(KEY) == b"y"
+
+
+async def test_list_is_ordered_and_stays_within_its_prefix(store: Store) -> None:
+    for name in ("models/runs/a/2", "models/runs/a/1", "models/runs/ab/3", "episodes/episodes/a/epoch_0/e/s.zip"):
+        await store.put(name, name.encode())
+    found = await store.list("models/runs/a/")
+    assert [entry.key for entry in found] == ["models/runs/a/1", "models/runs/a/2"]
+    assert [entry.size for entry in found] == [len("models/runs/a/1")] * 2
+    assert all(entry.modified > 1_500_000_000 for entry in found)
+    assert [entry.key for entry in await store.list("models/")] == [f"models/runs/{n}" for n in ("a/1", "a/2", "ab/3")]
+    assert await store.list("models/nothing/") == []
+
+
+async def test_a_listing_of_more_than_one_page_is_whole(store: Store) -> None:
+    names = [f"episodes/scores/demo/epoch_0/default/s{number:04d}.json" for number in range(1_050)]
+    for start in range(0, len(names), 50):
+        await asyncio.gather(*(store.put(name, b"{}") for name in names[start : start + 50]))
+    assert [entry.key for entry in await store.list("episodes/scores/demo/epoch_0/default/")] == names
+
+
+async def test_a_large_object_comes_back_unchanged(store: Store) -> None:
+    data = bytes(range(256)) * 40_000
+    digest = await store.create("models/runs/demo/checkpoints/epoch_0/policy.zip", data)
+    assert await store.get("models/runs/demo/checkpoints/epoch_0/policy.zip", digest) == data
+
+
+@pytest.mark.parametrize(
+    "key", ["models/../secret", "etc/passwd", "models//x", "models/a/", "models/%2e%2e/x", "models"]
+)
+async def test_a_key_that_could_lead_elsewhere_is_refused_by_every_call(store: Store, key: str) -> None:
+    for call in (store.get(key), store.put(key, b"x"), store.create(key, b"x"), store.exists(key), store.delete(key)):
+        with pytest.raises(Permanent, match="store key"):
+            await call
+
+
+async def test_a_server_that_never_answers_is_transient_and_bounded() -> None:
+    """A port that is open and silent: the worst kind of outage."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        impatient = s3_store("demo", f"http://127.0.0.1:{silent.getsockname()[1]}", "k", "s", "us-east-1", None, 0.5)
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(Transient, match=r"gave no answer in 0.5 s"):
+            await impatient.get(KEY)
+        assert asyncio.get_running_loop().time() - started < 1.5
+
+
+async def test_a_server_that_is_not_there_is_transient() -> None:
+    absent = s3_store("demo", "http://127.0.0.1:9", "key", "secret", "us-east-1", None)
+    with pytest.raises(Transient, match="failed"):
+        await absent.put(KEY, b"x")
+
+
+async def test_a_missing_bucket_is_not_mistaken_for_a_missing_object(request: pytest.FixtureRequest) -> None:
+    nowhere = open_store(request.getfixturevalue("s3_server").settings("never-provisioned"))
+    with pytest.raises(Transient, match="failed"):
+        await nowhere.get(KEY)
+
+
+async def test_a_wrong_secret_is_refused_and_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    settings = request.getfixturevalue("s3_server").settings("contract")
+    (tmp_path / "wrong").write_text("wrong")
+    wrong = open_store(settings.model_copy(update={"secret_key_file": tmp_path / "wrong"}))
+    with pytest.raises(Transient, match="failed"):
+        await wrong.get(KEY)
+
+
+def test_a_directory_store_survives_its_process(tmp_path: Path) -> None:
+    async def write() -> None:
+        await local_store(tmp_path).create(KEY, b"kept")
+
+    async def read() -> bytes:
+        store: ObjectStore = local_store(tmp_path)
+        return await store.get(KEY)
+
+    asyncio.run(write())
+    assert asyncio.run(read()) == b"kept"
