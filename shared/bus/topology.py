@@ -53,7 +53,8 @@ RUNS: Final = Stream("ZELDA_RUNS", (EpochFinished, RmTrained, RmReady, RunChange
 STREAMS: Final = (SEGMENTS, RUNS)
 
 JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8, timeout_s=300)
-EXPORTER_SEGMENTS: Final = Subscription("exporter-segments", (SegmentReady,), slots=1, timeout_s=300)
+# Both: a policy decides by the segment itself or by what the judges said of it.
+EXPORTER_SEGMENTS: Final = Subscription("exporter-segments", (SegmentReady, ScoresReady), slots=1, timeout_s=300)
 REWARDMODEL_SCORES: Final = Subscription("rewardmodel-scores", (ScoresReady,), slots=32)
 REWARDMODEL_EPOCHS: Final = Subscription("rewardmodel-epochs", (EpochFinished,), timeout_s=1_800)
 COORDINATOR_RUNS: Final = Subscription("coordinator-runs", (EpochFinished, RmTrained), slots=4)

@@ -115,6 +115,12 @@ class LogSettings(Group):
     format: Literal["json", "console"] = "json"
 
 
+class RomSettings(Group):
+    """The user's own game image, for services that run an emulator. Bramble needs none."""
+
+    file: ReadableFile | None = Field(None, description="ROM image of Oracle of Seasons (US); never part of an image")
+
+
 class ProcessSettings(BaseSettings):
     """Base of a process's settings: reads `ZELDA_*` variables, nested by two underscores."""
 

@@ -1,0 +1,15 @@
+"""`python -m services.exporter`: turns recorded segments into pictures, JSON lines and video."""
+
+from services.exporter.settings import ExporterSettings
+from shared.runtime.service import Ports, Service, run_service
+
+
+async def build(settings: ExporterSettings, ports: Ports) -> Service:
+    """Imported late: the emulator is loaded only when the settings are known to be right."""
+    from services.exporter.wiring import wire
+
+    return await wire(settings, ports)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_service("exporter", ExporterSettings, build))

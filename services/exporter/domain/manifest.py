@@ -1,0 +1,31 @@
+"""The manifest of an export, and the names of its files: those of the original system, so that its users find them."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.contracts.ids import Digest
+from shared.contracts.segment import STATES, SegmentManifest
+
+MANIFEST: Final = "manifest.json"
+VIDEO: Final = "video.mp4"
+
+__all__ = ["MANIFEST", "STATES", "VIDEO", "ExportManifest", "frame_name"]
+
+
+def frame_name(step: int) -> str:
+    """File name of the picture after `step` steps of the segment."""
+    return f"frames/frame_{step:06d}.png"
+
+
+class ExportManifest(Contract):
+    """Commit object of `segment.exported`, written last: whoever sees it finds every file that it lists."""
+
+    segment: SegmentManifest
+    archive: Digest = Field(description="SHA-256 of the segment archive that was replayed")
+    frames: int = Field(ge=0, description="pictures in frames/, one a step")
+    caption: list[Annotated[str, Field(max_length=200)]] = Field(
+        max_length=10, description="what stands under the video"
+    )
+    files: dict[Annotated[str, Field(max_length=60)], Digest] = Field(description="SHA-256 of every other file")

@@ -1,0 +1,81 @@
+"""Turns one segment archive into files for people, by playing it again. Blocking: call it in a worker thread.
+
+The replay is checked against the recorded RAM hashes; a segment that does not replay exactly is never exported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.exporter.adapters.video import encode_mp4
+from services.exporter.domain.caption import caption
+from services.exporter.domain.manifest import STATES, VIDEO, ExportManifest, frame_name
+from shared.contracts.base import sha256
+from shared.contracts.scores import SegmentScores
+from shared.game.emulator import Emulator
+from shared.game.png import palette_png
+from shared.game.replay import replay
+from shared.game.roms import Game
+from shared.game.segment import Segment, read_segment
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How exports look. `scale` enlarges the video by a whole number; `overlay` adds the caption under it."""
+
+    frames: bool = True
+    video: bool = True
+    scale: int = 3
+    overlay: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Files by name, and the manifest that lists them."""
+
+    manifest: ExportManifest
+    files: dict[str, bytes]
+
+
+def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> Export:
+    """Replay the archive and make its files.
+
+    Raises SegmentDamaged for an archive that is not whole, ReplayMismatch (with both hashes) for one that replays to
+    another end.
+    """
+    segment = read_segment(raw)
+    pictures = dict(_pictures(segment, game))
+    lines = caption(segment.manifest, scores) if look.overlay else []
+    files = {STATES: segment.states.encode()}
+    if look.frames:
+        files |= {frame_name(step): palette_png(picture) for step, picture in pictures.items()}
+    if look.video:
+        colours = (_rgb(picture) for picture in pictures.values())
+        skip = segment.manifest.frame_skip
+        files[VIDEO] = encode_mp4(colours, frame_skip=skip, scale=look.scale, caption=lines)
+    manifest = ExportManifest(
+        segment=segment.manifest,
+        archive=sha256(raw),
+        frames=len(pictures) if look.frames else 0,
+        caption=lines,
+        files={name: sha256(data) for name, data in files.items()},
+    )
+    return Export(manifest, files)
+
+
+def _pictures(segment: Segment, game: Game) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """The picture of every step, packed RGBA; step 0 has none when the segment opens its episode."""
+    emulator = Emulator(game)
+    try:
+        for moment in replay(segment, emulator, wants_picture=lambda step: True):
+            if moment.picture is not None:
+                yield moment.step, moment.picture
+    finally:
+        emulator.close()
+
+
+def _rgb(picture: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Packed little-endian RGBA (144, 160) as RGB (144, 160, 3)."""
+    return picture.view(np.uint8).reshape(*picture.shape, 4)[:, :, :3]
