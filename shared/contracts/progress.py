@@ -40,6 +40,7 @@ class EpochRow(Contract):
     )
     reward_model_pairs: int | None = Field(None, ge=0, description="held-out confident pairs behind that accuracy")
     reward_model_passed: bool | None = Field(None, description="whether that model may shape the next epoch")
+    alarm: str | None = Field(None, max_length=500, description="why reward models were withdrawn after this epoch")
     stopped: bool = False
     metrics: dict[MetricName, float] = Field(default_factory=dict, max_length=300)
     evaluation: dict[MetricName, float] | None = None

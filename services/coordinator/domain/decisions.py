@@ -38,10 +38,11 @@ class StartEpoch:
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """The run enters a state in which no epoch is under way."""
+    """The run enters a state; `epoch` is given when that changes, too."""
 
     state: RunState
     reason: str | None = None
+    epoch: int | None = None
 
 
 Decision = Wait | StartEpoch | Enter

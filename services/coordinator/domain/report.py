@@ -8,8 +8,8 @@ from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 
 
-def row(epoch: EpochView, tally: Tally) -> EpochRow | None:
-    """The row of a finished epoch; None while it trains."""
+def row(epoch: EpochView, tally: Tally, alarm: str | None = None) -> EpochRow | None:
+    """The row of a finished epoch; None while it trains. `alarm` is what the guard said after it."""
     if epoch.finished is None:
         return None
     finished = epoch.finished.document
@@ -32,6 +32,7 @@ def row(epoch: EpochView, tally: Tally) -> EpochRow | None:
             "reward_model": finished.reward_model,
             "reward_model_epoch": shaped_by.epoch if shaped_by and finished.reward_model else None,
             "stopped": finished.stopped,
+            "alarm": alarm,
             "metrics": finished.metrics,
             "evaluation": finished.evaluation,
         }

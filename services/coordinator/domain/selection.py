@@ -1,22 +1,28 @@
-"""Which reward model shapes the next epoch: the newest one whose card passed every gate, or none.
+"""Which reward model shapes the next epoch: the newest that passed every gate and is not suspect, or none.
 
-Falling back to an older model when the newest fails its gates is the rollback; it needs no memory of its own.
+Falling back to an older model when the newest fails its gates, or praises what is worse, is the rollback; it needs no
+memory of its own, because it follows from the cards.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
+from services.coordinator.domain.guard import Verdict, evidence, watch
 from services.coordinator.domain.view import Committed, EpochView
 from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.run import RunConfig
 
+TRUTH: Final = "milestones_mean"  # the trainer's metric of true progress: milestones an episode reached
+
 
 def last_good(epochs: Sequence[EpochView], config: RunConfig) -> RewardModelRef | None:
-    """The reward model for the epoch that follows `epochs`; None without shaping or without a model that passed."""
+    """The reward model for the epoch that follows `epochs`; None without shaping or without a model that may."""
     if config.shaping.mode == "none":
         return None
+    suspects = verdict(epochs).suspects
     for epoch in reversed(epochs):
-        if epoch.card is not None and usable(epoch.card.document, config):
+        if epoch.card is not None and epoch.epoch not in suspects and usable(epoch.card.document, config):
             return reference(epoch.card)
     return None
 
@@ -24,6 +30,17 @@ def last_good(epochs: Sequence[EpochView], config: RunConfig) -> RewardModelRef 
 def usable(card: RewardModelCard, config: RunConfig) -> bool:
     """Whether the card's gates passed and the model reads the observation that this run's policy sees."""
     return card.gates_passed and card.observation == config.observation
+
+
+def verdict(epochs: Sequence[EpochView]) -> Verdict:
+    """What the guard against over-optimisation says, with the newest card as its yardstick."""
+    cards = [epoch.card.document for epoch in epochs if epoch.card is not None]
+    truth = {
+        epoch.epoch: epoch.finished.document.metrics[TRUTH]
+        for epoch in epochs
+        if epoch.finished is not None and TRUTH in epoch.finished.document.metrics
+    }
+    return watch(evidence(cards[-1], truth)) if cards else watch([])
 
 
 def reference(card: Committed[RewardModelCard]) -> RewardModelRef:

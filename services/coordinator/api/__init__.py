@@ -1,0 +1,1 @@
+"""The REST interface of the coordinator: FastAPI routers, the guard in front of them, errors as sentences."""

@@ -1,0 +1,51 @@
+"""Who may do what: a bearer token for everything, two roles, deny by default.
+
+The check is a middleware in front of everything, so a new route is closed until it is named here as public. It never
+logs or echoes a token.
+"""
+
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.coordinator.api.problems import problem
+from services.coordinator.tokens import Tokens
+
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+PUBLIC: Final = frozenset(
+    {"/", "/hud.js", "/hud.css", "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs.js"}
+)
+"""Pages and documents without data of any run. Everything else wants a token."""
+
+
+class Guard:
+    """Middleware: a known token for everything but PUBLIC, and the operator's for everything that changes something."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
+        self._app = app
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request through, or answer 401 or 403."""
+        if scope["type"] != "http" or (scope["path"] in PUBLIC and scope["method"] in READING):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refuse(scope)
+        await (refusal or self._app)(scope, receive, send)
+
+    def _refuse(self, scope: Scope) -> ASGIApp | None:
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            return _unauthorized("This needs a token: send `Authorization: Bearer TOKEN`.")
+        role = self._tokens.role(token.strip())
+        if role is None:
+            return _unauthorized("The token is not known: use one from the coordinator's token file.")
+        if scope["method"] not in READING and role != "operator":
+            return problem(403, "This token may only read: use an operator's token to change runs.")
+        scope.setdefault("state", {})["role"] = role
+        return None
+
+
+def _unauthorized(detail: str) -> ASGIApp:
+    return problem(401, detail, headers={"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,90 @@
+"""Writes what people read about a run: progress.json, each epoch's figures, scores.jsonl and summary.json.
+
+These are overwritten and derived: nobody decides by them, and each can be made again from the commit objects.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from services.coordinator.adapters.tallies import Tallies
+from services.coordinator.adapters.views import Views
+from services.coordinator.domain.report import progress, row, summary
+from services.coordinator.domain.selection import verdict
+from services.coordinator.domain.tally import Tally
+from services.coordinator.domain.view import EpochView, RunView
+from shared.contracts.ids import RunId
+from shared.contracts.progress import EpochRow, RunProgress, RunSummary
+from shared.store import keys
+from shared.store.port import Store
+
+COMPARED: Final = {"updated"}  # fields that change without anything having happened
+
+
+class Reporter:
+    """Keeps a run's documents for people up to date; writes only what changed."""
+
+    def __init__(self, store: Store, views: Views, tallies: Tallies, now: Callable[[], datetime]) -> None:
+        self._store, self._views, self._tallies, self._now = store, views, tallies, now
+        self._written: dict[RunId, RunSummary] = {}
+        self._rows: dict[RunId, dict[int, EpochRow]] = {}
+
+    async def report(self, view: RunView, doing: str) -> RunProgress:
+        """Write the progress, and the tables if an epoch changed; return the progress."""
+        now, run = self._now(), view.record.run
+        shown = await self._progress(view, doing, now)
+        await self._store.put(keys.progress(run), shown.to_bytes())
+        await self._tables(view, now)
+        return shown
+
+    async def rows(self, view: RunView) -> list[EpochRow]:
+        """The rows of all finished epochs. A row is final when its epoch is complete, and then kept."""
+        kept = self._rows.setdefault(view.record.run, {})
+        rows: list[EpochRow] = []
+        for epoch in view.epochs:
+            line = kept.get(epoch.epoch) or await self._row(view, epoch)
+            if line is not None:
+                rows.append(line)
+                if epoch.complete:
+                    kept[epoch.epoch] = line
+        return rows
+
+    async def _row(self, view: RunView, epoch: EpochView) -> EpochRow | None:
+        alarm = verdict(view.epochs[: epoch.epoch + 1]).reason or None
+        return row(epoch, await self._tallies.of(view.record.run, epoch.epoch), alarm)
+
+    def forget(self, run: RunId) -> None:
+        """Free what is remembered about a run that has ended."""
+        self._written.pop(run, None)
+        self._rows.pop(run, None)
+
+    async def _progress(self, view: RunView, doing: str, now: datetime) -> RunProgress:
+        run, current = view.record.run, view.current
+        tally, recorded = Tally(), 0
+        if current is not None:
+            tally = await self._tallies.of(run, current.epoch)
+            recorded = len(await self._store.list(keys.segments_prefix(run, current.epoch)))
+        return progress(view, tally, recorded, await self._views.heartbeat(run), doing, now)
+
+    async def _tables(self, view: RunView, now: datetime) -> None:
+        run = view.record.run
+        table = summary(view, await self.rows(view), now)
+        before = self._written.get(run)
+        if before is not None and _same(before, table):
+            return
+        known = {line.epoch: line for line in before.epochs} if before else {}
+        for line in table.epochs:
+            if known.get(line.epoch) != line:
+                await self._epoch_documents(run, line)
+        await self._store.put(keys.run_summary(run), table.to_bytes())
+        self._written[run] = table
+
+    async def _epoch_documents(self, run: RunId, line: EpochRow) -> None:
+        await self._store.put(keys.evaluation_summary(run, line.epoch), line.to_bytes())
+        if line.segments_waiting == 0:
+            lines = [scores.to_bytes() for scores in await self._tallies.read(run, line.epoch)]
+            await self._store.put(keys.scores_jsonl(run, line.epoch), b"".join(raw + b"\n" for raw in lines))
+
+
+def _same(before: RunSummary, after: RunSummary) -> bool:
+    return before.model_dump(exclude=COMPARED) == after.model_dump(exclude=COMPARED)

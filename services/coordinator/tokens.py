@@ -1,0 +1,57 @@
+"""The API's tokens: a file of `ROLE:TOKEN` lines, read again when it changes. Imports no web framework.
+
+Tokens are kept and compared as digests, in constant time, and never logged.
+"""
+
+import hmac
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+Role = Literal["viewer", "operator"]
+MIN_TOKEN: Final = 16  # shorter tokens can be guessed over the network
+
+
+class Tokens:
+    """The tokens of a file with one `ROLE:TOKEN` a line. The file is read again when it changes (rotation)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] | None = None
+        self._roles: Mapping[bytes, Role] = {}
+        self._refresh()
+
+    def role(self, token: str) -> Role | None:
+        """The role of a token, or None for an unknown one."""
+        self._refresh()
+        digest = sha256(token.encode()).digest()
+        found: Role | None = None
+        for known, role in self._roles.items():  # no early exit: the time must not tell how far a guess got
+            if hmac.compare_digest(known, digest):
+                found = role
+        return found
+
+    def _refresh(self) -> None:
+        stat = self._path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        if stamp != self._stamp:
+            self._roles = parse_tokens(self._path.read_text(encoding="utf-8"))
+            self._stamp = stamp
+
+
+def parse_tokens(text: str) -> Mapping[bytes, Role]:
+    """Digest of each token and its role, or ValueError with the line that is wrong."""
+    roles: dict[bytes, Role] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        role, _, token = line.strip().partition(":")
+        if role not in get_args(Role):
+            raise ValueError(f"line {number}: the role must be viewer or operator, as in `viewer:TOKEN`")
+        if len(token) < MIN_TOKEN:
+            raise ValueError(f"line {number}: the token must have at least {MIN_TOKEN} characters")
+        roles[sha256(token.encode()).digest()] = "operator" if role == "operator" else "viewer"
+    if not roles:
+        raise ValueError("the token file holds no token: write one `operator:TOKEN` line")
+    return roles

@@ -1,0 +1,65 @@
+"""Lost events are rung again from the store; events that are only slow are not."""
+
+from datetime import timedelta
+
+from services.coordinator.domain.pace import Pace
+from tests.unit.coordinator.world import BEGIN, World
+
+QUIET = timedelta(seconds=30)
+
+
+async def test_purged_segments_are_announced_again_and_only_those_without_outcome() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0, segments=1)
+    world.bus.purge()
+    await world.rounds(20)
+    again = [event.data.segment for event in await world.judge_hears()]  # type: ignore[attr-defined]
+    assert again == [world.scores(0, number).segment for number in (1, 2, 3)]
+
+
+async def test_a_lost_start_order_is_announced_again() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    world.bus.purge()
+    await world.rounds(10)
+    assert await world.trainer_hears() == []
+    await world.rounds(10)
+    assert await world.trainer_hears() == ["rm.ready"]
+
+
+async def test_a_lost_epoch_finished_reaches_the_reward_model() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0)
+    world.bus.purge()
+    await world.rounds(20)
+    heard = await world.rewardmodel_hears()
+    assert [event.data.NAME for event in heard] == ["epoch.finished"]
+    assert [event.data.segments for event in heard] == [4]  # type: ignore[attr-defined]
+
+
+async def test_while_judges_get_on_nothing_is_rung() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.rounds()
+    for number in range(3):
+        await world.rounds(10)
+        scores = world.scores(0, number)
+        await world.store.create(f"episodes/scores/demo/epoch_0/default/{scores.segment}.json", scores.to_bytes())
+    assert await world.judge_hears() == []
+
+
+def test_the_pace_slows_down_and_starts_afresh_with_progress() -> None:
+    pace = Pace(QUIET)
+    rung = [second for second in range(0, 400, 10) if pace.due("same", BEGIN + timedelta(seconds=second))]
+    assert rung == [30, 90, 210]
+    assert not pace.due("other", BEGIN + timedelta(seconds=400))
+    assert pace.due("other", BEGIN + timedelta(seconds=430))

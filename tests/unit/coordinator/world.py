@@ -1,0 +1,181 @@
+"""A coordinator on memory adapters, a clock that the test owns, and stand-ins that commit what others would."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from services.coordinator.build import make_desk, make_patrol
+from services.coordinator.settings import CoordinatorSettings
+from shared.bus.memory import MemoryBus
+from shared.bus.port import Subscription
+from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_EPOCHS, TRAINER_RUNS
+from shared.contracts.base import sha256
+from shared.contracts.card import PairAccuracy, RewardModelCard
+from shared.contracts.envelope import Envelope, parse
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
+from shared.store import keys
+from shared.store.memory import MemoryStore
+
+RUN = RunId("demo")
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+SHORT = {"epochs": 3, "epoch_steps": 600, "batch_size": 64, "episode_length": 300}
+
+
+class World:
+    """One store, one bus, one or more coordinators."""
+
+    def __init__(self) -> None:
+        self.time = BEGIN
+        self.store = MemoryStore(clock=lambda: self.time.timestamp())
+        self.bus = MemoryBus(clock=lambda: self.time.timestamp())
+        self.fence: int | None = 1
+        self.settings = CoordinatorSettings.model_construct(tokens_file=Path())
+        self.desk = make_desk(self.bus, self.store, lambda: self.time)
+        self.patrol = make_patrol(self.desk, self.bus, lambda: self.fence, self.settings)
+
+    def another_coordinator(self, fence: int | None) -> "World":
+        """A second coordinator on the same store and bus, with its own memory and lease."""
+        other = World()
+        other.store, other.bus, other.fence = self.store, self.bus, fence
+        other.desk = make_desk(self.bus, self.store, lambda: self.time)
+        other.patrol = make_patrol(other.desk, self.bus, lambda: other.fence, self.settings)
+        return other
+
+    async def rounds(self, number: int = 1, seconds: float = 2.0) -> None:
+        """The coordinator walks its round `number` times, `seconds` apart."""
+        for _ in range(number):
+            await self.patrol.round()
+            self.time += timedelta(seconds=seconds)
+
+    async def ask(self, **config: object) -> RunRecord:
+        """A person starts the run."""
+        now = self.time
+        wanted = RunConfig.model_validate(SHORT | config)
+        record = RunRecord(run=RUN, revision=0, state="created", config=wanted, created=now, updated=now)
+        await self.desk.runs.create(record)
+        return record
+
+    async def heard(self, subscription: Subscription) -> list[Envelope]:
+        """What one service hears now; it acknowledges everything."""
+        deliveries = await self.bus.fetch(subscription, 1_000, 0)
+        for delivery in deliveries:
+            await delivery.ack()
+        return [parse(delivery.raw) for delivery in deliveries]
+
+    async def trainer_hears(self) -> list[str]:
+        """Names of the events for the trainer."""
+        return [event.data.NAME for event in await self.heard(TRAINER_RUNS)]
+
+    async def judge_hears(self) -> list[Envelope]:
+        """Events for the judges."""
+        return await self.heard(JUDGE_SEGMENTS)
+
+    async def rewardmodel_hears(self) -> list[Envelope]:
+        """Finished epochs for the reward model."""
+        return await self.heard(REWARDMODEL_EPOCHS)
+
+    async def start_order(self, epoch: int) -> EpochStart:
+        """The order of an epoch; NotFound if the coordinator gave none."""
+        return EpochStart.from_bytes(await self.store.get(keys.epoch_start(RUN, epoch)))
+
+    async def state(self) -> str:
+        """State of the run."""
+        return (await self.desk.runs.latest(RUN)).state
+
+    async def train(self, epoch: int, segments: int = 4, **changes: object) -> EpochFinishedRecord:
+        """The trainer plays an epoch to its end."""
+        start = await self.start_order(epoch)
+        listed = [await self._record(epoch, number) for number in range(segments)]
+        values: dict[str, object] = {
+            "run": RUN,
+            "epoch": epoch,
+            "fence": start.fence,
+            "steps": 600,
+            "episodes": 2,
+            "seconds": 10.0,
+            "segments": listed,
+            "checkpoint_key": f"{keys.checkpoint_prefix(RUN, epoch)}policy.zip",
+            "checkpoint_digest": sha256(b"policy"),
+            "reward_model": start.reward_model.weights_digest if start.reward_model else None,
+            "created": self.time,
+        }
+        finished = EpochFinishedRecord.model_validate(values | changes)
+        await self.store.create(keys.epoch_finished(RUN, epoch), finished.to_bytes())
+        return finished
+
+    async def judge(self, epoch: int, segments: int = 4, status: str = "judged") -> None:
+        """The judges give every segment its outcome."""
+        for number in range(segments):
+            scores = self.scores(epoch, number, status)
+            await self.store.create(keys.score(RUN, epoch, scores.segment), scores.to_bytes())
+
+    def scores(self, epoch: int, number: int, status: str = "judged") -> SegmentScores:
+        """The outcome of one segment: one judge, three votes, agreement 0.5."""
+        name = segment(epoch, number)
+        judged = status == "judged"
+        dimension = DimensionScore(votes=[3, 3, 4], value=0.6, unanimous=False, spread=1)
+        result = JudgeResult(
+            judge=JudgeName("rules"),
+            route="local",
+            model="rules",
+            prompt=Digest("0" * 64),
+            status="judged",
+            dimensions={"progress": dimension},
+        )
+        values = {
+            "run": RUN,
+            "epoch": epoch,
+            "episode": name[:9],
+            "segment": name,
+            "segment_key": keys.segment(RUN, epoch, EpisodeId(name[:9]), name),
+            "segment_digest": sha256(name.encode()),
+            "rubric": "default",
+            "status": status,
+            "judges": [result] if judged else [],
+            "weighted": 0.6 if judged else None,
+            "agreement": 0.5 if judged else None,
+            "created": self.time,
+        }
+        return SegmentScores.model_validate(values)
+
+    async def train_reward_model(self, epoch: int, *, passed: bool = True, accuracy: float = 0.8) -> RewardModelCard:
+        """The reward model of an epoch is trained."""
+        card = RewardModelCard(
+            run=RUN,
+            epoch=epoch,
+            observation="obs/v1",
+            weights_key=f"{keys.reward_model_prefix(RUN, epoch)}rm.safetensors",
+            weights_digest=Digest(sha256(f"weights {epoch}".encode())),
+            data_digest=Digest(sha256(b"data")),
+            ensemble=5,
+            segments=4,
+            pairs_train=10,
+            pairs_heldout=4,
+            accuracy=PairAccuracy(confident=accuracy, all=accuracy, pairs=4),
+            gates_passed=passed,
+            seconds=1.0,
+            created=self.time,
+        )
+        await self.store.create(keys.reward_model_card(RUN, epoch), card.to_bytes())
+        return card
+
+    async def whole_epoch(self, epoch: int, *, passed: bool = True) -> None:
+        """Everything that others do in one epoch, and then the coordinator looks."""
+        await self.train(epoch)
+        await self.judge(epoch)
+        await self.train_reward_model(epoch, passed=passed)
+        await self.rounds()
+
+    async def _record(self, epoch: int, number: int) -> SegmentRef:
+        name = segment(epoch, number)
+        episode = EpisodeId(name[:9])
+        key = keys.segment(RUN, epoch, episode, name)
+        digest = await self.store.put(key, name.encode())
+        return SegmentRef(segment=name, episode=episode, key=key, digest=Digest(digest))
+
+
+def segment(epoch: int, number: int) -> SegmentId:
+    """Name of the n-th segment of an epoch."""
+    return SegmentId(f"e{epoch:04d}-r00-s{number:03d}")
