@@ -23,28 +23,33 @@ class BlockingStore:
         self._thread = threading.Thread(target=self._loop.run_forever, name="store", daemon=True)
         self._thread.start()
 
-    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
+    def wait(self, call: Coroutine[Any, Any, T]) -> T:
+        """The result of any coroutine of the store's family, e.g. of a reader built on it."""
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
     def get(self, key: str, digest: str | None = None) -> bytes:
         """See `Store.get`."""
-        return self._wait(self.store.get(key, digest))
+        return self.wait(self.store.get(key, digest))
 
     def put(self, key: str, data: bytes) -> str:
         """See `Store.put`."""
-        return self._wait(self.store.put(key, data))
+        return self.wait(self.store.put(key, data))
 
     def create(self, key: str, data: bytes) -> str:
         """See `Store.create`."""
-        return self._wait(self.store.create(key, data))
+        return self.wait(self.store.create(key, data))
 
     def exists(self, key: str) -> bool:
         """See `Store.exists`."""
-        return self._wait(self.store.exists(key))
+        return self.wait(self.store.exists(key))
 
     def list(self, prefix: str) -> list[Entry]:
         """See `Store.list`."""
-        return self._wait(self.store.list(prefix))
+        return self.wait(self.store.list(prefix))
+
+    def delete(self, key: str) -> None:
+        """See `Store.delete`."""
+        self.wait(self.store.delete(key))
 
     def close(self) -> None:
         """Stop the loop. Calls still in flight fail."""

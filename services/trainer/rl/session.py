@@ -81,6 +81,7 @@ class Session:
         self.lifetime_steps = 0
         self.seconds = 0.0
         self.steps_per_s = 0.0
+        self.attempts = 1
         self.figures: dict[str, float] = {}
         self.summaries: list[EpisodeSummary] = []
         self.segments: dict[str, SegmentRef] = {}
@@ -108,6 +109,7 @@ class Session:
         self.iteration = within["iteration"] if within else 0
         self.steps = within["steps"] if within else 0
         self.seconds = within["seconds"] if within else 0.0
+        self.attempts = within["attempts"] + 1 if within else 1
         self._counters = {place: number + 1 for place, number in within["episodes"].items()} if within else {}
         self._resumed, self.summaries, self.segments, self.dropped = None, [], {}, 0
         begin_epoch(self.algorithm, plan(self._counters))
@@ -146,6 +148,7 @@ class Session:
             "steps": self.steps,
             "lifetime_steps": self.lifetime_steps,
             "seconds": self.seconds,
+            "attempts": self.attempts,
             "episodes": self._counters,
             "streams": self.learner.builder.streams.state(),
             "random": random_state(),

@@ -1,0 +1,1 @@
+"""Where drivers run: behind one port, a local process or a Ray job."""

@@ -1,0 +1,101 @@
+"""Drivers as child processes of the trainer service: one machine, no cluster. They end when the service does."""
+
+import asyncio
+import os
+import sys
+from collections import deque
+from collections.abc import Mapping
+
+import structlog
+
+from services.trainer.backends.port import Launch, Outcome
+
+log = structlog.get_logger(__name__)
+
+DRIVER = "services.trainer.rl.driver"
+KEPT_LINES = 20  # of a driver's standard error, to tell why it failed
+DRAIN_S = 60.0  # an iteration and a checkpoint; a driver that needs longer is killed and resumes later
+LINE_LIMIT = 1 << 20
+
+
+class LocalBackend:
+    """Child processes, each with a task that passes its log lines on."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ, drain_s: float = DRAIN_S) -> None:
+        self._environ = dict(environ)
+        self._drain_s = drain_s
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._readers: dict[str, asyncio.Task[None]] = {}
+        self._last_lines: dict[str, deque[str]] = {}
+
+    async def start(self, launch: Launch) -> None:
+        """Start `python -m services.trainer.rl.driver` in a session of its own; see the port."""
+        if launch.name in self._processes:
+            return
+        former = ["--former", launch.former] if launch.former else []
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", DRIVER, "--run", launch.run, "--name", launch.name),
+            *("--parent", str(os.getpid()), *former),
+            env=self._environment(),
+            stderr=asyncio.subprocess.PIPE,
+            limit=LINE_LIMIT,
+            start_new_session=True,  # ctrl-C in a terminal is the supervisor's business
+        )
+        self._processes[launch.name] = process
+        self._last_lines[launch.name] = deque(maxlen=KEPT_LINES)
+        self._readers[launch.name] = asyncio.create_task(self._pass_on(launch.name, process))
+        log.info("driver started", run=launch.run, driver=launch.name, pid=process.pid)
+
+    async def outcome(self, name: str) -> Outcome:
+        """See the port."""
+        process = self._processes.get(name)
+        if process is None:
+            return Outcome("ended")
+        if process.returncode is None:
+            return Outcome("running")
+        if process.returncode == 0:
+            return Outcome("ended")
+        return Outcome("failed", self._why(name, process.returncode))
+
+    async def end(self, name: str) -> None:
+        """See the port."""
+        process = self._processes.get(name)
+        if process is not None and process.returncode is None:
+            process.terminate()
+
+    async def close(self) -> None:
+        """See the port. A driver that does not end in time is killed."""
+        living = [process for process in self._processes.values() if process.returncode is None]
+        for process in living:
+            process.terminate()
+        if living:
+            _, late = await asyncio.wait([asyncio.create_task(one.wait()) for one in living], timeout=self._drain_s)
+            for process in living if late else []:
+                if process.returncode is None:
+                    process.kill()
+        await asyncio.gather(*self._readers.values(), return_exceptions=True)
+
+    async def _pass_on(self, name: str, process: asyncio.subprocess.Process) -> None:
+        if process.stderr is None:
+            raise AssertionError("the driver was started without a pipe for its log")
+        while line := await self._line(process.stderr):
+            sys.stderr.buffer.write(line)
+            sys.stderr.flush()
+            self._last_lines[name].append(line.decode(errors="replace").strip())
+        await process.wait()
+
+    @staticmethod
+    async def _line(stream: asyncio.StreamReader) -> bytes:
+        try:
+            return await stream.readline()
+        except ValueError:  # longer than LINE_LIMIT: the reader has dropped it
+            return b"(a line of more than 1 MiB was left out)\n"
+
+    def _why(self, name: str, code: int) -> str:
+        told = next((line for line in reversed(self._last_lines[name]) if line), "")
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"The driver {how}: {told}"[:500]
+
+    def _environment(self) -> dict[str, str]:
+        # An HTTP port belongs to the service; a driver has none and must not try to explain it.
+        return {**self._environ, "PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0"}

@@ -1,0 +1,45 @@
+"""The port behind which drivers run. A backend starts, asks and ends; it decides nothing."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from shared.contracts.ids import RunId
+
+Life = Literal["running", "ended", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One driver to start. `former` is the name of a driver of the same run that is known to be dead."""
+
+    run: RunId
+    name: str
+    former: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether a driver lives. `reason` is one sentence when it failed."""
+
+    life: Life
+    reason: str | None = None
+
+
+class Backend(Protocol):
+    """Starts and watches driver processes. Raises Transient when the place where they run is away."""
+
+    async def start(self, launch: Launch) -> None:
+        """Start the driver; a name that runs already is not started twice."""
+        ...
+
+    async def outcome(self, name: str) -> Outcome:
+        """How the driver is; one that nobody knows has ended."""
+        ...
+
+    async def end(self, name: str) -> None:
+        """Ask the driver to checkpoint and end; returns at once."""
+        ...
+
+    async def close(self) -> None:
+        """Ask every driver of this service to end and wait for them as long as the backend's drivers need it."""
+        ...

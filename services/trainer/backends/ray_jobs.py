@@ -1,0 +1,75 @@
+"""Drivers as jobs on a Ray cluster, through its job server's HTTP API: the service itself needs no Ray.
+
+The driver runs on the cluster's head; env runners run where the cluster has room. A job survives the service, which
+finds it again by its name.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from services.trainer.backends.port import Launch, Outcome
+from shared.errors import Permanent, Transient
+
+CALL_S = 15.0
+PASSED_ON = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS", "ZELDA_ROMS")
+"""Settings that a driver needs. Bus credentials are not among them: drivers have no business on the bus."""
+LIVING = ("PENDING", "RUNNING")
+
+
+class RayJobsBackend:
+    """Talks to `{address}/api/jobs/` (the API behind `ray job submit`). Secrets travel as file names only."""
+
+    def __init__(self, address: str, environ: Mapping[str, str] = os.environ, token: str | None = None) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.AsyncClient(base_url=address, timeout=CALL_S, headers=headers)
+        self._environ = {name: value for name, value in environ.items() if name.startswith(PASSED_ON)}
+
+    async def start(self, launch: Launch) -> None:
+        """Submit the driver as a job; see the port."""
+        former = f" --former {launch.former}" if launch.former else ""
+        answer = await self._call(
+            "POST",
+            "/api/jobs/",
+            json={
+                "entrypoint": f"python -m services.trainer.rl.driver --run {launch.run} --name {launch.name}{former}",
+                "submission_id": launch.name,
+                "runtime_env": {"env_vars": self._environ | {"ZELDA_DRIVER__RAY_ADDRESS": "auto"}},
+                "metadata": {"run": str(launch.run)},
+            },
+        )
+        if answer.status_code >= 400 and "already exists" not in answer.text:
+            raise Permanent(f"Ray's job server refused the driver of {launch.run}: {answer.text[:300]}")
+
+    async def outcome(self, name: str) -> Outcome:
+        """See the port."""
+        answer = await self._call("GET", f"/api/jobs/{name}")
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return Outcome("ended")
+        job = answer.json()
+        if job["status"] in LIVING:
+            return Outcome("running")
+        if job["status"] == "SUCCEEDED":
+            return Outcome("ended")
+        return Outcome("failed", f"The Ray job {name} ended as {job['status']}: {job.get('message') or ''}"[:500])
+
+    async def end(self, name: str) -> None:
+        """See the port. Ray sends SIGTERM and, after its grace period, SIGKILL."""
+        await self._call("POST", f"/api/jobs/{name}/stop")
+
+    async def close(self) -> None:
+        """Jobs outlive the service on purpose; only the connection is closed."""
+        await self._client.aclose()
+
+    async def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        try:
+            answer = await self._client.request(method, path, **arguments)
+        except httpx.HTTPError as error:
+            raise Transient(f"Ray's job server at {self._client.base_url} does not answer: {error!r}") from error
+        if answer.status_code in (401, 403):
+            raise Transient(f"Ray's job server refuses this service ({answer.status_code}): check its token file")
+        if answer.status_code >= 500 and "already exists" not in answer.text:
+            raise Transient(f"Ray's job server answered {answer.status_code}: {answer.text[:200]}")
+        return answer

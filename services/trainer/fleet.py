@@ -1,0 +1,145 @@
+"""The drivers of all active runs: started when there is work, started again when they fail, given up in the end.
+
+The service decides nothing about training. What a run needs is read from the store each time, so that a restarted
+service knows as much as the one before.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import structlog
+
+from services.trainer.backends.port import Backend, Launch
+from services.trainer.control import Heartbeat
+from services.trainer.domain.supervision import Supervision
+from shared.contracts.driver import DriverFailed
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunRecord
+from shared.runtime import metrics
+from shared.runtime.failpoints import reach
+from shared.state.runs import Runs
+from shared.store import keys
+from shared.store.port import AlreadyExists, NotFound, Store
+
+log = structlog.get_logger(__name__)
+
+STARTS = metrics.counter("trainer_driver_starts_total", "drivers started")
+FAILURES = metrics.counter("trainer_driver_failures_total", "drivers that ended with an error")
+DRIVERS = metrics.gauge("trainer_drivers", "drivers alive")
+SPEED = metrics.gauge("trainer_steps_per_second", "environment steps per second of all drivers together")
+ACTIVE = ("created", "running", "stopping")
+
+
+@dataclass
+class Member:
+    """One active run. `driver` is the name of the driver started last, if any."""
+
+    run: RunId
+    supervision: Supervision
+    driver: str | None = None
+    former: str | None = None
+    speed: float = 0.0
+    fence: int = field(default=0)
+
+
+class Fleet:
+    """One member per active run. `tick` is called about once a second by one task; it is not re-entrant."""
+
+    def __init__(self, store: Store, backend: Backend, attempts: int, clock: Callable[[], float]) -> None:
+        self.store = store
+        self.backend = backend
+        self.members: dict[RunId, Member] = {}
+        self._attempts = attempts
+        self._clock = clock
+        self._runs = Runs(store)
+
+    async def recover(self) -> None:
+        """After a start: take up every active run."""
+        for record in await self._runs.all():
+            if record.state in ACTIVE:
+                self.take_up(record.run)
+
+    def take_up(self, run: RunId) -> Member:
+        """Watch over this run from now on."""
+        if run not in self.members:
+            self.members[run] = Member(run, Supervision(self._attempts))
+        return self.members[run]
+
+    async def tick(self) -> None:
+        """Look after every member once."""
+        for member in list(self.members.values()):
+            await self._look_after(member)
+        DRIVERS.set(sum(member.driver is not None for member in self.members.values()))
+        SPEED.set(sum(member.speed for member in self.members.values()))
+
+    async def _look_after(self, member: Member) -> None:
+        beat = await self._heartbeat(member.run)
+        if beat is not None:
+            member.supervision.seen(beat.epoch, beat.steps)
+            member.speed = (beat.steps_per_s or 0.0) if beat.state == "training" else 0.0
+        if member.driver is None:
+            await self._adopt(member, beat)
+        if member.driver is not None and await self._lives(member):
+            return
+        record = await self._runs.latest(member.run)
+        if record.state not in ACTIVE:
+            del self.members[member.run]
+        elif record.state == "running" and await self._has_work(member.run):
+            await self._start(member, record)
+
+    async def _adopt(self, member: Member, beat: Heartbeat | None) -> None:
+        """A driver that an earlier life of this service started may still run, where the backend lets it."""
+        if beat is not None and (await self.backend.outcome(beat.driver)).life == "running":
+            member.driver = beat.driver
+            log.info("driver adopted", run=member.run, driver=beat.driver)
+
+    async def _lives(self, member: Member) -> bool:
+        """Whether the member's driver runs; if not, note how it ended."""
+        if member.driver is None:
+            return False
+        outcome = await self.backend.outcome(member.driver)
+        if outcome.life == "running":
+            return True
+        if outcome.life == "failed":
+            FAILURES.inc()
+            member.supervision.failed(self._clock(), outcome.reason or "no reason given")
+            log.warning("driver failed", run=member.run, driver=member.driver, reason=outcome.reason)
+        member.former, member.driver, member.speed = member.driver, None, 0.0
+        return False
+
+    async def _start(self, member: Member, record: RunRecord) -> None:
+        if member.supervision.hopeless:
+            await self._give_up(member, record)
+        elif member.supervision.may_start(self._clock()):
+            name = f"{member.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
+            reach("trainer.before_driver")
+            await self.backend.start(Launch(member.run, name, member.former))
+            member.driver = name
+            STARTS.inc()
+
+    async def _give_up(self, member: Member, record: RunRecord) -> None:
+        reason = f"{member.supervision.failures} drivers in a row failed. {member.supervision.reason}"[:500]
+        word = DriverFailed(
+            run=member.run, epoch=record.epoch, attempt=record.attempt, reason=reason, time=datetime.now(UTC)
+        )
+        try:
+            await self.store.create(keys.driver_failed(member.run, record.attempt), word.to_bytes())
+        except AlreadyExists:
+            log.info("the run was given up before", run=member.run)
+        del self.members[member.run]
+
+    async def _has_work(self, run: RunId) -> bool:
+        """Whether an epoch was ordered and not finished."""
+        names = {entry.key for entry in await self.store.list(f"{keys.run_prefix(run)}epochs/")}
+        epoch = 0
+        while keys.epoch_finished(run, epoch) in names:
+            epoch += 1
+        return keys.epoch_start(run, epoch) in names
+
+    async def _heartbeat(self, run: RunId) -> Heartbeat | None:
+        try:
+            return Heartbeat.from_bytes(await self.store.get(keys.driver_heartbeat(run)))
+        except NotFound:
+            return None

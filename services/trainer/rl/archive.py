@@ -1,0 +1,166 @@
+"""The driver's side of the store: orders in; checkpoints, segments' list and accounts out. Patient with a store that
+is away, because an epoch of hours must not be lost to a minute without storage.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import structlog
+
+from services.trainer.control import CheckpointPointer, Heartbeat, checkpoint, latest_checkpoint
+from services.trainer.rl.bridge import BlockingStore
+from shared.contracts.base import sha256
+from shared.contracts.driver import DriverStopped
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.run import RunRecord
+from shared.errors import Permanent, Transient
+from shared.state.runs import Runs
+from shared.store import keys
+from shared.store.port import AlreadyExists, NotFound
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+PATIENCE_S = 900.0  # longer outages end the driver; it is started again and resumes from its last checkpoint
+PAUSES_S = (0.5, 1, 2, 5, 10)
+
+
+class Archive:
+    """Everything that one run's driver reads and writes."""
+
+    def __init__(
+        self, store: BlockingStore, run: RunId, driver: str, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.store = store
+        self.run = run
+        self.driver = driver
+        self._sleep = sleep
+        self._runs = Runs(store.store)
+
+    def record(self) -> RunRecord:
+        """The newest revision of the run's record."""
+        return self.store.wait(self._runs.latest(self.run))
+
+    def next_order(self) -> EpochStart | None:
+        """The oldest order without an account, or None."""
+        prefix = f"{keys.run_prefix(self.run)}epochs/"
+        names = {entry.key for entry in self.patiently(lambda: self.store.list(prefix))}
+        epoch = 0
+        while keys.epoch_finished(self.run, epoch) in names:
+            epoch += 1
+        key = keys.epoch_start(self.run, epoch)
+        return EpochStart.from_bytes(self.patiently(lambda: self.store.get(key))) if key in names else None
+
+    def reward_model(self, ref: RewardModelRef | None) -> bytes | None:
+        """The weights that an order names, checked against the order's digest."""
+        if ref is None:
+            return None
+        return self.patiently(lambda: self.store.get(ref.weights_key, ref.weights_digest))
+
+    def resume_point(self, epoch: int) -> tuple[str, bytes] | None:
+        """Digest and bytes of the checkpoint from which `epoch` goes on: its own newest, or the last epoch's final.
+
+        None only for the first epoch of a run. Raises Permanent if a later epoch has no checkpoint to go on from.
+        """
+        pointer = self.pointer(epoch)
+        if pointer is not None:
+            key, digest = pointer.key, pointer.digest
+        elif epoch > 0:
+            finished = EpochFinishedRecord.from_bytes(self._get(keys.epoch_finished(self.run, epoch - 1)))
+            key, digest = finished.checkpoint_key, finished.checkpoint_digest
+        else:
+            return None
+        return digest, self.patiently(lambda: self.store.get(key, digest))
+
+    def pointer(self, epoch: int) -> CheckpointPointer | None:
+        """The newest checkpoint from within an epoch, or None."""
+        try:
+            pointer = CheckpointPointer.from_bytes(self._get(latest_checkpoint(self.run, epoch)))
+        except NotFound:
+            return None
+        if (pointer.run, pointer.epoch) != (self.run, epoch):
+            raise Permanent(f"{latest_checkpoint(self.run, epoch)} is of run {pointer.run}: remove it and resume")
+        return pointer
+
+    def save(self, data: bytes, epoch: int, iteration: int, steps: int) -> CheckpointPointer:
+        """Store a checkpoint, then point to it; a crash between the two leaves the former one in force."""
+        key = checkpoint(self.run, epoch, self.driver, iteration)
+        digest = Digest(self.patiently(lambda: self.store.put(key, data)))
+        pointer = CheckpointPointer(run=self.run, epoch=epoch, key=key, digest=digest, iteration=iteration, steps=steps)
+        self.patiently(lambda: self.store.put(latest_checkpoint(self.run, epoch), pointer.to_bytes()))
+        return pointer
+
+    def forget(self, pointer: CheckpointPointer) -> None:
+        """Remove a checkpoint that a newer one has replaced."""
+        self.patiently(lambda: self.store.delete(pointer.key))
+
+    def recorded(self, epoch: int) -> int:
+        """How many segments of the epoch are in the store."""
+        return len(self.patiently(lambda: self.store.list(keys.segments_prefix(self.run, epoch))))
+
+    def segments(self, epoch: int, known: dict[str, SegmentRef]) -> list[SegmentRef]:
+        """The exact list of the epoch's segments: what is in the store, whichever driver put it there."""
+        found = []
+        for entry in self.patiently(lambda: self.store.list(keys.segments_prefix(self.run, epoch))):
+            episode, _, name = entry.key.removeprefix(keys.segments_prefix(self.run, epoch)).partition("/")
+            segment = SegmentId(name.removesuffix(".zip"))
+            found.append(known.get(segment) or self._segment(entry.key, EpisodeId(episode), segment))
+        return found
+
+    def _segment(self, key: str, episode: EpisodeId, segment: SegmentId) -> SegmentRef:
+        digest = Digest(sha256(self._get(key)))
+        return SegmentRef(segment=segment, episode=episode, key=key, digest=digest)
+
+    def finish(self, record: EpochFinishedRecord) -> None:
+        """Commit the account of an epoch. Whoever was first has said it."""
+        self._commit(keys.epoch_finished(self.run, record.epoch), record.to_bytes())
+
+    def stopped(self, attempt: int, epoch: int, steps: int, pointer: CheckpointPointer | None) -> None:
+        """Confirm that the stop request of this attempt was obeyed."""
+        word = DriverStopped(
+            run=self.run,
+            epoch=epoch,
+            attempt=attempt,
+            steps=steps,
+            checkpoint_key=pointer.key if pointer else None,
+            checkpoint_digest=pointer.digest if pointer else None,
+            time=datetime.now(UTC),
+        )
+        self._commit(keys.driver_stopped(self.run, attempt), word.to_bytes())
+
+    def heartbeat(self) -> Heartbeat | None:
+        """The newest heartbeat of any driver of this run."""
+        try:
+            return Heartbeat.from_bytes(self._get(keys.driver_heartbeat(self.run)))
+        except NotFound:
+            return None
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Write a heartbeat, once: the next one comes soon."""
+        self.store.put(keys.driver_heartbeat(self.run), heartbeat.to_bytes())
+
+    def _get(self, key: str) -> bytes:
+        return self.patiently(lambda: self.store.get(key))
+
+    def _commit(self, key: str, data: bytes) -> None:
+        try:
+            self.patiently(lambda: self.store.create(key, data))
+        except AlreadyExists:
+            log.info("commit object exists already", key=key)
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """`call` until it succeeds or PATIENCE_S have passed."""
+        deadline = time.monotonic() + PATIENCE_S
+        attempt = 0
+        while True:
+            try:
+                return call()
+            except Transient as error:
+                if time.monotonic() > deadline:
+                    raise
+                log.warning("store is away", error=str(error), attempt=attempt)
+                self._sleep(PAUSES_S[min(attempt, len(PAUSES_S) - 1)])
+                attempt += 1

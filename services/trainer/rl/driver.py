@@ -1,0 +1,135 @@
+"""The driver process of one run: waits for orders in the store, trains, and stays warm between epochs.
+
+It knows no bus: the trainer service beside it announces what appears in the store. It ends when the run is stopped or
+over, on SIGTERM, when its service is gone, or when no order came for a while; always with a checkpoint behind it.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+import uuid
+
+import structlog
+
+from services.trainer.control import STALE_S
+from services.trainer.rl.archive import Archive
+from services.trainer.rl.bridge import BlockingStore
+from services.trainer.rl.epochs import EpochRunner
+from services.trainer.rl.game import evaluation_of, session_of
+from services.trainer.rl.pulse import Pulse
+from services.trainer.settings import DriverSettings
+from shared.contracts.epoch import EpochStart
+from shared.contracts.ids import RunId
+from shared.runtime import failpoints
+from shared.runtime.configure import read
+from shared.runtime.logging import setup_logging
+from shared.store.open import open_store
+
+log = structlog.get_logger(__name__)
+
+POLL_S = 0.25  # between two looks for an order; more would be felt as a pause between epochs
+
+
+class Driver:
+    """One life of a driver."""
+
+    def __init__(self, archive: Archive, settings: DriverSettings, parent: int | None) -> None:
+        self.archive = archive
+        self.settings = settings
+        self.pulse = Pulse(archive, parent)
+        self.runner: EpochRunner | None = None
+
+    def run(self, former: str | None) -> None:
+        """Carry out orders until there is a reason to leave. `former` names a driver known to be dead."""
+        self._claim(former)
+        self.pulse.start()
+        try:
+            while (order := self._wait_for_order()) is not None:
+                self._carry_out(order)
+            if self.pulse.leave == "stop":
+                self._confirm_stop()
+        finally:
+            self.pulse.close()
+            if self.runner is not None:
+                self.runner.evaluation.close()
+                self.runner.session.close()
+
+    def _claim(self, former: str | None) -> None:
+        """Wait until no other driver of this run is alive."""
+        while (beat := self.archive.heartbeat()) is not None:
+            age = time.time() - beat.time.timestamp()
+            if beat.state == "ended" or beat.driver in (former, self.archive.driver) or age > STALE_S:
+                return
+            log.info("waiting for the former driver", driver=beat.driver, age_s=round(age, 1))
+            time.sleep(1.0)
+
+    def _wait_for_order(self) -> EpochStart | None:
+        """The next order, or None when it is time to leave."""
+        deadline = time.monotonic() + self.settings.driver.idle_s
+        while self.pulse.leave is None and time.monotonic() < deadline:
+            order = self.archive.next_order()
+            if order is not None:
+                return order
+            self.pulse.tell(state="idle")
+            time.sleep(POLL_S)
+        return None
+
+    def _carry_out(self, order: EpochStart) -> None:
+        if self.runner is None:
+            config = order.config
+            session = session_of(order.run, config, self.settings)
+            evaluation = evaluation_of(order.run, config, self.settings)
+            self.runner = EpochRunner(
+                self.archive, self.pulse, session, evaluation, tuple(self.settings.driver.curriculum)
+            )
+        self.pulse.tell(epoch=order.epoch, steps=0, epoch_steps=order.config.epoch_steps)
+        self.runner.run(order)
+
+    def _confirm_stop(self) -> None:
+        """Tell where the stopped epoch stands. Without an open epoch there is nothing to confirm."""
+        order = self.archive.next_order()
+        if order is None:
+            return
+        pointer = self.archive.pointer(order.epoch)
+        steps = pointer.steps if pointer else 0
+        self.archive.stopped(self.archive.record().attempt, order.epoch, steps, pointer)
+        log.info("stopped by request", epoch=order.epoch, steps=steps)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point: settings from the environment, the run from the arguments."""
+    arguments = _parser().parse_args(argv)
+    settings, problems = read(DriverSettings)
+    if settings is None or problems:
+        sys.stderr.write("".join(f"driver: {problem}\n" for problem in problems))
+        return 2
+    setup_logging("driver", settings.log)
+    failpoints.arm()
+    name = arguments.name or uuid.uuid4().hex[:12]
+    structlog.contextvars.bind_contextvars(run=str(arguments.run), driver=name)
+    store = BlockingStore(open_store(settings.store))
+    driver = Driver(Archive(store, arguments.run, name), settings, arguments.parent)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: driver.pulse.end("signal"))
+    driver.run(arguments.former)
+    log.info("driver leaves", reason=driver.pulse.leave or "idle")
+    store.close()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services.trainer.rl.driver", description=__doc__)
+    parser.add_argument("--run", type=RunId, required=True, help="the run to train")
+    parser.add_argument("--name", help="name of this driver; default a random one")
+    parser.add_argument("--former", help="name of a driver that is known to be dead")
+    parser.add_argument("--parent", type=int, help="process id; the driver ends when this is not its parent any more")
+    return parser
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # Ray's and PyBoy's exit handlers can hang; everything of ours is closed by now

@@ -1,0 +1,154 @@
+"""One epoch from order to account: train, checkpoint at intervals, evaluate, list what was recorded, commit."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from services.trainer.control import CheckpointPointer
+from services.trainer.domain.figures import epoch_metrics
+from services.trainer.rl.archive import Archive
+from services.trainer.rl.evaluation import Evaluation, step_limit
+from services.trainer.rl.plan import EpochPlan
+from services.trainer.rl.pulse import Pulse
+from services.trainer.rl.session import Session
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.runtime.failpoints import reach
+
+log = structlog.get_logger(__name__)
+
+CHECKPOINT_S = 60.0  # seconds of training between two checkpoints: at most this much work is repeated after a crash
+
+
+class EpochRunner:
+    """Runs epochs of one session. Returns early, without an account, when the pulse says to leave."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        pulse: Pulse,
+        session: Session,
+        evaluation: Evaluation,
+        curriculum: tuple[float, ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.archive, self.pulse, self.session, self.evaluation = archive, pulse, session, evaluation
+        self.curriculum = curriculum
+        self.last_checkpoint: str | None = None
+        self._clock = clock
+
+    def run(self, order: EpochStart) -> CheckpointPointer | None:
+        """Carry out the order; the newest checkpoint. The account is committed unless the pulse ended it early."""
+        self._begin(order)
+        pointer = self._train(order)
+        if self.pulse.leave is None or self.session.steps >= order.config.epoch_steps:
+            pointer = self._finish(order, pointer)
+        else:
+            self.session.gather(final=True)
+        return pointer
+
+    def _begin(self, order: EpochStart) -> None:
+        session = self.session
+        if session.epoch != order.epoch - 1 or self.last_checkpoint is None:
+            found = self.archive.resume_point(order.epoch)
+            if found is not None:
+                self.last_checkpoint = found[0]
+                session.load(found[1])
+                log.info("resuming from checkpoint", epoch=order.epoch, digest=found[0])
+        weights = self.archive.reward_model(order.reward_model)
+        recorded = self.archive.recorded(order.epoch)
+        session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
+        self.pulse.tell(state="training", epoch=order.epoch, epoch_steps=order.config.epoch_steps)
+
+    def _plan(self, order: EpochStart, weights: bytes | None, recorded: int, numbers: dict[str, int]) -> EpochPlan:
+        return EpochPlan(
+            epoch=order.epoch,
+            reward_model=weights,
+            reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
+            checkpoint=self.last_checkpoint,
+            first_episodes=numbers,
+            recorded=recorded,
+            curriculum=self.curriculum,
+        )
+
+    def _train(self, order: EpochStart) -> CheckpointPointer | None:
+        session, pointer = self.session, None
+        saved_at = self._clock()
+        while session.steps < order.config.epoch_steps and self.pulse.leave is None:
+            session.iterate()
+            reach("driver.after_iteration")
+            self._report(order)
+            if self._clock() - saved_at >= CHECKPOINT_S:
+                pointer, saved_at = self._save(order, pointer), self._clock()
+        return self._save(order, pointer)
+
+    def _report(self, order: EpochStart) -> None:
+        session = self.session
+        self.pulse.tell(steps=session.steps, steps_per_s=session.steps_per_s, segments=len(session.segments))
+        log.info(
+            "iteration",
+            epoch=order.epoch,
+            steps=session.steps,
+            steps_per_s=round(session.steps_per_s),
+            episodes=len(session.summaries),
+            **{name: round(value, 4) for name, value in session.figures.items()},
+        )
+
+    def _save(self, order: EpochStart, former: CheckpointPointer | None) -> CheckpointPointer:
+        session = self.session
+        pointer = self.archive.save(session.save(), order.epoch, session.iteration, session.steps)
+        self.last_checkpoint = pointer.digest
+        if former is not None and former.key != pointer.key:
+            self.archive.forget(former)
+        reach("driver.after_checkpoint")
+        return pointer
+
+    def _finish(self, order: EpochStart, pointer: CheckpointPointer | None) -> CheckpointPointer:
+        if pointer is None:  # `_train` always saves; this narrows the type
+            raise AssertionError("an epoch ended without a checkpoint")
+        session = self.session
+        session.gather(final=True)
+        evaluation = self._evaluate(order)
+        segments = self.archive.segments(order.epoch, session.segments)
+        reach("driver.before_finished")
+        self.archive.finish(self._account(order, pointer, segments, evaluation))
+        log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
+        return pointer
+
+    def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
+        config = order.config
+        if not config.eval_interval or (order.epoch + 1) % config.eval_interval:
+            return None
+        self.pulse.tell(state="evaluating")
+        limit = step_limit(config.episode_length, config.epoch_steps)
+        return self.evaluation.run(self.session.network.pi, order.epoch, limit)
+
+    def _account(
+        self,
+        order: EpochStart,
+        pointer: CheckpointPointer,
+        segments: list[SegmentRef],
+        evaluation: dict[str, float] | None,
+    ) -> EpochFinishedRecord:
+        session = self.session
+        metrics = epoch_metrics(session.summaries) | {f"learner/{n}": v for n, v in session.figures.items()}
+        metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
+        metrics["lifetime_steps"] = float(session.lifetime_steps)
+        return EpochFinishedRecord(
+            run=order.run,
+            epoch=order.epoch,
+            fence=order.fence,
+            attempt=session.attempts,
+            steps=session.steps,
+            episodes=len(session.summaries),
+            seconds=session.seconds,
+            segments=segments,
+            segments_dropped=session.dropped,
+            checkpoint_key=pointer.key,
+            checkpoint_digest=pointer.digest,
+            reward_model=order.reward_model.weights_digest if order.reward_model else None,
+            metrics=metrics,
+            evaluation=evaluation,
+            created=datetime.now(UTC),
+        )

@@ -1,0 +1,102 @@
+"""The driver's heartbeat: a thread that writes a sign of life and looks whether the driver should end.
+
+Reasons to end: the run was stopped or is over, the process got SIGTERM, the service that started it is gone. It only
+raises the flag; the training loop ends itself between two iterations, so that a checkpoint is never cut short.
+"""
+
+import os
+import socket
+import threading
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+import structlog
+
+from services.trainer.control import HEARTBEAT_S, DriverState, Heartbeat
+from services.trainer.rl.archive import Archive
+from shared.errors import ZeldaError
+
+log = structlog.get_logger(__name__)
+
+Reason = Literal["stop", "over", "signal", "orphaned"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the training loop tells the pulse."""
+
+    state: DriverState = "starting"
+    epoch: int = 0
+    attempt: int = 1
+    steps: int = 0
+    epoch_steps: int = 0
+    steps_per_s: float | None = None
+    segments: int = 0
+
+
+class Pulse:
+    """Beats until `close`. `leave` holds the first reason to end, or None."""
+
+    def __init__(self, archive: Archive, parent: int | None) -> None:
+        self._archive = archive
+        self._parent = parent
+        self._status = Status()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self.leave: Reason | None = None
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+
+    def tell(self, **changes: object) -> None:
+        """Change some fields of the status; written with the next beat."""
+        self._status = replace(self._status, **changes)  # type: ignore[arg-type]
+
+    def end(self, reason: Reason) -> None:
+        """Ask the training loop to end. The first reason stays."""
+        self.leave = self.leave or reason
+
+    def close(self) -> None:
+        """Write the last beat, which tells that this driver is gone."""
+        self._closed.set()
+        self._thread.join(timeout=20)
+        self.tell(state="ended")
+        self._beat()
+
+    def _run(self) -> None:
+        while not self._closed.wait(HEARTBEAT_S):
+            self._beat()
+            if self._parent is not None and os.getppid() != self._parent:
+                self.end("orphaned")
+
+    def _beat(self) -> None:
+        try:
+            self._archive.beat(self._heartbeat())
+            record = self._archive.record()
+        except ZeldaError as error:
+            log.warning("heartbeat failed", error=str(error))
+            return
+        self.tell(attempt=record.attempt)
+        if record.state in ("stopping", "stopped"):
+            self.end("stop")
+        if record.state in ("finished", "failed"):
+            self.end("over")
+
+    def _heartbeat(self) -> Heartbeat:
+        status = self._status
+        return Heartbeat(
+            run=self._archive.run,
+            epoch=status.epoch,
+            attempt=status.attempt,
+            steps=status.steps,
+            steps_per_s=status.steps_per_s,
+            time=datetime.now(UTC),
+            driver=self._archive.driver,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            state=status.state,
+            epoch_steps=status.epoch_steps,
+            segments=status.segments,
+        )

@@ -1,0 +1,42 @@
+"""Settings of the trainer service and of its drivers. Imports nothing heavy."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
+
+
+class TrainerGroup(Group):
+    """How drivers are started and watched."""
+
+    backend: Literal["local", "ray_jobs"] = Field("local", description="a process beside the service, or a Ray job")
+    ray_address: HttpUrl | None = Field(None, description="Ray's job server, e.g. http://ray-head:8265 (ray_jobs)")
+    ray_token_file: ReadableFile | None = Field(None, description="file with the job server's bearer token")
+    attempts: int = Field(5, ge=1, le=100, description="failures of a driver in a row before the run is given up")
+    announce_s: float = Field(1.0, gt=0, le=60, description="seconds between two looks for new segments")
+
+
+class DriverGroup(Group):
+    """How a driver trains, beyond what the run says."""
+
+    idle_s: float = Field(900.0, ge=1, le=86_400, description="a driver without an order ends after this long")
+    ray_address: str | None = Field(None, description="Ray cluster of the env runners; default one in this process")
+    ray_cpus: int | None = Field(None, ge=1, le=10_000, description="CPUs an own Ray counts on; default runners + 2")
+    curriculum: list[float] = Field(
+        default_factory=list, max_length=64, description="share of episodes begun after milestone 1, 2, ...: sum <= 0.5"
+    )
+
+
+class TrainerSettings(ServiceSettings):
+    """What the trainer service reads."""
+
+    trainer: TrainerGroup = Field(default_factory=TrainerGroup)
+    driver: DriverGroup = Field(default_factory=DriverGroup)
+
+
+class DriverSettings(ServiceSettings):
+    """What a driver reads; it inherits the service's environment, so both groups are known to it."""
+
+    trainer: TrainerGroup = Field(default_factory=TrainerGroup)
+    driver: DriverGroup = Field(default_factory=DriverGroup)

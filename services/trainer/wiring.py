@@ -1,0 +1,67 @@
+"""Puts the trainer service together: fleet, announcer, handlers, and the two loops that drive them."""
+
+import asyncio
+import time
+
+import structlog
+
+from services.trainer.announcer import Announcer
+from services.trainer.backends.local import LocalBackend
+from services.trainer.backends.port import Backend
+from services.trainer.backends.ray_jobs import RayJobsBackend
+from services.trainer.fleet import Fleet
+from services.trainer.handlers import Handlers
+from services.trainer.settings import TrainerSettings
+from shared.bus.consumer import Consumer
+from shared.bus.topology import TRAINER_RUNS
+from shared.errors import Fatal, Transient
+from shared.runtime.service import Ports, Service
+from shared.runtime.settings import read_secret
+
+log = structlog.get_logger(__name__)
+
+TICK_S = 0.5  # between two looks at the drivers; an epoch starts this much later at worst
+DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
+
+
+async def wire(settings: TrainerSettings, ports: Ports) -> Service:
+    """Build the service."""
+    backend = make_backend(settings)
+    fleet = Fleet(ports.store, backend, settings.trainer.attempts, time.monotonic)
+    announcer = Announcer(ports.store, ports.bus)
+    handlers = Handlers(ports.store, fleet)
+
+    async def watch() -> None:
+        await fleet.recover()
+        while not ports.stopping.is_set():
+            try:
+                await fleet.tick()
+            except Transient as error:
+                log.warning("drivers not looked after", error=str(error))
+            await asyncio.sleep(TICK_S)
+
+    async def announce() -> None:
+        while True:
+            for run, member in list(fleet.members.items()):
+                try:
+                    await announcer.follow(run, member.fence)
+                except Transient as error:
+                    log.warning("segments not announced", run=run, error=str(error))
+            await asyncio.sleep(settings.trainer.announce_s)
+
+    return Service(
+        consumers=[Consumer(TRAINER_RUNS, handlers.run_event)],
+        background=[watch, announce],
+        drain=backend.close,
+        drain_s=DRAIN_S,
+    )
+
+
+def make_backend(settings: TrainerSettings) -> Backend:
+    """The backend that the settings name."""
+    if settings.trainer.backend == "local":
+        return LocalBackend()
+    if settings.trainer.ray_address is None:
+        raise Fatal("ZELDA_TRAINER__BACKEND is ray_jobs: set ZELDA_TRAINER__RAY_ADDRESS to Ray's job server")
+    token_file = settings.trainer.ray_token_file
+    return RayJobsBackend(settings.trainer.ray_address, token=read_secret(token_file) if token_file else None)
