@@ -1,0 +1,207 @@
+"""What every bus must do, told once and held by both: memory, and JetStream on a real nats-server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from shared.bus.dead import NatsDeadLetters
+from shared.bus.memory import MemoryBus
+from shared.bus.nats import NatsBus, connect
+from shared.bus.port import Bus, ConsumerMissing, DeadLetters, Delivery, Subscription
+from shared.bus.provision import provision
+from shared.bus.topology import EXPORTER_SEGMENTS, JUDGE_SEGMENTS, REWARDMODEL_SCORES, TRAINER_RUNS, stream_of
+from shared.contracts.envelope import parse
+from shared.errors import Permanent
+from tests.events import rm_ready, scores_ready, segment_ready
+
+SOON_S = 2.0
+
+
+class World:
+    """A bus and what an operator can do to it."""
+
+    def __init__(self, bus: MemoryBus | NatsBus) -> None:
+        self.bus: Bus = bus
+        self._real = bus
+        self.dead: DeadLetters = bus.dead if isinstance(bus, MemoryBus) else NatsDeadLetters(bus)
+
+    async def purge(self, subscription: Subscription) -> None:
+        if isinstance(self._real, MemoryBus):
+            self._real.purge()
+        else:
+            await self._real.context.purge_stream(stream_of(subscription).name)
+
+    async def delete_consumer(self, subscription: Subscription) -> None:
+        if isinstance(self._real, MemoryBus):
+            self._real.delete_consumer(subscription.name)
+        else:
+            await self._real.context.delete_consumer(stream_of(subscription).name, subscription.name)
+
+
+@pytest.fixture(params=["memory", "nats"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """An empty bus with the declared topology."""
+    if request.param == "memory":
+        yield World(MemoryBus())
+        return
+    server: Any = request.getfixturevalue("nats_server")
+    bus = await connect(server.settings, "contract")
+    for name in [info.config.name or "" for info in await bus.context.streams_info()]:
+        await bus.context.delete_stream(name)
+    await provision(server.settings)
+    yield World(bus)
+    await bus.close()
+
+
+async def one(bus: Bus, subscription: Subscription = JUDGE_SEGMENTS, timeout_s: float = SOON_S) -> Delivery:
+    """The next message, which must come soon."""
+    deliveries = await bus.fetch(subscription, 1, timeout_s)
+    assert len(deliveries) == 1
+    return deliveries[0]
+
+
+async def nothing(bus: Bus, subscription: Subscription = JUDGE_SEGMENTS) -> bool:
+    """Whether no message comes for a moment."""
+    return len(await bus.fetch(subscription, 1, 0.2)) == 0
+
+
+async def test_an_event_reaches_each_consumer_once(world: World) -> None:
+    event = segment_ready()
+    await world.bus.publish(event)
+    for subscription in (JUDGE_SEGMENTS, EXPORTER_SEGMENTS):
+        delivery = await one(world.bus, subscription)
+        assert (parse(delivery.raw), delivery.attempt) == (event, 1)
+        assert delivery.subject == "zelda.v1.demo.segment.ready"
+        await delivery.ack()
+        assert await nothing(world.bus, subscription)
+        assert await world.bus.pending(subscription) == 0
+
+
+async def test_a_consumer_gets_only_its_kinds_of_events(world: World) -> None:
+    await world.bus.publish(scores_ready())
+    await world.bus.publish(rm_ready())
+    assert await nothing(world.bus)
+    assert parse((await one(world.bus, REWARDMODEL_SCORES)).raw).type == "zelda.scores.ready.v1"
+    assert parse((await one(world.bus, TRAINER_RUNS)).raw).type == "zelda.rm.ready.v1"
+
+
+async def test_publishing_again_is_the_same_event(world: World) -> None:
+    for _ in range(3):
+        await world.bus.publish(segment_ready())
+    await (await one(world.bus)).ack()
+    assert await nothing(world.bus)
+
+
+async def test_after_a_purge_only_a_new_ring_passes(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    await world.purge(JUDGE_SEGMENTS)
+    await world.bus.publish(segment_ready())
+    assert await nothing(world.bus)
+    await world.bus.publish(segment_ready(), ring=1)
+    await world.bus.publish(segment_ready(), ring=1)
+    await (await one(world.bus)).ack()
+    assert await nothing(world.bus)
+
+
+async def test_a_message_given_back_comes_again_after_its_delay(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    await (await one(world.bus)).nak(0)
+    second = await one(world.bus)
+    assert second.attempt == 2
+    started = asyncio.get_running_loop().time()
+    await second.nak(0.5)
+    third = await one(world.bus)
+    assert third.attempt == 3
+    assert 0.4 < asyncio.get_running_loop().time() - started < 1.5
+
+
+async def test_fetch_returns_what_is_there_without_waiting_for_a_full_batch(world: World) -> None:
+    for number in range(3):
+        await world.bus.publish(segment_ready(number))
+    started = asyncio.get_running_loop().time()
+    deliveries = await world.bus.fetch(JUDGE_SEGMENTS, 10, SOON_S)
+    assert [parse(d.raw).data.key[-9:-4] for d in deliveries] == ["00000", "00001", "00002"]
+    assert asyncio.get_running_loop().time() - started < 0.5
+
+
+async def test_an_empty_fetch_ends_in_time(world: World) -> None:
+    started = asyncio.get_running_loop().time()
+    assert await world.bus.fetch(JUDGE_SEGMENTS, 5, 0.3) == []
+    assert 0.25 < asyncio.get_running_loop().time() - started < 1.0
+
+
+async def test_a_waiting_fetch_wakes_at_the_first_event(world: World) -> None:
+    fetching = asyncio.create_task(world.bus.fetch(JUDGE_SEGMENTS, 5, 5))
+    await asyncio.sleep(0.2)
+    started = asyncio.get_running_loop().time()
+    await world.bus.publish(segment_ready())
+    assert len(await fetching) == 1
+    assert asyncio.get_running_loop().time() - started < 0.5
+
+
+async def test_a_cancelled_fetch_loses_no_message(world: World) -> None:
+    fetching = asyncio.create_task(world.bus.fetch(JUDGE_SEGMENTS, 5, 1.0))
+    await asyncio.sleep(0.2)
+    fetching.cancel()
+    await asyncio.gather(fetching, return_exceptions=True)
+    await world.bus.publish(segment_ready())
+    await (await one(world.bus, timeout_s=3)).ack()
+
+
+async def test_pending_counts_waiting_and_unanswered_messages(world: World) -> None:
+    for number in range(3):
+        await world.bus.publish(segment_ready(number))
+    delivery = await one(world.bus)
+    assert await world.bus.pending(JUDGE_SEGMENTS) == 3
+    await delivery.ack()
+    assert await world.bus.pending(JUDGE_SEGMENTS) == 2
+
+
+async def test_a_deleted_consumer_is_noticed_and_made_again(world: World) -> None:
+    await world.delete_consumer(JUDGE_SEGMENTS)
+    with pytest.raises(ConsumerMissing, match="judge-segments"):
+        await world.bus.pending(JUDGE_SEGMENTS)
+    await world.bus.ensure(JUDGE_SEGMENTS)
+    await world.bus.publish(segment_ready())
+    await (await one(world.bus)).ack()
+
+
+async def test_a_rejected_message_becomes_a_dead_letter_with_its_reason(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    await (await one(world.bus)).reject("the archive is not a zip: é\nsecond line")
+    assert await nothing(world.bus)
+    assert await world.bus.pending(JUDGE_SEGMENTS) == 0
+    [letter] = await world.dead.list()
+    assert letter.reason.startswith("the archive is not a zip:")
+    assert (letter.consumer, letter.attempt, letter.raw) == ("judge-segments", 1, segment_ready_bytes(letter.raw))
+    assert (await world.dead.get(letter.number)).subject == "zelda.v1.demo.segment.ready"
+
+
+def segment_ready_bytes(raw: bytes) -> bytes:
+    """`raw`, having checked that it is still the event that was published."""
+    assert parse(raw).id == segment_ready().id
+    return raw
+
+
+async def test_a_replayed_dead_letter_is_delivered_once_more_and_gone(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    await (await one(world.bus)).reject("the judge was misconfigured")
+    [letter] = await world.dead.list()
+    await world.dead.replay(letter.number)
+    assert parse((await one(world.bus)).raw).id == segment_ready().id
+    assert await world.dead.list() == []
+    with pytest.raises(Permanent, match="no dead letter"):
+        await world.dead.replay(letter.number)
+
+
+async def test_a_dropped_dead_letter_is_gone_for_good(world: World) -> None:
+    for number in range(2):
+        await world.bus.publish(segment_ready(number))
+        await (await one(world.bus)).reject(f"reason {number}")
+    first, second = await world.dead.list()
+    await world.dead.drop(first.number)
+    assert [letter.number for letter in await world.dead.list()] == [second.number]
+    with pytest.raises(Permanent, match="no dead letter"):
+        await world.dead.get(first.number)
