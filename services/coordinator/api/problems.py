@@ -65,10 +65,12 @@ def sentence(item: Mapping[str, Any], known: Iterable[str]) -> str:
     where = ".".join(location) or "The body"
     text = str(item.get("msg", "is not valid")).removeprefix("Value error, ")
     if item.get("type") == "extra_forbidden":
-        near = difflib.get_close_matches(location[-1], list(known), n=1)
+        near = difflib.get_close_matches(location[-1], list(known), n=1, cutoff=0.8)
         text = f"no such field; did you mean {near[0]}?" if near else "no such field; see /docs for the names"
     elif item.get("type") == "json_invalid":
         where, text = "The body", f"not JSON ({item.get('ctx', {}).get('error', 'cannot be read')})"
+    elif item.get("type") == "model_attributes_type":
+        text = "must be a JSON object, sent with `Content-Type: application/json`"
     elif item.get("type") == "missing":
         text = "missing; it must be given"
     text = f"{text[0].lower()}{text[1:]}" if text[:2] != text[:2].upper() else text

@@ -1,0 +1,75 @@
+"""Deny by default: every route that the OpenAPI document names, with no, a wrong, a reading and a changing token."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.coordinator.door import OPERATOR, VIEWER, client
+from tests.unit.coordinator.world import SHORT, World
+
+
+async def routes(world: World, directory: Path) -> list[tuple[str, str]]:
+    """Method and path of every documented route, with the run's name filled in."""
+    async with client(world, directory) as http:
+        document: dict[str, Any] = (await http.get("/openapi.json")).json()
+    return [(method.upper(), path.format(run="demo")) for path, item in document["paths"].items() for method in item]
+
+
+@pytest.mark.parametrize("token", [None, "a-token-that-nobody-gave-out"])
+async def test_nobody_gets_in_without_a_known_token(tmp_path: Path, token: str | None) -> None:
+    world = World()
+    found = await routes(world, tmp_path)
+    assert len(found) == 9
+    async with client(world, tmp_path, token) as http:
+        for method, path in found:
+            answer = await http.request(method, path)
+            assert answer.status_code == 401, f"{method} {path}"
+            assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_viewer_may_read_everything_and_change_nothing(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    async with client(world, tmp_path, VIEWER) as http:
+        for method, path in await routes(world, tmp_path):
+            if path.endswith("/events"):
+                continue  # endless; the guard in front of it is the same
+            answer = await http.request(method, path)
+            assert answer.status_code == (200 if method == "GET" else 403), f"{method} {path}"
+
+
+async def test_an_operator_may_do_everything(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    async with client(world, tmp_path, OPERATOR) as http:
+        assert (await http.post("/runs", json={"config": SHORT})).status_code == 201
+        assert (await http.post("/runs/demo/stop")).status_code == 202
+        assert (await http.post("/runs/demo/resume")).status_code == 202
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/runs/demo/secret", "/hud.js/", "/metrics/../runs"])
+async def test_paths_that_do_not_exist_are_closed_too(tmp_path: Path, path: str) -> None:
+    async with client(World(), tmp_path, token=None) as http:
+        assert (await http.get(path)).status_code == 401
+
+
+async def test_a_header_of_a_proxy_does_not_open_the_door(tmp_path: Path) -> None:
+    async with client(World(), tmp_path, token=None) as http:
+        answer = await http.get("/runs", headers={"X-Forwarded-User": "admin", "X-Remote-User": "admin"})
+    assert answer.status_code == 401
+
+
+async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        assert (await http.get("/runs")).status_code == 200
+        (tmp_path / "tokens").write_text("operator:another-token-0123456789abc\n")
+        assert (await http.get("/runs")).status_code == 401
+
+
+async def test_too_many_requests_are_told_to_wait(tmp_path: Path) -> None:
+    async with client(World(), tmp_path, burst=5) as http:
+        answers = [await http.get("/runs") for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert answers[-1].headers["retry-after"] == "1"

@@ -1,0 +1,110 @@
+"""A person starts, watches and stops runs over HTTP."""
+
+import asyncio
+from pathlib import Path
+
+from tests.unit.coordinator.door import client
+from tests.unit.coordinator.world import RUN, SHORT, World
+
+
+async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        answer = await http.post("/runs", json={"run": "demo", "config": SHORT})
+        assert (answer.status_code, answer.headers["location"]) == (201, "/runs/demo")
+        assert (await http.get("/runs/demo")).json()["progress"] is None
+        await world.rounds()
+        shown = (await http.get("/runs/demo")).json()
+        assert shown["record"]["state"] == "running"
+        assert shown["progress"]["doing"] == "Epoch 0 starts."
+        lines = (await http.get("/runs", params={"state": "running"})).json()["items"]
+        assert [(line["run"], line["world"]) for line in lines] == [("demo", "bramble:vale")]
+        assert (await http.get("/runs", params={"state": "failed"})).json()["items"] == []
+
+
+async def test_the_same_idempotency_key_makes_one_run_of_a_hundred_requests(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        requests = [http.post("/runs", json={"config": SHORT}, headers={"Idempotency-Key": "k1"}) for _ in range(100)]
+        answers = await asyncio.gather(*requests)
+    assert sorted(answer.status_code for answer in answers) == [200] * 99 + [201]
+    assert len({answer.json()["run"] for answer in answers}) == 1
+    assert len(await world.desk.runs.all()) == 1
+
+
+async def test_runs_without_name_or_key_are_different_runs(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        names = {(await http.post("/runs", json={"config": SHORT})).json()["run"] for _ in range(3)}
+    assert len(names) == 3
+
+
+async def test_stop_and_resume_by_http(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    async with client(world, tmp_path) as http:
+        assert (await http.post("/runs/demo/stop")).json()["state"] == "stopping"
+        refused = await http.post("/runs/demo/resume")
+        assert refused.status_code == 409
+        assert refused.json()["detail"] == "Run demo is still stopping: resume it when it is stopped."
+
+
+async def test_epochs_segments_and_scores_are_listed_page_by_page(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0, segments=3)
+    async with client(world, tmp_path) as http:
+        rows = (await http.get("/runs/demo/epochs")).json()
+        assert [(row["epoch"], row["segments_recorded"], row["segments_waiting"]) for row in rows] == [(0, 4, 1)]
+        first = (await http.get("/runs/demo/segments", params={"limit": 3})).json()
+        assert [line["status"] for line in first["items"]] == ["judged"] * 3
+        assert all(line["digest"] for line in first["items"])
+        rest = (await http.get("/runs/demo/segments", params={"after": first["next"]})).json()
+        assert [line["status"] for line in rest["items"]] == [None]
+        assert rest["next"] is None
+        scores = (await http.get("/runs/demo/scores", params={"epoch": 0})).json()["items"]
+        assert [score["judges"][0]["dimensions"]["progress"]["votes"] for score in scores] == [[3, 3, 4]] * 3
+
+
+async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        for name in ("a", "b", "c"):
+            await http.post("/runs", json={"run": name, "config": SHORT})
+            await world.rounds(1)
+        first = (await http.get("/runs", params={"limit": 2})).json()
+        assert [line["run"] for line in first["items"]] == ["c", "b"]
+        rest = (await http.get("/runs", params={"after": first["next"]})).json()
+        assert [line["run"] for line in rest["items"]] == ["a"]
+
+
+async def test_a_watcher_gets_what_is_known_and_then_what_happens() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0, segments=1)
+    await world.rounds()
+    world.desk.feed._interval_s = 0.01
+    kinds: list[str] = []
+    news = world.desk.feed.follow(RUN)
+    async for item in news:
+        kinds.append(item.kind)
+        if len(kinds) == 4:
+            await world.judge_more()
+        if kinds.count("score") == 2:
+            break
+    await news.aclose()
+    assert kinds[:4] == ["run", "epoch", "progress", "score"]
+    assert world.desk.feed._channels == {}
+
+
+async def test_the_hud_and_the_documents_are_served_without_a_token(tmp_path: Path) -> None:
+    async with client(World(), tmp_path, token=None) as http:
+        for path in ("/", "/hud.js", "/hud.css", "/docs", "/docs.js", "/openapi.json"):
+            assert (await http.get(path)).status_code == 200, path
+        policy = (await http.get("/")).headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'")

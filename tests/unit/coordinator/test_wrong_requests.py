@@ -1,0 +1,144 @@
+"""Twenty wrong requests and the one sentence that each gets."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.coordinator.door import client
+from tests.unit.coordinator.world import SHORT, World
+
+CASES: list[tuple[str, str, Any, int, str]] = [
+    (
+        "POST",
+        "/runs",
+        {"config": {"epoch_step": 9}},
+        422,
+        "config.epoch_step: no such field; did you mean epoch_steps?",
+    ),
+    ("POST", "/runs", {"name": "x"}, 422, "name: no such field; see /docs for the names."),
+    (
+        "POST",
+        "/runs",
+        {"run": "Bad Name"},
+        422,
+        "run: 'Bad Name' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"run": "../../etc"},
+        422,
+        "run: '../../etc' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    ("POST", "/runs", {"config": {"epochs": 0}}, 422, "config.epochs: input should be greater than or equal to 1."),
+    (
+        "POST",
+        "/runs",
+        {"config": {"epochs": "many"}},
+        422,
+        "config.epochs: input should be a valid integer, unable to parse string as an integer.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"batch_size": 8000, "epoch_steps": 4000}},
+        422,
+        "config: batch_size 8000 is larger than epoch_steps 4000: lower batch_size.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"segment_steps": 500, "episode_length": 400}},
+        422,
+        "config: segment_steps 500 is larger than episode_length 400: no segment would ever be complete.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"game": "tetris"}},
+        422,
+        "config.game: input should be 'bramble' or 'oracle-of-seasons'.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"world": "wild:x"}},
+        422,
+        "config.world: string should match pattern '^(garden|vale|realm|wild:[0-9]{1,9})$'.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"shaping": {"mode": "magic"}}},
+        422,
+        "config.shaping.mode: input should be 'potential', 'additive' or 'none'.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"sampling": {"share": 1.5}}},
+        422,
+        "config.sampling.share: input should be less than or equal to 1.",
+    ),
+    ("POST", "/runs", b"{", 422, "The body: not JSON (Expecting property name enclosed in double quotes)."),
+    (
+        "POST",
+        "/runs",
+        [1, 2],
+        422,
+        "The body: must be a JSON object, sent with `Content-Type: application/json`.",
+    ),
+    ("POST", "/runs", b"", 422, "The body: missing; it must be given."),
+    ("POST", "/runs", b"x" * 70_000, 413, "The body is larger than 64 KB: a run needs about 1 KB."),
+    ("POST", "/runs", {"run": "demo", "config": SHORT}, 409, "There is a run demo already: choose another name."),
+    ("POST", "/runs/nobody/stop", None, 404, "There is no run 'nobody': see GET /runs."),
+    ("POST", "/runs/demo/stopp", None, 404, "Not Found: see /docs for what there is."),
+    ("DELETE", "/runs", None, 405, "Method Not Allowed: see /docs for what there is."),
+    ("GET", "/runs/nobody/epochs", None, 404, "There is no run 'nobody': see GET /runs."),
+    (
+        "GET",
+        "/runs/a*b",
+        None,
+        422,
+        "run: 'a*b' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    ("GET", "/runs?limit=0", None, 422, "limit: input should be greater than or equal to 1."),
+    (
+        "GET",
+        "/runs?state=lost",
+        None,
+        422,
+        "state: input should be 'created', 'running', 'stopping', 'stopped', 'finished' or 'failed'.",
+    ),
+    (
+        "GET",
+        "/runs/demo/segments?epoch=-1",
+        None,
+        422,
+        "epoch: input should be greater than or equal to 0.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "sentence"), CASES)
+async def test_one_clear_sentence(
+    tmp_path: Path, method: str, path: str, body: Any, status: int, sentence: str
+) -> None:
+    world = World()
+    await world.ask()
+    async with client(world, tmp_path) as http:
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        answer = await http.request(method, path, content=content, headers={"Content-Type": "application/json"})
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["detail"]) == (status, sentence)
+
+
+async def test_the_key_of_another_configuration_is_refused(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        await http.post("/runs", json={"config": SHORT}, headers={"Idempotency-Key": "k"})
+        answer = await http.post("/runs", json={"config": SHORT | {"seed": 1}}, headers={"Idempotency-Key": "k"})
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith("use a new Idempotency-Key for a new run.")
