@@ -35,8 +35,8 @@ accounts {
     users: [
       {{- range $user, $permissions := (.Files.Get "files/bus.yaml" | fromYaml).users }}
       { user: {{ $user }}, password: ${{ upper $user }}_PASSWORD, permissions: {
-          publish: { allow: {{ toJson $permissions.publish }} }
-          subscribe: { allow: {{ toJson $permissions.subscribe }} } } }
+          publish: { allow: {{ toRawJson $permissions.publish }} }
+          subscribe: { allow: {{ toRawJson $permissions.subscribe }} } } }
       {{- end }}
     ]
   }

@@ -27,7 +27,7 @@ tolerations:
 
 {{/* empty fields of a toleration mean "any": they are left out */}}
 {{- define "zelda.toleration" -}}
-{operator: {{ .operator }}
+{operator: {{ .operator | default "Exists" }}
 {{- with .key }}, key: {{ . | quote }}{{ end }}
 {{- with .value }}, value: {{ . | quote }}{{ end }}
 {{- with .effect }}, effect: {{ . }}{{ end }}}

@@ -80,3 +80,12 @@ spec:
     {{- include "zelda.storeVolumes" .root | nindent 4 }}
     {{- include "zelda.romVolumes" $self | nindent 4 }}
 {{- end }}
+
+{{/* what the single jobs run; `.` is the job's values */}}
+{{- define "zelda.entrypoint.epoch" -}}
+python -m services.trainer.driver --run {{ required "ray.jobs.epoch.run is needed" .run }} --epoch {{ .epoch }}
+{{- end }}
+
+{{- define "zelda.entrypoint.evaluation" -}}
+python -m cli judge run --run {{ required "ray.jobs.evaluation.run is needed" .run }} --epoch {{ .epoch }}
+{{- end }}

@@ -57,16 +57,6 @@ volumeMounts:
 {{ include "zelda.romVolumes" (dict "root" . "service" "trainer") }}
 {{- end }}
 
-{{- define "zelda.env.judge" -}}
-{{- end }}
-{{- define "zelda.mounts.judge" -}}
-- {name: judges, mountPath: /etc/zelda, readOnly: true}
-{{- end }}
-{{- define "zelda.volumes.judge" -}}
-- name: judges
-  configMap: {name: {{ include "zelda.fullname" . }}-judges}
-{{- end }}
-
 {{- define "zelda.env.rewardmodel" -}}
 {{- end }}
 {{- define "zelda.mounts.rewardmodel" -}}

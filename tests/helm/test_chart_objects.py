@@ -1,0 +1,113 @@
+"""Every profile, with and without each optional API, renders objects that an API server would take as they are."""
+
+from typing import Any
+
+import kubernetes_validate
+import pytest
+
+from tests.helm.custom_resources import FOLDER, problems
+from tests.helm.rendering import APIS, CHART, PROFILES, Object, merged, of_kind, profile, render
+
+KUBERNETES = "1.32"
+CUSTOM = (
+    "Route",
+    "ServiceMonitor",
+    "PodMonitor",
+    "PrometheusRule",
+    "GrafanaDashboard",
+    "ScaledObject",
+    "RayCluster",
+    "RayJob",
+    "LocalQueue",
+    "ClusterQueue",
+    "ResourceFlavor",
+    "LLMInferenceService",
+    "InferenceObjective",
+)
+EVERYTHING: dict[str, Any] = {
+    "kueue": {"admin": {"enabled": True, "nodeLabels": {"role": "train"}, "tolerations": [{"key": "train"}]}},
+    "ray": {
+        "jobs": {"epoch": {"enabled": True, "run": "first"}, "evaluation": {"enabled": True, "run": "first"}},
+        "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379", "secretName": "redis"},
+    },
+    "rom": {"source": "secret", "name": "game", "path": "game.gbc", "sha256": "0" * 64},
+}
+
+
+def switched(value: str) -> dict[str, Any]:
+    return {"apis": dict.fromkeys(APIS, value)}
+
+
+def variants() -> list[tuple[str, dict[str, Any]]]:
+    """(title, values): each profile as it is, with everything on, and with each optional API off."""
+    found = []
+    for name in PROFILES:
+        everything = merged(merged(profile(name), switched("on")), EVERYTHING)
+        found += [(name, profile(name)), (f"{name}-everything", everything)]
+        found += [(f"{name}-without-{api}", merged(everything, {"apis": {api: "off"}})) for api in APIS]
+    claim = merged(profile("openshift"), {"store": {"mode": "bucketclaim"}, "apis": {"objectBucketClaim": "on"}})
+    ingress = {"expose": {"kind": "ingress", "host": "zelda.example.com", "tlsSecret": "zelda-tls"}}
+    return [*found, ("bucketclaim", claim), ("ingress", merged(profile("dev"), ingress))]
+
+
+def kubernetes_problem(one: Object) -> str | None:
+    """What the Kubernetes schema refuses, unknown fields included, or None."""
+    try:
+        kubernetes_validate.validate(one, KUBERNETES, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        return f"{one['kind']}/{one['metadata']['name']}: {error.message[:300]} at {list(error.path)}"
+    return None
+
+
+@pytest.mark.parametrize(("title", "values"), variants(), ids=[title for title, _ in variants()])
+def test_rendered_objects_are_valid_kubernetes(title: str, values: dict[str, Any]) -> None:
+    objects = render(values)
+    found = [kubernetes_problem(one) for one in objects if one["kind"] not in (*CUSTOM, "ObjectBucketClaim")]
+    assert [problem for problem in found if problem] == []
+    identities = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in objects]
+    assert len(identities) == len(set(identities))
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="the folder with the CRD files is not beside the repository")
+@pytest.mark.parametrize("name", PROFILES)
+def test_custom_resources_fit_the_real_definitions(name: str) -> None:
+    objects = of_kind(render(merged(merged(profile(name), switched("on")), EVERYTHING)), *CUSTOM)
+    assert objects
+    found = {f"{one['kind']}/{one['metadata']['name']}": problems(one) for one in objects}
+    assert {who: what for who, what in found.items() if what} == {}
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="the folder with the CRD files is not beside the repository")
+@pytest.mark.parametrize("release", ["3.3", "3.4", "3.5"])
+def test_models_fit_each_platform_release(release: str) -> None:
+    objects = render(merged(profile("prod"), {"platform": {"odhVersion": release}}))
+    models = of_kind(objects, "LLMInferenceService")
+    assert sorted(one["metadata"]["name"] for one in models) == ["qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
+    assert {one["metadata"]["name"]: problems(one, release) for one in models if problems(one, release)} == {}
+    assert all(problems(one) == [] for one in of_kind(objects, "InferenceObjective"))
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_an_api_that_is_off_leaves_no_object_behind(api: str) -> None:
+    kinds = {
+        "route": {"Route"},
+        "monitoring": {"ServiceMonitor", "PodMonitor", "PrometheusRule"},
+        "grafana": {"GrafanaDashboard"},
+        "keda": {"ScaledObject"},
+        "kueue": {"LocalQueue", "ClusterQueue", "ResourceFlavor"},
+        "ray": {"RayCluster", "RayJob"},
+        "llmInferenceService": {"LLMInferenceService"},
+        "inferenceObjective": {"InferenceObjective"},
+        "objectBucketClaim": {"ObjectBucketClaim"},
+    }[api]
+    values = merged(merged(profile("prod"), switched("on")), EVERYTHING)
+    if api == "objectBucketClaim":
+        values = merged(values, {"store": {"mode": "bucketclaim"}})
+    assert kinds <= {one["kind"] for one in render(values)}
+    assert not kinds & {one["kind"] for one in render(merged(values, {"apis": {api: "off"}}))}
+
+
+def test_the_chart_brings_no_definitions_and_no_other_charts() -> None:
+    assert not (CHART / "crds").exists()
+    assert not (CHART / "charts").exists()
+    assert "dependencies" not in (CHART / "Chart.yaml").read_text()
