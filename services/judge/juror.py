@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 import structlog
 
 from services.judge import telemetry
-from services.judge.briefing import Brief, Clip, brief
+from services.judge.briefing import Brief, Clip, brief, pair_brief
 from services.judge.config import JudgeSpec
 from services.judge.domain.budget import BudgetExhausted, Ledger, add
 from services.judge.domain.merge import enough, merge
-from services.judge.domain.replies import InvalidReply, Vote, read_vote
+from services.judge.domain.replies import InvalidReply, Vote, read_pair, read_vote
 from services.judge.domain.timeline import TooLong
-from services.judge.ports import Answer, Model, Question, RequestRefused, RouteUnavailable, usage_of
+from services.judge.ports import Answer, Choice, Model, Question, RequestRefused, RouteUnavailable, usage_of
 from shared.contracts.ids import Digest
 from shared.contracts.scores import JudgeResult, Usage
 
@@ -44,13 +44,13 @@ class Juror:
         self._cache: OrderedDict[str, JudgeResult] = OrderedDict()
         self._cache_size = cache_size
 
-    async def judge(self, clip: Clip, ledger: Ledger) -> JudgeResult:
-        """The outcome for this clip. Raises RouteUnavailable when the route gave nothing at all."""
+    async def judge(self, clip: Clip, ledger: Ledger, *, fresh: bool = False) -> JudgeResult:
+        """The outcome for this clip, without memory if `fresh`. Raises RouteUnavailable when the route gave nothing."""
         try:
             question = await brief(self.spec, clip, self.context)
         except TooLong as error:
             return self._done(None, Hearing(notes=[str(error)]))
-        known = self._cache.get(question.digest)
+        known = None if fresh else self._cache.get(question.digest)
         if known is not None:
             self._cache.move_to_end(question.digest)
             telemetry.CACHED.labels(self.spec.name).inc()
@@ -59,6 +59,18 @@ class Juror:
         result = self._done(question, hearing)
         self._remember(question.digest, result)
         return result
+
+    async def compare(self, first: Clip, second: Clip, ledger: Ledger) -> str | None:
+        """Which of two clips is better: `A` (the first), `B` or `equal`; None when there was no valid reply."""
+        question = pair_brief(self.spec, first, second, self.context)
+        ask = Question(question.body, 1, seed_of(f"{first.segment}|{second.segment}"), first.run)
+        try:
+            answer = await self._paid(ask, question, ledger, Hearing())
+            choice = answer.choices[0] if answer.choices else Choice(None, None)
+            return read_pair(choice.content, choice.finish_reason)
+        except (BudgetExhausted, RequestRefused, RouteUnavailable, InvalidReply) as error:
+            log.info("no comparison", judge=self.spec.name, reason=str(error))
+            return None
 
     async def _hear(self, clip: Clip, question: Brief, ledger: Ledger) -> Hearing:
         """Ask up the ladder of votes. After a first answer, what is there is used even if no more can be had."""

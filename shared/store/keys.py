@@ -109,14 +109,15 @@ def judge_reports_prefix(run: RunId, epoch: int, rubric: str = "default") -> str
     return f"{run_prefix(run)}evaluations/epoch_{epoch}/judges/{rubric}/"
 
 
-def judge_report(run: RunId, epoch: int) -> str:
+def judge_report(run: RunId, epoch: int, rubric: str = "default") -> str:
     """Quality and cost of one epoch's judging: votes, agreement, drift, position bias, correlation, money."""
-    return f"{run_prefix(run)}evaluations/epoch_{epoch}/judges.json"
+    name = "judges" if rubric == "default" else f"judges-{rubric}"
+    return f"{run_prefix(run)}evaluations/epoch_{epoch}/{name}.json"
 
 
-def canary_set(run: RunId) -> str:
+def canary_set(run: RunId, rubric: str = "default") -> str:
     """The segments of a run that are judged again in every epoch, to see whether the judges drift."""
-    return f"{run_prefix(run)}evaluations/canary.json"
+    return f"{run_prefix(run)}evaluations/canary-{rubric}.json"
 
 
 def canary_claim(run: RunId, epoch: int, rubric: str = "default") -> str:

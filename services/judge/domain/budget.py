@@ -54,6 +54,7 @@ class Ledger:
 
     budget: Budget
     by_judge: dict[str, Usage] = field(default_factory=dict)
+    exhausted: bool = False
     _reserved: Usage = field(default_factory=Usage)
 
     def reserve(self, most: Usage) -> None:
@@ -63,6 +64,7 @@ class Ledger:
         limits = (self.budget.calls, self.budget.tokens, self.budget.money)
         for name, amount, limit in zip(("calls", "tokens", "money"), used, limits, strict=True):
             if limit is not None and amount > limit * (1 + 1e-9):
+                self.exhausted = True
                 raise BudgetExhausted(f"the epoch's judge budget of {limit:g} {name} is used up")
         self._reserved = add(self._reserved, most)
 

@@ -44,8 +44,8 @@ class Ladder:
 
 
 def enough(valid: int, asked: int) -> bool:
-    """Whether so many valid votes of those asked for may speak: at least two, and more than half."""
-    return valid >= 2 and 2 * valid > asked
+    """Whether so many valid votes of those asked for may speak: at least two (of one, that one), and more than half."""
+    return valid >= min(2, max(1, asked)) and 2 * valid > asked
 
 
 def merge(votes: Sequence[Vote]) -> dict[str, DimensionScore]:

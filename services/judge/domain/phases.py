@@ -73,7 +73,7 @@ class Phase(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
     games: tuple[str, ...] = Field(("*",), description="shell patterns on the manifest's game, e.g. `bramble:*`")
     when: When = When()
-    weights: Weights = Weights()
+    weights: Weights | None = Field(None, description="None keeps the rubric's")
     guidance: Annotated[str, Field(max_length=1_000)] = ""
 
 

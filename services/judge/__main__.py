@@ -1,0 +1,15 @@
+"""The judge service: turns recorded segments into scores."""
+
+from services.judge.settings import JudgeSettings
+from shared.runtime.service import Ports, Service, run_service
+
+
+async def build(settings: JudgeSettings, ports: Ports) -> Service:
+    """Imported late: nothing heavy is loaded before the settings are known to be right."""
+    from services.judge.wiring import wire
+
+    return await wire(settings, ports)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_service("judge", JudgeSettings, build))

@@ -1,0 +1,18 @@
+"""A judge without a model: the rules of the rules judge, applied within the process. One vote is enough for it."""
+
+import random
+
+from services.judge.ports import Answer, Choice, Question
+from services.judge.rules_server.voting import reply
+
+
+class RulesModel:
+    """Answers like a model server, at once and for nothing."""
+
+    async def ask(self, question: Question) -> Answer:
+        """One choice per vote asked for, all the same, because rules do not waver."""
+        content = question.body["messages"][-1]["content"]
+        text = content if isinstance(content, str) else content[-1]["text"]
+        schema = question.body["response_format"]["json_schema"]["schema"]
+        answer = reply(schema, text, 0.0, random.Random(question.seed))  # noqa: S311  # votes are no secrets
+        return Answer(tuple(Choice(answer, "stop") for _ in range(question.n)), 0, 0, 0, 0.0)

@@ -1,0 +1,155 @@
+"""The books of an epoch: what it cost and how good the judging was, kept in the store so that a restart goes on.
+
+Every process writes its own part; whoever writes merges all parts into the epoch's report. Scores never depend on it.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from datetime import UTC, datetime
+
+import structlog
+
+from services.judge import telemetry
+from services.judge.domain.budget import Budget, Ledger
+from services.judge.domain.report import EpochReport, report
+from services.judge.domain.rows import CanaryRow, PairRow, Part, SegmentRow
+from shared.contracts.ids import RunId
+from shared.errors import ZeldaError
+from shared.store import keys
+from shared.store.port import NotFound, Store
+
+QUIET_S = 1.0  # a book is written when nothing was added for so long; shorter and every segment costs a write
+LONGEST_S = 5.0  # or after so long; longer and a crash forgets more of the spending
+KEPT = 4  # epochs kept in memory
+
+log = structlog.get_logger(__name__)
+
+
+class Book:
+    """One epoch of one run: the ledger and this process's notes."""
+
+    def __init__(self, run: RunId, epoch: int, part: Part, budget: Budget) -> None:
+        self.run, self.epoch = run, epoch
+        self.ledger = Ledger(budget, dict(part.usage))
+        self._rows = {row.segment: row for row in part.rows}
+        self._pairs, self._canary = list(part.pairs), list(part.canary)
+        self._replica, self.exhausted = part.replica, part.exhausted
+        self.canary_asked = False
+        self.first_change: float | None = None
+        self.last_change = 0.0
+
+    def note(
+        self, *, row: SegmentRow | None = None, pair: PairRow | None = None, canary: CanaryRow | None = None
+    ) -> None:
+        """Add to the notes."""
+        if row is not None:
+            self._rows[row.segment] = row
+        if pair is not None:
+            self._pairs.append(pair)
+        if canary is not None:
+            self._canary.append(canary)
+        self.last_change = time.monotonic()
+        self.first_change = self.first_change or self.last_change
+
+    def part(self) -> Part:
+        """The notes as they are written."""
+        return Part(
+            replica=self._replica,
+            rows=list(self._rows.values()),
+            pairs=self._pairs,
+            canary=self._canary,
+            usage=self.ledger.by_judge,
+            exhausted=self.exhausted or self.ledger.exhausted,
+        )
+
+    def due(self, now: float) -> bool:
+        """Whether the book should be written now."""
+        if self.first_change is None:
+            return False
+        return now - self.last_change >= QUIET_S or now - self.first_change >= LONGEST_S
+
+
+class Books:
+    """All open books of this process."""
+
+    def __init__(self, store: Store, replica: str, rubric: str, budget: Budget) -> None:
+        self._store, self._replica, self._rubric, self._budget = store, replica, rubric, budget
+        self._open: OrderedDict[tuple[RunId, int], Book] = OrderedDict()
+        self._opening = asyncio.Lock()
+
+    async def book(self, run: RunId, epoch: int) -> Book:
+        """The book of an epoch, continued from the store if this process was restarted."""
+        async with self._opening:
+            book = self._open.get((run, epoch))
+            if book is None:
+                part = await self._read(self._part_key(run, epoch)) or Part(replica=self._replica)
+                book = self._open[run, epoch] = Book(run, epoch, part, self._budget)
+                await self._close_old()
+        return book
+
+    async def keep(self) -> None:
+        """Write due books, for ever."""
+        while True:
+            await asyncio.sleep(0.25)
+            await self.write(only_due=True)
+
+    async def write(self, *, only_due: bool = False) -> None:
+        """Write the changed books; with `only_due`, those that rested or waited long enough."""
+        now = time.monotonic()
+        for book in list(self._open.values()):
+            if book.first_change is not None and (not only_due or book.due(now)):
+                await self._write(book)
+
+    async def _write(self, book: Book) -> None:
+        began, book.first_change = book.first_change, None
+        try:
+            await self._store.put(self._part_key(book.run, book.epoch), book.part().to_bytes())
+            await self._report(book.run, book.epoch)
+        except ZeldaError as error:
+            book.first_change = began  # the notes stay in memory and are written the next time
+            log.warning("report not written", run=book.run, epoch=book.epoch, error=str(error))
+
+    async def _report(self, run: RunId, epoch: int) -> None:
+        prefix = keys.judge_reports_prefix(run, epoch, self._rubric)
+        parts = [await self._read(entry.key) for entry in await self._store.list(prefix)]
+        known = [part for part in parts if part is not None]
+        merged = report(run, epoch, self._rubric, known, datetime.now(UTC))
+        await self._store.put(keys.judge_report(run, epoch, self._rubric), merged.to_bytes())
+        show(merged)
+
+    async def _read(self, key: str) -> Part | None:
+        try:
+            return Part.from_bytes(await self._store.get(key))
+        except NotFound:
+            return None
+
+    async def _close_old(self) -> None:
+        while len(self._open) > KEPT:
+            oldest = next(iter(self._open.values()))
+            if oldest.first_change is not None:
+                await self._write(oldest)
+            self._open.popitem(last=False)
+
+    def _part_key(self, run: RunId, epoch: int) -> str:
+        return f"{keys.judge_reports_prefix(run, epoch, self._rubric)}{self._replica}.json"
+
+
+def show(merged: EpochReport) -> None:
+    """The report as metrics. What is unknown is not shown."""
+    for name, judge in merged.judges.items():
+        alphas = [value for value in judge.alpha.values() if value is not None]
+        if judge.unanimous is not None:
+            telemetry.AGREEMENT.labels(name).set(judge.unanimous)
+        if alphas:
+            telemetry.ALPHA.labels(name).set(sum(alphas) / len(alphas))
+        if judge.drift is not None:
+            telemetry.DRIFT.labels(name).set(judge.drift)
+        for when, value in (("segment", judge.correlation.segment), ("next", judge.correlation.next)):
+            if value is not None:
+                telemetry.CORRELATION.labels(name, when).set(value)
+    if merged.pairs.bias is not None:
+        telemetry.POSITION_BIAS.set(merged.pairs.bias)
+    if merged.pairs.consistent is not None:
+        telemetry.INCONSISTENT.set(1 - merged.pairs.consistent)
+    telemetry.EXHAUSTED.set(merged.budget_exhausted)

@@ -1,0 +1,173 @@
+"""The report on one epoch's judging: votes, agreement, drift, position bias, correlation with true progress, cost.
+
+Pure: parts of all judge processes in, one document out. What cannot be computed is None, never a comforting number.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from pydantic import Field
+
+from services.judge.domain.agreement import alpha, kappa, spearman
+from services.judge.domain.budget import add
+from services.judge.domain.rows import CanaryRow, PairRow, Part, SegmentRow
+from shared.contracts.base import Contract
+from shared.contracts.events import Epoch
+from shared.contracts.ids import RunId
+from shared.contracts.scores import Usage
+
+AHEAD = 3  # segments after a segment whose gain counts as "next"; more and the episode's luck drowns the judgement
+
+
+class Correlation(Contract):
+    """Spearman's rank correlation of scores with milestones gained, in the segment and in the next ones."""
+
+    segment: float | None = None
+    next: float | None = None
+
+
+class JudgeReport(Contract):
+    """One judge in one epoch."""
+
+    judged: int
+    abstained: int
+    votes: int
+    votes_per_segment: float | None
+    unanimous: float | None = Field(description="share of judged dimensions with unanimous votes")
+    alpha: dict[str, float | None] = Field(description="Krippendorff's alpha by dimension, ordinal")
+    correlation: Correlation
+    drift: float | None = Field(description="mean change on the canary set since it was first judged")
+    drift_absolute: float | None
+    usage: Usage
+
+
+class PairReport(Contract):
+    """Clips compared directly, in both orders."""
+
+    compared: int
+    consistent: float | None = Field(description="share whose verdict did not turn with the order")
+    bias: float | None = Field(description="share of verdicts for the clip shown first, minus one half")
+    kappa_with_votes: float | None = Field(description="agreement of consistent verdicts with the votes, over chance")
+
+
+class EpochReport(Contract):
+    """`judges.json` of one epoch."""
+
+    schema_version: int = 1
+    run: RunId
+    epoch: Epoch
+    rubric: str
+    segments: dict[str, int]
+    votes: int
+    agreement: float | None
+    correlation: Correlation
+    judges: dict[str, JudgeReport]
+    pairs: PairReport
+    usage: Usage
+    budget_exhausted: bool
+    created: datetime
+
+
+def report(run: RunId, epoch: int, rubric: str, parts: Sequence[Part], created: datetime) -> EpochReport:
+    """Merge the parts. A segment noted twice (after a crash) counts once."""
+    rows = list({row.segment: row for part in parts for row in part.rows}.values())
+    usage: dict[str, Usage] = {}
+    for part in parts:
+        for name, spent in part.usage.items():
+            usage[name] = add(usage.get(name, Usage()), spent)
+    canary = [row for part in parts for row in part.canary]
+    names = sorted({str(judge.judge) for row in rows for judge in row.judges} | set(usage))
+    judges = {name: _judge(name, rows, canary, usage.get(name, Usage())) for name in names}
+    total = Usage()
+    for spent in usage.values():
+        total = add(total, spent)
+    return EpochReport(
+        run=run,
+        epoch=epoch,
+        rubric=rubric,
+        segments=dict(Counter(row.status for row in rows)),
+        votes=sum(judge.votes for judge in judges.values()),
+        agreement=_unanimous(row for row in rows),
+        correlation=_correlation(rows, {row.segment: row.weighted for row in rows}),
+        judges=judges,
+        pairs=_pairs([pair for part in parts for pair in part.pairs]),
+        usage=total,
+        budget_exhausted=any(part.exhausted for part in parts),
+        created=created,
+    )
+
+
+def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], usage: Usage) -> JudgeReport:
+    own = [(row, judge) for row in rows for judge in row.judges if judge.judge == name]
+    judged = [judge for _, judge in own if judge.value is not None]
+    votes = [max(map(len, judge.votes.values())) for judge in judged]
+    changes = [row.change for row in canary if row.judge == name]
+    dimensions = sorted({dimension for judge in judged for dimension in judge.votes})
+    return JudgeReport(
+        judged=len(judged),
+        abstained=len(own) - len(judged),
+        votes=sum(votes),
+        votes_per_segment=_mean(votes),
+        unanimous=_unanimous((row for row, _ in own), name),
+        alpha={dim: alpha([judge.votes[dim] for judge in judged if dim in judge.votes]) for dim in dimensions},
+        correlation=_correlation(rows, {row.segment: judge.value for row, judge in own}),
+        drift=_mean(changes),
+        drift_absolute=_mean([abs(change) for change in changes]),
+        usage=usage,
+    )
+
+
+def _unanimous(rows: Iterable[SegmentRow], judge: str | None = None) -> float | None:
+    """Share of judged dimensions with unanimous votes, of one judge or of all."""
+    chosen = [item for row in rows for item in row.judges if judge is None or item.judge == judge]
+    dimensions = sum(len(item.votes) for item in chosen)
+    return sum(item.unanimous for item in chosen) / dimensions if dimensions else None
+
+
+def _correlation(rows: Sequence[SegmentRow], values: Mapping[str, float | None]) -> Correlation:
+    ahead = _gained_ahead(rows)
+    now: list[tuple[float, float]] = []
+    later: list[tuple[float, float]] = []
+    for row in rows:
+        value = values.get(row.segment)
+        if value is None:
+            continue
+        now.append((value, row.gained))
+        if row.segment in ahead:
+            later.append((value, ahead[row.segment]))
+    return Correlation(segment=_spearman(now), next=_spearman(later))
+
+
+def _gained_ahead(rows: Sequence[SegmentRow]) -> dict[str, int]:
+    """Milestones gained in the next segments of the same episode, for segments that have any."""
+    gained = {(row.episode, row.index): row.gained for row in rows}
+    result = {}
+    for row in rows:
+        following = [gained.get((row.episode, row.index + step)) for step in range(1, AHEAD + 1)]
+        known = [gain for gain in following if gain is not None]
+        if known:
+            result[str(row.segment)] = sum(known)
+    return result
+
+
+def _spearman(points: Sequence[tuple[float, float]]) -> float | None:
+    rank = spearman([x for x, _ in points], [y for _, y in points])
+    return None if rank is None else max(-1.0, min(1.0, rank))
+
+
+def _pairs(pairs: Sequence[PairRow]) -> PairReport:
+    turned = {"A": "B", "B": "A", "equal": "equal"}
+    verdicts = [verdict for pair in pairs for verdict in (pair.forward, pair.backward) if verdict != "equal"]
+    same = [pair for pair in pairs if turned[pair.backward] == pair.forward]
+    by_votes = ["equal" if pair.gap == 0 else "A" if pair.gap > 0 else "B" for pair in same]
+    return PairReport(
+        compared=len(pairs),
+        consistent=len(same) / len(pairs) if pairs else None,
+        bias=verdicts.count("A") / len(verdicts) - 0.5 if verdicts else None,
+        kappa_with_votes=kappa([pair.forward for pair in same], by_votes),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

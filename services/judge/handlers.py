@@ -1,0 +1,188 @@
+"""segment.ready -> judges -> score object -> scores.ready. The score object, created once, is the commit.
+
+A segment whose score exists costs no call. A route that is away makes the segment come back later, with what the other
+judges said kept; after `patience_s` that judge abstains. A segment that cannot be read is dead, and says why.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import structlog
+from pydantic import Field
+
+from services.judge import telemetry
+from services.judge.books import Books
+from services.judge.checks import Checks
+from services.judge.clips import Clips, Loaded
+from services.judge.domain.merge import agreement, values_of
+from services.judge.domain.phases import Weights, weighted_mean
+from services.judge.domain.rows import row_of
+from services.judge.panel import Panel, Verdict, absent_result
+from shared.contracts.base import Contract, sha256
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.events import ScoresReady, ScoreStatus, SegmentReady
+from shared.contracts.scores import JudgeResult, SegmentScores
+from shared.errors import ContractError, Transient
+from shared.runtime.failpoints import reach
+from shared.store import keys
+from shared.store.port import AlreadyExists, NotFound, Store
+
+SOURCE = "judge"
+log = structlog.get_logger(__name__)
+
+
+class Partial(Contract):
+    """What is kept while a route is away: since when, and what the other judges said."""
+
+    since: datetime
+    results: list[JudgeResult] = Field(default_factory=list, max_length=8)
+
+
+class Handlers:
+    """The judge's handlers. Everything they need is given; they own no connection."""
+
+    def __init__(
+        self,
+        store: Store,
+        panel: Panel,
+        clips: Clips,
+        books: Books,
+        checks: Checks | None,
+        *,
+        rubric: str,
+        weights: Weights,
+        min_weight: float,
+        patience_s: float,
+    ) -> None:
+        self._store, self._panel, self._clips, self._books, self._checks = store, panel, clips, books, checks
+        self._rubric, self._weights = rubric, weights
+        self._min_weight, self._patience_s = min_weight, patience_s
+
+    async def segment_ready(self, event: Envelope) -> Sequence[Envelope]:
+        """Judge the segment, unless that was done before."""
+        data = _segment(event)
+        announced = await self._announced(data, event)
+        if announced is not None:
+            return [announced]
+        with telemetry.SEGMENT_SECONDS.time():
+            book = await self._books.book(data.run, data.epoch)
+            loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
+            partial = await self._partial(data)
+            verdict = await self._panel.judge(loaded.clip, book.ledger, partial.results if partial else ())
+            results = await self._complete(data, verdict, partial)
+            scores = self._scores(data, loaded, results)
+            ready = await self._commit(data, scores, event)
+        if partial is not None:
+            await self._store.delete(self._partial_key(data))
+        book.note(row=row_of(scores, loaded.manifest))
+        if self._checks is not None:
+            self._checks.judged(loaded.clip, scores, book)
+        return [ready]
+
+    async def segment_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:
+        """Record that a segment can never be judged, so that its epoch is complete without it."""
+        data = _segment(event)
+        announced = await self._announced(data, event)
+        if announced is not None:
+            return [announced]
+        scores = SegmentScores(**_ids(data), rubric=self._rubric, status="dead", error=reason[:500], created=_now())
+        return [await self._commit(data, scores, event)]
+
+    async def _complete(self, data: SegmentReady, verdict: Verdict, partial: Partial | None) -> list[JudgeResult]:
+        """All results. While a route is away and patience lasts, keep what there is and raise Transient."""
+        if not verdict.absent:
+            return list(verdict.results)
+        since = partial.since if partial is not None else _now()
+        if (_now() - since).total_seconds() < self._patience_s:
+            kept = Partial(since=since, results=list(verdict.results))
+            await self._store.put(self._partial_key(data), kept.to_bytes())
+            raise Transient("; ".join(verdict.absent.values())[:400])
+        log.warning("judged without a route", absent=verdict.absent)
+        specs = {str(juror.spec.name): juror.spec for juror in self._panel.jurors}
+        return [*verdict.results, *(absent_result(specs[name], why) for name, why in verdict.absent.items())]
+
+    def _scores(self, data: SegmentReady, loaded: Loaded, results: list[JudgeResult]) -> SegmentScores:
+        """Merge the judges' results by the weights of the segment's phase."""
+        weights = (loaded.phase.weights or self._weights).as_dict()
+        weighted, share = weighted_mean(weights, values_of(results))
+        status: ScoreStatus = "judged" if weighted is not None and share >= self._min_weight else "abstained"
+        return SegmentScores(
+            **_ids(data),
+            rubric=self._rubric,
+            status=status,
+            judges=results,
+            phase=loaded.phase.name,
+            weights=weights,
+            weighted=weighted if status == "judged" else None,
+            agreement=agreement(results),
+            created=_now(),
+        )
+
+    async def _commit(self, data: SegmentReady, scores: SegmentScores, event: Envelope) -> Envelope:
+        """Create the score object; if another replica was first, its object is the one that counts."""
+        reach("judge.before_score")
+        raw = scores.to_bytes()
+        try:
+            digest = await self._store.create(self._score_key(data), raw)
+        except AlreadyExists:
+            announced = await self._announced(data, event)
+            if announced is None:
+                raise Transient("the score object exists, but cannot be read yet") from None
+            return announced
+        reach("judge.after_score")
+        telemetry.SEGMENTS.labels(scores.status).inc()
+        return self._ready(data, digest, scores.status, event)
+
+    async def _announced(self, data: SegmentReady, event: Envelope) -> Envelope | None:
+        """The event of a score that exists already, or None."""
+        try:
+            raw = await self._store.get(self._score_key(data))
+        except NotFound:
+            return None
+        return self._ready(data, sha256(raw), SegmentScores.from_bytes(raw).status, event)
+
+    def _ready(self, data: SegmentReady, digest: str, status: ScoreStatus, event: Envelope) -> Envelope:
+        ready = ScoresReady.model_validate(
+            {
+                "run": data.run,
+                "epoch": data.epoch,
+                "key": self._score_key(data),
+                "digest": digest,
+                "segment": data.segment,
+                "status": status,
+            }
+        )
+        return wrap(ready, source=SOURCE, fence=event.fence, traceparent=event.traceparent)
+
+    async def _partial(self, data: SegmentReady) -> Partial | None:
+        try:
+            return Partial.from_bytes(await self._store.get(self._partial_key(data)))
+        except NotFound:
+            return None
+
+    def _score_key(self, data: SegmentReady) -> str:
+        return keys.score(data.run, data.epoch, data.segment, self._rubric)
+
+    def _partial_key(self, data: SegmentReady) -> str:
+        return keys.partial_scores(data.run, data.epoch, data.segment, self._rubric)
+
+
+def _segment(event: Envelope) -> SegmentReady:
+    if not isinstance(event.data, SegmentReady):
+        raise ContractError(f"the judge takes segment.ready, not {event.type}")
+    return event.data
+
+
+def _ids(data: SegmentReady) -> dict[str, object]:
+    return {
+        "run": data.run,
+        "epoch": data.epoch,
+        "episode": data.episode,
+        "segment": data.segment,
+        "segment_key": data.key,
+        "segment_digest": data.digest,
+    }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

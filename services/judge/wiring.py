@@ -1,0 +1,104 @@
+"""Puts the judge service together: the one place where real adapters are chosen."""
+
+import asyncio
+import dataclasses
+
+import structlog
+
+from services.judge.adapters.route import Route
+from services.judge.adapters.rules import RulesModel
+from services.judge.books import Books
+from services.judge.checks import Checks
+from services.judge.clips import Clips
+from services.judge.config import ConfigError, JudgesFile, load_judges, load_phases
+from services.judge.domain.budget import Budget
+from services.judge.domain.phases import Weights
+from services.judge.handlers import Handlers
+from services.judge.juror import Juror
+from services.judge.panel import Panel
+from services.judge.ports import RouteUnavailable
+from services.judge.settings import JudgeGroup, JudgeSettings
+from shared.bus import topology
+from shared.bus.consumer import Consumer
+from shared.errors import Fatal
+from shared.runtime.service import Ports, Service
+from shared.store.port import Store
+
+PROBE_S = 30.0  # how often a route that has not told its models is asked again
+log = structlog.get_logger(__name__)
+
+
+class Court:
+    """Everything that judges: routes, panel, books, handlers. Also used by `zelda judge` without any bus."""
+
+    def __init__(self, store: Store, file: JudgesFile, group: JudgeGroup, *, checks: bool = True) -> None:
+        self.file = file
+        self.routes = {
+            name: Route(name, spec, use_direct=group.use_direct)
+            for name, spec in file.routes.items()
+            if any(judge.route == name for judge in file.judges)
+        }
+        jurors = [
+            Juror(spec, RulesModel() if spec.route is None else self.routes[spec.route], group.cache_size)
+            for spec in file.judges
+        ]
+        self.panel = Panel(jurors)
+        phases = load_phases(group.phases_file)
+        self.clips = Clips(store, phases, frames=any(judge.frames for judge in file.judges))
+        budget = Budget(calls=group.budget_calls, tokens=group.budget_tokens, money=group.budget_money)
+        self.books = Books(store, group.replica, file.rubric, budget.share(group.replicas))
+        self.checks = (
+            Checks(store, self.panel, self.clips, file.rubric, group.canary_segments, group.audit_share)
+            if checks
+            else None
+        )
+        self.handlers = Handlers(
+            store,
+            self.panel,
+            self.clips,
+            self.books,
+            self.checks,
+            rubric=file.rubric,
+            weights=Weights() if file.weights is None else file.weights,
+            min_weight=group.min_weight,
+            patience_s=group.patience_s,
+        )
+
+    async def introduce(self) -> None:
+        """Ask each route for its models: wrong names are told at once, and contexts bound the prompts."""
+        for name, route in self.routes.items():
+            await self._introduced(name, route)
+
+    async def _introduced(self, name: str, route: Route) -> None:
+        while True:
+            try:
+                served = await route.models()
+                break
+            except RouteUnavailable as error:
+                log.warning("route not reached", route=name, error=str(error), retry_s=PROBE_S)
+                await asyncio.sleep(PROBE_S)
+        for juror in self.panel.jurors:
+            if juror.spec.route != name:
+                continue
+            if served and juror.spec.model not in served:
+                log.error("model not served", route=name, model=juror.spec.model, served=sorted(served)[:20])
+            juror.context = served.get(juror.spec.model)
+
+    async def close(self) -> None:
+        """Finish checks, write the books, close connections."""
+        if self.checks is not None:
+            await self.checks.drain()
+        await self.books.write()
+        for route in self.routes.values():
+            await route.close()
+
+
+async def wire(settings: JudgeSettings, ports: Ports) -> Service:
+    """The service as the runtime runs it."""
+    try:
+        court = Court(ports.store, load_judges(settings.judges_file, settings.judge.default_url), settings.judge)
+    except ConfigError as error:
+        raise Fatal(str(error)) from error
+    subscription = dataclasses.replace(topology.JUDGE_SEGMENTS, slots=settings.judge.slots)
+    consumer = Consumer(subscription, court.handlers.segment_ready, on_dead=court.handlers.segment_dead)
+    return Service(consumers=[consumer], background=[court.books.keep, court.introduce], drain=court.close)
