@@ -5,10 +5,11 @@ trained on (and nobody will be placed there in the end). Evaluation never uses t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 TRUE_START = 0
 MOST_RESTARTS = 0.5  # more, and the policy forgets the way to where the restarts begin
+SLOTS = 100  # the environment draws evenly from a list; a share becomes this many entries of a hundred
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,37 +28,10 @@ class Shares:
             )
 
 
-@dataclass
-class Curriculum:
-    """Chooses starts and remembers how often each was used and how far the episodes from it came."""
-
-    shares: Shares = field(default_factory=Shares)
-    started: dict[int, int] = field(default_factory=dict)
-    advanced: dict[int, int] = field(default_factory=dict)
-
-    def choose(self, draw: float, available: Sequence[int]) -> int:
-        """The milestone to begin after (0: true start) for a `draw` in [0, 1). Only states in `available` exist."""
-        edge = 0.0
-        for milestone, share in enumerate(self.shares.milestones, start=1):
-            if milestone in available:
-                edge += share
-                if draw < edge:
-                    return milestone
-        return TRUE_START
-
-    def note(self, start: int, gained: int) -> None:
-        """An episode that began at `start` ended with `gained` more milestones."""
-        self.started[start] = self.started.get(start, 0) + 1
-        self.advanced[start] = self.advanced.get(start, 0) + (gained > 0)
-
-    def state(self) -> dict[str, dict[str, int]]:
-        """Plain numbers for a checkpoint."""
-        return {
-            "started": {str(start): count for start, count in self.started.items()},
-            "advanced": {str(start): count for start, count in self.advanced.items()},
-        }
-
-    def restore(self, state: dict[str, dict[str, int]]) -> None:
-        """Take over what `state` returned."""
-        self.started = {int(start): count for start, count in state["started"].items()}
-        self.advanced = {int(start): count for start, count in state["advanced"].items()}
+def mixture(shares: Shares, available: Sequence[int]) -> list[int]:
+    """A hundred starts in the wanted proportion: milestones from `available` (1 is the first), and the true start."""
+    slots: list[int] = []
+    for milestone, share in enumerate(shares.milestones, start=1):
+        if milestone in available:
+            slots += [milestone] * round(share * SLOTS)
+    return slots + [TRUE_START] * (SLOTS - len(slots))

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 import ray
 import torch
-from corridor import corridor
 
 from services.trainer.domain.figures import epoch_metrics
 from services.trainer.rl.plan import EpochPlan
 from services.trainer.rl.session import Session, SessionSpec
+from tests.unit.trainer.corridor import corridor
 
 pytestmark = [
     pytest.mark.slow,

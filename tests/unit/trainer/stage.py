@@ -1,0 +1,86 @@
+"""A small stage for trainer tests: a run in a memory store, with orders, segments and accounts put there by hand."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from services.trainer.backends.port import Launch, Outcome
+from services.trainer.control import Heartbeat
+from shared.contracts.base import sha256
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.state.runs import Runs
+from shared.store import keys
+from shared.store.memory import MemoryStore
+
+RUN = RunId("demo")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONFIG = RunConfig(world="garden", epoch_steps=2048, batch_size=1024, env_runners=0, envs_per_runner=8)
+
+
+async def run_in(store: MemoryStore, state: Any = "running") -> RunRecord:
+    record = RunRecord(run=RUN, revision=0, state=state, config=CONFIG, created=NOW, updated=NOW)
+    await Runs(store).create(record)
+    return record
+
+
+async def enter(store: MemoryStore, record: RunRecord, state: Any) -> RunRecord:
+    following = record.model_copy(update={"revision": record.revision + 1, "state": state})
+    await Runs(store).append(following)
+    return following
+
+
+async def order(store: MemoryStore, epoch: int = 0, fence: int = 1) -> EpochStart:
+    start = EpochStart(run=RUN, epoch=epoch, fence=fence, config=CONFIG, created=NOW)
+    await store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
+    return start
+
+
+async def segment(store: MemoryStore, number: int, epoch: int = 0) -> SegmentRef:
+    episode, name = EpisodeId(f"e{epoch:04d}-r00-v00-{number:04d}"), f"e{epoch:04d}-r00-v00-{number:04d}-s000"
+    key = keys.segment(RUN, epoch, episode, SegmentId(name))
+    data = f"segment {number}".encode()
+    await store.create(key, data)
+    return SegmentRef(segment=SegmentId(name), episode=episode, key=key, digest=Digest(sha256(data)))
+
+
+async def account(store: MemoryStore, segments: list[SegmentRef], epoch: int = 0) -> None:
+    record = EpochFinishedRecord(
+        run=RUN,
+        epoch=epoch,
+        fence=1,
+        steps=2048,
+        episodes=3,
+        seconds=1.0,
+        segments=segments,
+        checkpoint_key="models/x",
+        checkpoint_digest=Digest("0" * 64),
+        created=NOW,
+    )
+    await store.create(keys.epoch_finished(RUN, epoch), record.to_bytes())
+
+
+def beat(driver: str, **fields: Any) -> Heartbeat:
+    values: dict[str, Any] = {"run": RUN, "epoch": 0, "time": NOW, "host": "here", "pid": 1, "state": "training"}
+    return Heartbeat(driver=driver, **{**values, **fields})
+
+
+class FakeBackend:
+    """Remembers launches; `outcomes` says how each driver is, running unless told."""
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+        self.outcomes: dict[str, Outcome] = {}
+
+    async def start(self, launch: Launch) -> None:
+        self.launches.append(launch)
+        self.outcomes[launch.name] = Outcome("running")
+
+    async def outcome(self, name: str) -> Outcome:
+        return self.outcomes.get(name, Outcome("ended"))
+
+    async def end(self, name: str) -> None:
+        self.outcomes[name] = Outcome("ended")
+
+    async def close(self) -> None:
+        self.launches.clear()

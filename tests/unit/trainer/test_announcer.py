@@ -1,0 +1,78 @@
+"""What is in the store is announced: each segment once, the account last, whatever was lost before."""
+
+from services.trainer.announcer import Announcer
+from services.trainer.fleet import Fleet
+from services.trainer.handlers import Handlers
+from shared.bus.memory import MemoryBus
+from shared.bus.topology import COORDINATOR_RUNS, JUDGE_SEGMENTS
+from shared.contracts.base import sha256
+from shared.contracts.envelope import Envelope, parse, wrap
+from shared.contracts.events import RmReady
+from shared.contracts.ids import Digest
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.trainer.stage import RUN, FakeBackend, account, order, run_in, segment
+
+
+async def heard(bus: MemoryBus) -> tuple[list[Envelope], list[Envelope]]:
+    """Events for the judge and for the coordinator, acknowledged."""
+    found: tuple[list[Envelope], list[Envelope]] = ([], [])
+    for subscription, events in zip((JUDGE_SEGMENTS, COORDINATOR_RUNS), found, strict=True):
+        for delivery in await bus.fetch(subscription, 100, 0.01):
+            events.append(parse(delivery.raw))
+            await delivery.ack()
+    return found
+
+
+async def test_segments_are_announced_while_the_epoch_runs_and_the_account_after_the_last() -> None:
+    store, bus = MemoryStore(), MemoryBus()
+    await run_in(store)
+    await order(store)
+    announcer = Announcer(store, bus)
+    first = await segment(store, 1)
+    await announcer.follow(RUN, fence=1)
+    segments, accounts = await heard(bus)
+    assert [(event.data.key, event.data.digest) for event in segments] == [(first.key, first.digest)]
+    assert accounts == []
+    second = await segment(store, 2)
+    await account(store, [first, second])
+    await announcer.follow(RUN, fence=1)
+    segments, accounts = await heard(bus)
+    assert [event.data.key for event in segments] == [second.key]
+    assert [event.data.key for event in accounts] == [keys.epoch_finished(RUN, 0)]
+
+
+async def test_a_restarted_announcer_says_the_last_account_again() -> None:
+    store, bus = MemoryStore(), MemoryBus()
+    await run_in(store)
+    await order(store)
+    await account(store, [await segment(store, 1)])
+    await order(store, 1)
+    await Announcer(store, bus).follow(RUN, fence=1)
+    segments, accounts = await heard(bus)
+    assert (len(segments), len(accounts)) == (1, 1)
+
+
+async def test_the_next_epoch_is_followed_without_being_told() -> None:
+    store, bus = MemoryStore(), MemoryBus()
+    await run_in(store)
+    announcer = Announcer(store, bus)
+    for epoch in (0, 1):
+        await order(store, epoch)
+        ref = await segment(store, 1, epoch)
+        await account(store, [ref], epoch)
+        await announcer.follow(RUN, fence=1)
+    segments, accounts = await heard(bus)
+    assert [event.epoch for event in segments] == [event.epoch for event in accounts] == [0, 1]
+
+
+async def test_a_coordinator_that_lost_its_lease_is_not_obeyed() -> None:
+    store = MemoryStore()
+    await run_in(store)
+    start = await order(store, fence=7)
+    fleet = Fleet(store, FakeBackend(), 3, lambda: 0.0)
+    handlers = Handlers(store, fleet)
+    data = RmReady(run=RUN, epoch=0, key=keys.epoch_start(RUN, 0), digest=Digest(sha256(start.to_bytes())))
+    await handlers.run_event(wrap(data, source="test", fence=7))
+    await handlers.run_event(wrap(data, source="test", fence=6))
+    assert fleet.members[RUN].fence == 7

@@ -1,0 +1,110 @@
+"""Drivers are started when there is work, again when they fail, and not for ever."""
+
+from services.trainer.backends.port import Outcome
+from services.trainer.fleet import Fleet
+from shared.contracts.driver import DriverFailed
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
+
+
+def fleet(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[Fleet, list[float]]:
+    now = [0.0]
+    return Fleet(store, backend, attempts, lambda: now[0]), now
+
+
+async def test_an_ordered_epoch_gets_one_driver() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    await team.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+
+
+async def test_no_driver_without_an_open_order() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    await account(store, [])
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    assert backend.launches == []
+
+
+async def test_a_failed_driver_is_followed_by_another_that_knows_its_name() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    first = backend.launches[0].name
+    backend.outcomes[first] = Outcome("failed", "killed")
+    await team.tick()
+    assert backend.launches[1].former == first
+    backend.outcomes[backend.launches[1].name] = Outcome("failed", "killed")
+    await team.tick()
+    assert len(backend.launches) == 2  # the second pause is not over
+    now[0] = 10.0
+    await team.tick()
+    assert len(backend.launches) == 3
+
+
+async def test_a_run_whose_drivers_keep_failing_is_given_up_with_the_reason() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend, attempts=2)
+    team.take_up(RUN)
+    for _ in range(4):
+        await team.tick()
+        now[0] += 1000.0
+        for launch in backend.launches:
+            backend.outcomes[launch.name] = Outcome("failed", "the game has no ROM")
+    word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
+    assert word.reason == "2 drivers in a row failed. the game has no ROM"
+    assert len(backend.launches) == 2
+    assert RUN not in team.members
+
+
+async def test_progress_forgives_earlier_failures() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend, attempts=2)
+    team.take_up(RUN)
+    for steps in (100, 200, 300, 400):
+        await team.tick()
+        name = backend.launches[-1].name
+        await store.put(keys.driver_heartbeat(RUN), beat(name, steps=steps).to_bytes())
+        backend.outcomes[name] = Outcome("failed", "killed")
+        await team.tick()
+        now[0] += 1000.0
+    assert len(backend.launches) >= 4
+
+
+async def test_a_restarted_service_adopts_a_driver_that_still_runs() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    await store.put(keys.driver_heartbeat(RUN), beat("demo-old").to_bytes())
+    backend.outcomes["demo-old"] = Outcome("running")
+    team, _ = fleet(store, backend)
+    await team.recover()
+    await team.tick()
+    assert backend.launches == []
+    assert team.members[RUN].driver == "demo-old"
+
+
+async def test_a_finished_run_is_let_go() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    record = await run_in(store)
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    await enter(store, record, "finished")
+    await team.tick()
+    assert team.members == {}
