@@ -47,7 +47,7 @@ class Answer:
             outcome = await self._outcome(delivery)
         except (Fatal, asyncio.CancelledError):
             # Shielded, because the cancellation that brought us here may be repeated.
-            await asyncio.shield(self._give_back(delivery))
+            await asyncio.shield(self.give_back(delivery))
             raise
         except Transient as error:  # the answer itself did not reach the bus
             log.warning("answer not confirmed", error=str(error), delivery=delivery.attempt)
@@ -127,7 +127,8 @@ class Answer:
             return False
         return True
 
-    async def _give_back(self, delivery: Delivery) -> None:
+    async def give_back(self, delivery: Delivery) -> None:
+        """Return the message unhandled, so that nobody waits for the acknowledgement time."""
         try:
             await delivery.nak(0)
             metrics.DELIVERIES.labels(self._name, "given_back").inc()

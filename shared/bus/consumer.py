@@ -67,17 +67,23 @@ class ConsumerLoop:
         self._drain_s, self._fetch_s, self._watch_s, self._keep_alive_s = drain_s, fetch_s, watch_s, keep_alive_s
         self._answer = Answer(bus, consumer, rng or random.Random())  # noqa: S311 - jitter, not a secret
         self._work: set[asyncio.Task[None]] = set()
+        self._unstarted: set[Delivery] = set()
         self._slot_free = asyncio.Event()
         self.missing: str | None = None
         self.name = self._subscription.name
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until `stop`, then drain. Raises Fatal (alone or in a group) when the process cannot go on."""
-        async with asyncio.TaskGroup() as group:
-            watcher = group.create_task(self._watch())
-            await self._consume(group, stop)
-            watcher.cancel()
-            await self._drain()
+        try:
+            async with asyncio.TaskGroup() as group:
+                watcher = group.create_task(self._watch())
+                await self._consume(group, stop)
+                watcher.cancel()
+                await self._drain()
+        finally:
+            # A task that is cancelled before its first step never runs at all: its message is given back here.
+            for delivery in self._unstarted:
+                await self._answer.give_back(delivery)
 
     async def _consume(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
         failures = 0
@@ -87,6 +93,10 @@ class ConsumerLoop:
                 continue
             try:
                 deliveries = await self._bus.fetch(self._subscription, min(free, BATCH), self._fetch_s)
+            except ConsumerMissing as error:
+                await self._restore(error)
+                await _pause(stop, PAUSES_S[-1 if self.missing else 0])
+                continue
             except Transient as error:
                 pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
                 failures += 1
@@ -109,6 +119,7 @@ class ConsumerLoop:
         return 0 if stop.is_set() else self._subscription.slots - len(self._work)
 
     def _start(self, group: asyncio.TaskGroup, delivery: Delivery) -> None:
+        self._unstarted.add(delivery)
         task = group.create_task(self._handle(delivery))
         self._work.add(task)
         metrics.IN_FLIGHT.labels(self.name).set(len(self._work))
@@ -120,6 +131,7 @@ class ConsumerLoop:
         self._slot_free.set()
 
     async def _handle(self, delivery: Delivery) -> None:
+        self._unstarted.discard(delivery)
         with structlog.contextvars.bound_contextvars(consumer=self.name):
             async with self._kept_alive(delivery):
                 await self._answer.give(delivery)
@@ -147,13 +159,13 @@ class ConsumerLoop:
                 metrics.PENDING.labels(self.name).set(pending)
                 self.missing = None
             except ConsumerMissing as error:
-                self.missing = str(error)
-                await self._restore()
+                await self._restore(error)
             except Transient as error:
                 self.missing = str(error)
-            await asyncio.sleep(self._watch_s)
+            await asyncio.sleep(self._watch_s if self.missing is None else min(1.0, self._watch_s))
 
-    async def _restore(self) -> None:
+    async def _restore(self, reason: ConsumerMissing) -> None:
+        self.missing = str(reason)
         log.error("consumer missing, making it again", consumer=self.name)
         metrics.RESTORED.labels(self.name).inc()
         try:
