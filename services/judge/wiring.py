@@ -12,7 +12,6 @@ from services.judge.checks import Checks
 from services.judge.clips import Clips
 from services.judge.config import ConfigError, JudgesFile, load_judges, load_phases
 from services.judge.domain.budget import Budget
-from services.judge.domain.phases import Weights
 from services.judge.handlers import Handlers
 from services.judge.juror import Juror
 from services.judge.panel import Panel
@@ -59,15 +58,14 @@ class Court:
             self.books,
             self.checks,
             rubric=file.rubric,
-            weights=Weights() if file.weights is None else file.weights,
+            weights=file.weights,
             min_weight=group.min_weight,
             patience_s=group.patience_s,
         )
 
     async def introduce(self) -> None:
         """Ask each route for its models: wrong names are told at once, and contexts bound the prompts."""
-        for name, route in self.routes.items():
-            await self._introduced(name, route)
+        await asyncio.gather(*(self._introduced(name, route) for name, route in self.routes.items()))
 
     async def _introduced(self, name: str, route: Route) -> None:
         while True:

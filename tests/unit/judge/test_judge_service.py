@@ -1,0 +1,240 @@
+"""The judge from segment.ready to scores.ready, with the rules judge behind a real HTTP client and no socket."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from services.judge.config import load_judges
+from services.judge.domain.report import EpochReport
+from services.judge.rules_server.app import Server, create_app
+from services.judge.rules_server.settings import Behaviour, Settings
+from services.judge.settings import JudgeGroup
+from services.judge.wiring import Court
+from shared.contracts.base import sha256
+from shared.contracts.events import ScoresReady
+from shared.contracts.ids import SegmentId
+from shared.contracts.scores import SegmentScores
+from shared.errors import ContractError, DigestMismatch, Transient
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.judge.recordings import RUN, archive, recorded, walk
+
+GOOD = {**walk(4), 150: {"treasures": ["sword"], "dialog": {"text": 1, "line": "TAKE THIS BLADE."}, "x": 40}}
+
+
+class Bench:
+    """A court whose routes all lead to one rules judge."""
+
+    def __init__(self, behaviour: Behaviour, **group: Any) -> None:
+        app = create_app(Settings(behaviour=behaviour))
+        self.server: Server = app.state.server
+        self.store = MemoryStore()
+        file = load_judges(None, "http://rules.test/v1")
+        self.court = Court(self.store, file, JudgeGroup(**{"audit_share": 0.0, "canary_segments": 0, **group}))
+        for route in self.court.routes.values():
+            route._client._transport = httpx.ASGITransport(app)
+
+    @property
+    def calls(self) -> int:
+        return self.server.gauges.answered
+
+    async def scores(self, segment: str = "s1", epoch: int = 0) -> SegmentScores:
+        key = keys.score(RUN, epoch, SegmentId(segment))
+        return SegmentScores.from_bytes(await self.store.get(key))
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Open]:
+    opened: list[Bench] = []
+
+    def open_bench(behaviour: Behaviour | None = None, **group: Any) -> Bench:
+        opened.append(Bench(behaviour or Behaviour(), **group))
+        return opened[-1]
+
+    yield open_bench
+    for one in opened:
+        await one.court.close()
+
+
+async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    (ready,) = await one.court.handlers.segment_ready(event)
+
+    scores = await one.scores()
+    assert isinstance(ready.data, ScoresReady)
+    assert ready.data.status == "judged"
+    assert ready.data.digest == sha256(await one.store.get(ready.data.key))
+    assert {r.judge: set(r.dimensions) for r in scores.judges} == {
+        "state": {"progress", "dialog", "efficiency"},
+        "puzzle": {"puzzle"},
+        "vision": {"novelty"},
+    }
+    assert all(len(score.votes) == 3 for r in scores.judges for score in r.dimensions.values())
+    assert scores.judges[0].dimensions["progress"].value == 0.6
+    assert scores.weighted == pytest.approx(
+        sum(scores.weights[name] * score.value for result in scores.judges for name, score in result.dimensions.items())
+    )
+    assert scores.agreement == 1.0
+    assert one.calls == 3
+
+
+async def test_a_redelivered_segment_makes_no_call_and_the_same_event(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    first = await one.court.handlers.segment_ready(event)
+    again = await one.court.handlers.segment_ready(event)
+    assert [e.id for e in again] == [e.id for e in first]
+    assert one.calls == 3
+
+
+async def test_an_identical_segment_is_judged_from_memory(bench: Open) -> None:
+    one = bench()
+    for name in ("s1", "s2"):
+        await one.court.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
+    assert one.calls == 3
+    first, second = await one.scores("s1"), await one.scores("s2")
+    assert second.weighted == first.weighted
+    assert all(result.usage.calls == 0 for result in second.judges)
+
+
+async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others_said(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    vision = one.court.routes["qwen25-vl-32b"]._client
+    working, vision._transport = vision._transport, httpx.MockTransport(_refuse)
+    with pytest.raises(Transient, match="qwen25-vl-32b"):
+        await one.court.handlers.segment_ready(event)
+    assert one.calls == 2
+    vision._transport = working
+    await one.court.handlers.segment_ready(event)
+    assert one.calls == 3, "the two judges that had answered were asked again"
+    assert (await one.scores()).status == "judged"
+    assert not await one.store.list("episodes/partial/")
+
+
+async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_number(bench: Open) -> None:
+    one = bench(patience_s=0)
+    event = await recorded(one.store, archive("s1", GOOD))
+    one.court.routes["qwen25-vl-32b"]._client._transport = httpx.MockTransport(_refuse)
+    await one.court.handlers.segment_ready(event)
+    scores = await one.scores()
+    vision = scores.judges[2]
+    assert (vision.judge, vision.status, vision.dimensions) == ("vision", "abstained", {})
+    assert "ConnectError" in vision.reasons[0]
+    assert scores.status == "judged", "nine tenths of the weight were judged"
+
+
+async def test_all_routes_away_is_an_abstention_never_a_half(bench: Open) -> None:
+    one = bench(patience_s=0)
+    for route in one.court.routes.values():
+        route._client._transport = httpx.MockTransport(_refuse)
+    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+    scores = await one.scores()
+    assert (scores.status, scores.weighted, scores.agreement) == ("abstained", None, None)
+
+
+async def test_garbage_from_the_models_is_an_abstention_with_reasons(bench: Open) -> None:
+    one = bench(Behaviour(garbage_rate=1.0))
+    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+    scores = await one.scores()
+    assert scores.status == "abstained"
+    assert scores.weighted is None
+    assert all(result.reasons and not result.dimensions for result in scores.judges)
+
+
+async def test_a_server_that_ignores_n_is_caught(bench: Open) -> None:
+    one = bench(Behaviour(ignore_n=True))
+    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+    scores = await one.scores()
+    assert scores.status == "abstained"
+    assert any("1 of 3 choices" in reason for reason in scores.judges[0].reasons)
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        (b"not a zip", ContractError),
+        (archive("s1", lines=["{"]), ContractError),
+        (archive("s1", lines=[]), ContractError),
+        (archive("other"), ContractError),
+        (archive("s1", GOOD).replace(b'"group"', b'"grouq"'), ContractError),
+        (archive("s1", GOOD, members_of="s2"), DigestMismatch),
+    ],
+)
+async def test_a_segment_that_cannot_be_read_is_dead_with_a_reason(
+    bench: Open, raw: bytes, error: type[Exception]
+) -> None:
+    one = bench()
+    event = await recorded(one.store, raw)
+    with pytest.raises(error) as caught:
+        await one.court.handlers.segment_ready(event)
+    (ready,) = await one.court.handlers.segment_dead(event, str(caught.value))
+    scores = await one.scores()
+    assert isinstance(ready.data, ScoresReady)
+    assert (ready.data.status, scores.status, scores.weighted) == ("dead", "dead", None)
+    assert scores.error
+    assert one.calls == 0
+    assert [e.id for e in await one.court.handlers.segment_ready(event)] == [ready.id]
+
+
+async def test_the_budget_stops_before_the_call_that_would_exceed_it(bench: Open) -> None:
+    one = bench(budget_calls=4, cache_size=0)
+    for name in ("s1", "s2", "s3"):
+        await one.court.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
+    assert one.calls == 4
+    assert [(await one.scores(name)).status for name in ("s1", "s3")] == ["judged", "abstained"]
+    assert "budget of 4 calls" in (await one.scores("s3")).judges[0].reasons[-1]
+
+
+async def test_split_votes_ask_for_more_and_all_votes_are_kept(bench: Open) -> None:
+    one = bench(Behaviour(vote_noise=2.5))
+    counts = set()
+    for number in range(12):
+        name = f"s{number}"
+        changes = {**GOOD, 5: {"rupees": number}}
+        await one.court.handlers.segment_ready(await recorded(one.store, archive(name, changes), name))
+        for result in (await one.scores(name)).judges:
+            counts |= {len(score.votes) for score in result.dimensions.values()}
+    assert counts <= {3, 7, 11}
+    assert 11 in counts
+
+
+async def test_the_report_of_an_epoch_adds_up(bench: Open) -> None:
+    one = bench(Behaviour(vote_noise=0.8))
+    for number in range(6):
+        name = f"s{number}"
+        raw = archive(name, walk(1 + number), milestones_end=number, index=number)
+        await one.court.handlers.segment_ready(await recorded(one.store, raw, name))
+    await one.court.books.write()
+    merged = EpochReport.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
+    assert merged.segments == {"judged": 6}
+    assert merged.usage.calls == one.calls
+    assert merged.votes == sum(judge.votes for judge in merged.judges.values()) >= 54
+    assert merged.correlation.segment is not None
+    assert merged.correlation.segment > 0.5
+
+
+async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(bench: Open) -> None:
+    one = bench(canary_segments=3, audit_share=1.0)
+    for epoch in (0, 1):
+        for number in range(4):
+            name = f"e{epoch}s{number}"
+            raw = archive(name, {**walk(2 + number), 7: {"rupees": 10 * epoch + number}}, epoch=epoch)
+            await one.court.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+        assert one.court.checks is not None
+        await one.court.checks.drain()
+    await one.court.books.write()
+    merged = EpochReport.from_bytes(await one.store.get(keys.judge_report(RUN, 1)))
+    assert merged.judges["state"].drift == 0
+    assert merged.pairs.compared == 3
+    assert merged.pairs.consistent == 1.0
+
+
+def _refuse(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("connection refused")
