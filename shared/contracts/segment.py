@@ -13,6 +13,7 @@ MANIFEST = "manifest.json"
 STATES = "states.jsonl"
 OBSERVATIONS = "obs.npy"
 ACTIONS = "actions.npy"
+PREFIX = "prefix.npy"  # the episode's actions before the segment: start.state is the episode's start
 START_STATE = "start.state"
 FRAMES = "frames/"
 KEY_FRAMES = 8

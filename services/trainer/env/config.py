@@ -1,0 +1,78 @@
+"""How an environment is set up. Everything arrives as plain data (Ray ships it to other machines) and is checked here.
+
+Unknown fields are refused: a typing slip in an experiment must not pass as a default.
+"""
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.contracts.base import first_problem
+from shared.contracts.events import Epoch
+from shared.contracts.ids import Digest, RunId
+from shared.contracts.run import WORLD_PATTERN, Difficulty, ObservationName, RunConfig, SamplingConfig
+from shared.errors import ContractError
+from shared.game.roms import Game, open_game
+from shared.runtime.settings import StoreSettings
+
+
+class RecordingConfig(BaseModel):
+    """Whether and where finished segments go. The writer process opens the store itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: RunId
+    epoch: Epoch
+    store: StoreSettings
+    sampling: SamplingConfig = SamplingConfig()
+    epoch_steps: int = Field(300_000, ge=1, description="steps of the epoch, to spread the budget over it")
+    runners: int = Field(1, ge=1, description="env runners that share the budget")
+    checkpoint: Digest | None = None
+    reward_model: Digest | None = None
+    slots: int = Field(8, ge=1, le=256, description="segments that may wait for the store before some are dropped")
+
+
+class EnvConfig(BaseModel):
+    """One environment, or `num_envs` of them. `runner` and `seed` decide every episode's course."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    game: str = "bramble"
+    world: Annotated[str, Field(pattern=WORLD_PATTERN)] = "vale"
+    difficulty: Difficulty = "normal"
+    rom: Path | None = Field(None, description="the user's own ROM image, for games that need one")
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+    runner: int = Field(0, ge=0, le=9_999, description="index of the env runner; 0 is the driver's own")
+    num_envs: int = Field(1, ge=1, le=256)
+    threads: int = Field(1, ge=1, le=64, description="threads that step the environments of one process")
+    frame_skip: int = Field(4, ge=1, le=60)
+    episode_length: int = Field(30_000, ge=1, le=10_000_000)
+    segment_steps: int = Field(300, ge=10, le=5_000)
+    observation: ObservationName = "obs/v1"
+    rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
+    allow_start: bool = Field(True, description="whether the START button is among the actions' effects")
+    recording: RecordingConfig | None = None
+    report: Path | None = Field(None, description="folder that receives the state of a failed emulator")
+
+    @classmethod
+    def of(cls, values: object) -> Self:
+        """From plain data, or ContractError with a sentence that names the field."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ContractError(f"environment configuration: {first_problem(error)}") from error
+
+    @classmethod
+    def of_run(cls, run: RunConfig, **more: object) -> Self:
+        """The environment of a run; `more` adds what a run does not know: runner, recording, threads."""
+        shared = (
+            "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "segment_steps", "observation",
+            "rewards",
+        )  # fmt: skip
+        values = {name: getattr(run, name) for name in shared}
+        return cls.of({**values, "num_envs": run.envs_per_runner, **more})
+
+    def open_game(self) -> Game:
+        """The game to play."""
+        return open_game(self.game, world=self.world, difficulty=self.difficulty, seed=self.seed, rom=self.rom)

@@ -1,0 +1,92 @@
+"""What the game is about at the moment: dialog, puzzle, stuck. Flickering values are smoothed over three steps.
+
+Facts for rewards, reports and judges; the policy sees the state itself. Pure: states in, facts out.
+"""
+
+from collections import deque
+from typing import Final
+
+from shared.game.state import GameState
+
+HYSTERESIS: Final = 3  # steps a value must hold before it counts; fewer and a flicker ends a dialog
+STUCK_AFTER: Final = 120  # steps without leaving a tile; shorter and waiting for an enemy looks stuck
+LOOP_WINDOW: Final = 240  # steps looked back for loops
+LOOP_CELLS: Final = 6  # so few different cells in the window mean walking in circles
+SOLVED_SOUNDS: Final = frozenset({0x4D, 0x5B})
+
+
+class Hysteresis:
+    """A truth value that changes only after `steps` equal readings in a row."""
+
+    __slots__ = ("_count", "_steps", "value")
+
+    def __init__(self, steps: int = HYSTERESIS) -> None:
+        self._steps, self._count = steps, 0
+        self.value = False
+
+    def update(self, reading: bool) -> bool:
+        """Take one reading and return the smoothed value."""
+        self._count = 0 if reading == self.value else self._count + 1
+        if self._count >= self._steps:
+            self.value, self._count = reading, 0
+        return self.value
+
+
+class Detectors:
+    """The detectors of one episode. `puzzle_gain` counts what was solved in the last step."""
+
+    def __init__(self, state: GameState) -> None:
+        self._dialog, self._puzzle = Hysteresis(), Hysteresis()
+        self._cells: deque[tuple[int, int, int, int]] = deque(maxlen=LOOP_WINDOW)
+        self._counts: dict[tuple[int, int, int, int], int] = {}
+        self._same = 0
+        self._pressed: set[tuple[int, int, int]] = set()
+        self.puzzle_gain = 0
+        self.dialog = self.puzzle = self.stuck = self.loop = False
+
+    def step(self, previous: GameState, state: GameState) -> None:
+        """Compare two consecutive states."""
+        self.dialog = self._dialog.update(state.dialog is not None)
+        self.puzzle = self._puzzle.update(in_puzzle(state))
+        self.puzzle_gain = self._gain(previous, state)
+        if state.control:
+            self._place(state)
+        self.stuck = self._same >= STUCK_AFTER
+        self.loop = len(self._cells) == LOOP_WINDOW and len(self._counts) <= LOOP_CELLS
+
+    def _place(self, state: GameState) -> None:
+        cell = (state.group, state.room, state.x >> 4, state.y >> 4)
+        cells, counts = self._cells, self._counts
+        self._same = self._same + 1 if cells and cells[-1] == cell else 0
+        if len(cells) == LOOP_WINDOW:
+            oldest = cells[0]
+            counts[oldest] -= 1
+            if not counts[oldest]:
+                del counts[oldest]
+        cells.append(cell)
+        counts[cell] = counts.get(cell, 0) + 1
+
+    def _gain(self, previous: GameState, state: GameState) -> int:
+        """How many puzzles were solved: things opened for good, and buttons pressed for the first time."""
+        old, new = previous.progress, state.progress
+        gain = 0
+        if old is not new:
+            gain = max(new.doors_opened - old.doors_opened, 0) + max(new.events - old.events, 0)
+        if previous.key == state.key:
+            pressed = (state.puzzle.triggers or 0) & ~(previous.puzzle.triggers or 0)
+            if pressed and (mark := (*state.key, pressed)) not in self._pressed:
+                self._pressed.add(mark)
+                gain += 1
+        return gain
+
+
+def in_puzzle(state: GameState) -> bool:
+    """Whether the hero is at work on a puzzle: pushing, holding a button down, or in a room with closed shutters."""
+    puzzle = state.puzzle
+    pushing = puzzle.push is not None and 0 < puzzle.push < 20
+    return pushing or bool(puzzle.triggers) or bool(puzzle.sliding)
+
+
+def solved(state: GameState) -> bool:
+    """Whether the game itself said so in this step (the jingle of a solved puzzle)."""
+    return state.sounds is not None and not SOLVED_SOUNDS.isdisjoint(state.sounds)

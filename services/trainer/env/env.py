@@ -1,0 +1,82 @@
+"""ZeldaEnv: the game as one Gymnasium environment (https://gymnasium.farama.org/api/env/).
+
+8 actions: wait, up, down, left, right, A, B, START; each is held for `frame_skip` frames. Death and the end of the
+game terminate an episode, `episode_length` truncates it. `info["report"]` at an ending holds the episode's account.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, SupportsInt
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.pixels import PixelEncoder
+from services.trainer.env.player import NUMBER_OF_ACTIONS, EpisodeReport, Player, Recording
+from shared.game import layout
+from shared.game.start import StartState
+
+
+def observation_space(name: str) -> spaces.Box:
+    """The space of an observation layout."""
+    if name == layout.VERSION:
+        return spaces.Box(-1.0, 1.0, (layout.SIZE,), np.float32)
+    return spaces.Box(0, 255, PixelEncoder.shape, np.uint8)
+
+
+def action_space() -> "spaces.Discrete[np.int64]":
+    """The eight actions."""
+    return spaces.Discrete(NUMBER_OF_ACTIONS)
+
+
+def report_info(report: EpisodeReport) -> dict[str, Any]:
+    """An episode's account as plain data."""
+    return asdict(report)
+
+
+class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
+    """One environment. `config` is an EnvConfig or its fields as plain data."""
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
+
+    def __init__(
+        self,
+        config: EnvConfig | dict[str, Any] | None = None,
+        render_mode: str | None = None,
+        recording: Recording | None = None,
+        env: int = 0,
+    ) -> None:
+        self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config or {})
+        self.render_mode = render_mode
+        self.observation_space = observation_space(self.config.observation)
+        self.action_space = action_space()
+        self.player = Player(self.config, env, recording)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin the next episode; with `seed` the numbering of episodes starts again under it."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.player.reseed(seed)
+        return self.player.reset().copy(), {"start": self.player.episode.start.name}
+
+    def step(self, action: SupportsInt) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Make one step; see the class."""
+        outcome = self.player.step(int(action))
+        info = {} if outcome.report is None else {"report": report_info(outcome.report)}
+        return outcome.observation.copy(), outcome.reward, outcome.terminated, outcome.truncated, info
+
+    def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium's type is wider than any use of it
+        """The present picture, uint8 (144, 160, 3), if the mode is `rgb_array`."""
+        return self.player.picture() if self.render_mode == "rgb_array" else None
+
+    def set_starts(self, starts: Sequence[StartState]) -> None:
+        """Where episodes begin from the next reset on; none means the true start of the game."""
+        self.player.set_starts(starts)
+
+    def close(self) -> None:
+        """End the emulator."""
+        self.player.close()

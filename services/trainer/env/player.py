@@ -1,0 +1,259 @@
+"""One game being played: emulator, decoder, memory, observation and rewards, one step at a time.
+
+The environments of Gymnasium are thin shells around it. An episode's course depends on (seed, runner, env, episode
+number) and the actions alone, so that any episode can be played again.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.detectors import Detectors
+from services.trainer.env.pixels import PixelEncoder
+from services.trainer.env.rewards import RewardProfile, Rewards
+from services.trainer.env.terms import Transition
+from shared.game.decoder import Decoder
+from shared.game.emulator import Emulator
+from shared.game.encoder import Observation, VectorEncoder
+from shared.game.errors import EmulatorFault
+from shared.game.names import ACTIONS
+from shared.game.start import StartState, begin_episode, packed, true_start
+from shared.game.state import GameState
+from shared.game.trace import EpisodeTrace
+
+NUMBER_OF_ACTIONS: Final = len(ACTIONS)
+START: Final = ACTIONS.index("start")
+MAX_SEED: Final = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeReport:
+    """What an episode came to; given out once, at its end."""
+
+    episode: int
+    start: str
+    steps: int
+    total: float
+    terms: dict[str, float]
+    rooms: int
+    tiles: int
+    milestones: int
+    milestones_total: int
+    died: bool
+    finished: bool
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One step, as Gymnasium wants it."""
+
+    observation: np.ndarray
+    reward: float
+    terminated: bool
+    truncated: bool
+    report: EpisodeReport | None = None
+
+
+class Recording(Protocol):
+    """What the player tells a recorder. See recorder.py."""
+
+    def begin(self, player: "Player") -> None:
+        """An episode has begun."""
+        ...
+
+    def wants_picture(self) -> bool:
+        """Whether the coming step is to be drawn."""
+        ...
+
+    def step(self, player: "Player", action: int, outcome: Outcome) -> None:
+        """A step was made."""
+        ...
+
+
+@dataclass(slots=True)
+class Episode:
+    """The running episode."""
+
+    number: int
+    seed: int
+    start: StartState
+    steps: int = 0
+    total: float = 0.0
+    actions: bytearray = field(default_factory=bytearray)
+
+
+class Player:
+    """Plays episodes of one game. Not thread-safe; two players may run in two threads."""
+
+    def __init__(self, config: EnvConfig, env: int = 0, recording: Recording | None = None) -> None:
+        """`env` is the index of this environment within its runner."""
+        self.config, self.env = config, env
+        self.game = config.open_game()
+        self._emulator: Emulator | None = None
+        self._recording = recording
+        self._rewards = Rewards(RewardProfile.load(config.rewards))
+        self._decoder = Decoder(self.game.capabilities)
+        self.vector = VectorEncoder(self.game.capabilities)
+        self.pixels: PixelEncoder | None = None
+        self.seed, self._count = config.seed, 0
+        self.starts: Sequence[StartState] = ()
+        self.image = b""
+        self.features: Observation = np.zeros(self.vector.shape, np.float32)
+        self._reached: list[bool] = []
+
+    @property
+    def emulator(self) -> Emulator:
+        """The emulator; made on first use, so that building an environment is cheap."""
+        if self._emulator is None:
+            self._emulator = Emulator(self.game)
+            if self.config.observation == "pixels/v1":
+                self.pixels = PixelEncoder(self._emulator)
+        return self._emulator
+
+    def set_starts(self, starts: Sequence[StartState]) -> None:
+        """Where episodes begin from the next reset on, drawn evenly; none means the true start of the game."""
+        self.starts = tuple(starts)
+
+    def reseed(self, seed: int) -> None:
+        """Start the numbering of episodes again, under another seed."""
+        self.seed, self._count = seed, 0
+
+    def skip_to(self, episode: int) -> None:
+        """Let the next episode be number `episode`: a restarted runner goes on where the lost one was."""
+        self._count = episode
+
+    def reset(self) -> np.ndarray:
+        """Begin the next episode and return its first observation."""
+        emulator = self.emulator
+        dice = np.random.default_rng([self.seed, self.config.runner, self.env, self._count])
+        word = int(dice.integers(1, MAX_SEED + 1))
+        start = self.starts[int(dice.integers(len(self.starts)))] if self.starts else true_start(self.game)
+        self.episode = Episode(self._count, word, start)
+        self._count += 1
+        begin_episode(emulator, start.state, word)
+        self.image, _ = emulator.take()
+        self.state = self._decoder.begin(self.image)
+        self.trace = EpisodeTrace(self.state)
+        self.detectors = Detectors(self.state)
+        self._rewards.begin(self.state)
+        self._deaths = self.state.inventory.deaths
+        self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
+        self.features = self.vector.begin(self.state, self.trace)
+        if self._recording is not None:
+            self._recording.begin(self)
+        return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
+
+    def step(self, action: int) -> Outcome:
+        """Make one step. Raises EmulatorFault, with the emulator's state kept if the configuration says where."""
+        if action == START and not self.config.allow_start:
+            action = 0
+        recording, emulator = self._recording, self.emulator
+        draw = self.pixels is not None or (recording is not None and recording.wants_picture())
+        try:
+            emulator.step(action, self.config.frame_skip, draw)
+        except EmulatorFault as fault:
+            raise EmulatorFault(str(fault), self._keep(emulator)) from fault
+        self.image, fresh = emulator.take()
+        previous, state = self.state, self._decoder.decode(self.image, fresh)
+        self.state = state
+        outcome = self._judge(previous, state, action)
+        if recording is not None:
+            recording.step(self, action, outcome)
+        return outcome
+
+    @cached_property
+    def rom_digest(self) -> str:
+        """SHA-256 of the ROM."""
+        return self.game.digest
+
+    @property
+    def packed_start(self) -> bytes:
+        """The episode's start state as archives hold it; compressed once for all segments that begin there."""
+        return packed(self.episode.start)
+
+    def picture(self) -> np.ndarray:
+        """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""
+        return self.emulator.screen()
+
+    def close(self) -> None:
+        """End the emulator."""
+        if self._emulator is not None:
+            self._emulator.close()
+            self._emulator = None
+
+    @property
+    def milestones(self) -> int:
+        """Milestones reached by now, including those of the start state."""
+        return sum(self._reached)
+
+    @property
+    def term_sums(self) -> dict[str, float]:
+        """What each reward term paid in this episode so far."""
+        return dict(self._rewards.sums)
+
+    def _judge(self, previous: GameState, state: GameState, action: int) -> Outcome:
+        """Reward, ending and observation of the step from `previous` to `state`."""
+        episode, trace = self.episode, self.trace
+        trace.step(state, action)
+        self.detectors.step(previous, state)
+        died = state.dying or state.inventory.deaths != self._deaths
+        reward = self._rewards.step(Transition(previous, state, action, trace, self.detectors, died))
+        finished = self._advance(previous, state)
+        episode.steps += 1
+        episode.total += reward
+        episode.actions.append(action)
+        terminated = died or finished
+        truncated = not terminated and episode.steps >= self.config.episode_length
+        self.features = self.vector.step(state, trace)
+        seen = self.features if self.pixels is None else self.pixels.step(state, trace)
+        outcome = Outcome(seen, reward, terminated, truncated)
+        if terminated or truncated:
+            outcome.report = self._report(died, finished)
+        return outcome
+
+    def _advance(self, previous: GameState, state: GameState) -> bool:
+        """Look for new milestones where something changed for good; True when the last one was just reached."""
+        reached = self._reached
+        if not reached or all(reached):
+            return False
+        if previous.inventory is state.inventory and previous.progress is state.progress and self.episode.steps % 16:
+            return False
+        for place, milestone in enumerate(self.game.milestones):
+            if not reached[place]:
+                reached[place] = milestone.reached(self.image)
+        return all(reached)
+
+    def _report(self, died: bool, finished: bool) -> EpisodeReport:
+        return EpisodeReport(
+            episode=self.episode.number,
+            start=self.episode.start.name,
+            steps=self.episode.steps,
+            total=self.episode.total,
+            terms=dict(self._rewards.sums),
+            rooms=len(self.trace.rooms),
+            tiles=self.trace.tiles,
+            milestones=self.milestones,
+            milestones_total=len(self._reached),
+            died=died,
+            finished=finished,
+        )
+
+    def _keep(self, emulator: Emulator) -> Path | None:
+        """Write what is needed to see a fault again: start state, seed, actions."""
+        if self.config.report is None:
+            return None
+        folder = self.config.report / f"fault-{time.time_ns()}"
+        folder.mkdir(parents=True)
+        (folder / "start.state").write_bytes(self.episode.start.state)
+        (folder / "actions.bin").write_bytes(bytes(self.episode.actions))
+        (folder / "facts.txt").write_text(
+            f"game {self.game.name}\nrom {self.game.digest}\nseed {self.episode.seed}\n"
+            f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"
+        )
+        return folder

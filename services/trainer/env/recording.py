@@ -1,0 +1,191 @@
+"""Collects segments while games are played. Nothing here waits: a step costs the same whether the store is fast, slow
+or away.
+
+A take gathers one environment's steps. When a segment is complete the sampler decides whether it is worth recording;
+if so it goes into a bounded outbox (outbox.py), from which a thread hands it to a writer process (writer.py) that does
+all the work: decoding, PNG, zip, store. What an outage makes us drop is counted, and what is kept is a fair sample.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from services.trainer.domain.sampling import Candidate, Quota, Sampler
+from services.trainer.env.compact import compact
+from services.trainer.env.outbox import Outbox, Parcel, Written
+from shared.contracts.ids import EpisodeId, SegmentId
+from shared.contracts.segment import KEY_FRAMES
+from shared.game.emulator import EMULATOR
+from shared.game.layout import VERSION
+
+if TYPE_CHECKING:
+    from services.trainer.env.config import EnvConfig, RecordingConfig
+    from services.trainer.env.player import Outcome, Player
+
+SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
+
+
+def key_steps(steps: int) -> tuple[int, ...]:
+    """The steps after which a picture is taken: first, last and evenly between."""
+    last = KEY_FRAMES - 1
+    return tuple(sorted({1 + round(place * (steps - 1) / last) for place in range(KEY_FRAMES)}))
+
+
+@dataclass(slots=True)
+class Open:
+    """The segment being gathered."""
+
+    index: int
+    first_step: int
+    milestones: int
+    tiles: int
+    ram_start: str
+    prefix: bytes
+    terms: dict[str, float]
+    images: list[bytes] = field(default_factory=list)
+    features: list[bytes] = field(default_factory=list)
+    pictures: list[tuple[int, bytes]] = field(default_factory=list)
+
+
+class Take:
+    """One environment's side of the recording; implements the player's `Recording`."""
+
+    def __init__(
+        self, config: "EnvConfig", settings: "RecordingConfig", env: int, sampler: Sampler, out: Outbox
+    ) -> None:
+        self._config, self._settings, self._env = config, settings, env
+        self._sampler, self._out = sampler, out
+        self._steps = config.segment_steps
+        self._drawn = frozenset(key_steps(self._steps))
+        self._open: Open | None = None
+        self._count = 0
+
+    def begin(self, player: "Player") -> None:
+        """An episode has begun."""
+        name = f"e{self._settings.epoch:04d}-r{self._config.runner:02d}-v{self._env:02d}-{player.episode.number:04d}"
+        self._episode = EpisodeId(name)
+        self._start(player, 0)
+
+    def wants_picture(self) -> bool:
+        """Whether the coming step is to be drawn: only key frames are."""
+        return self._count + 1 in self._drawn
+
+    def step(self, player: "Player", action: int, outcome: "Outcome") -> None:
+        """Note one step; at the end of a segment decide about it."""
+        segment = self._open
+        if segment is None:
+            return
+        self._count = count = self._count + 1
+        segment.images.append(compact(player.image))
+        segment.features.append(player.features.tobytes())
+        if count in self._drawn:
+            segment.pictures.append((count, player.emulator.raw_screen().tobytes()))
+        ended = outcome.report is not None
+        if count == self._steps or ended:
+            if count >= SHORTEST:
+                self._finish(segment, player, outcome.terminated)
+            self._open = None
+            if not ended:
+                self._start(player, segment.index + 1)
+
+    def _start(self, player: "Player", index: int) -> None:
+        self._count = 0
+        self._open = Open(
+            index=index,
+            first_step=player.episode.steps,
+            milestones=player.milestones,
+            tiles=player.trace.tiles,
+            ram_start=player.emulator.ram_hash(),
+            prefix=bytes(player.episode.actions),
+            terms=player.term_sums,
+            images=[compact(player.image)],
+            features=[player.features.tobytes()],
+        )
+
+    def _finish(self, segment: Open, player: "Player", terminated: bool) -> None:
+        name = SegmentId(f"{self._episode}-s{segment.index:03d}")
+        candidate = Candidate(
+            segment=name,
+            level=segment.milestones,
+            gained=player.milestones - segment.milestones,
+            novelty=(player.trace.tiles - segment.tiles) / self._count,
+        )
+        reason = self._sampler.decide(candidate)
+        if reason is not None:
+            facts = self._facts(segment, player, name, terminated) | {"sampled": reason}
+            self._out.post(Parcel(facts, self._payload(segment, player)))
+
+    def _facts(self, segment: Open, player: "Player", name: SegmentId, terminated: bool) -> dict[str, Any]:
+        """The fields of the manifest that are known here."""
+        settings = self._settings
+        terms = {key: value - segment.terms.get(key, 0.0) for key, value in player.term_sums.items()}
+        return {
+            "run": settings.run,
+            "epoch": settings.epoch,
+            "episode": self._episode,
+            "segment": name,
+            "index": segment.index,
+            "first_step": segment.first_step,
+            "steps": self._count,
+            "game": player.game.name,
+            "rom": player.rom_digest,
+            "emulator": EMULATOR,
+            "frame_skip": self._config.frame_skip,
+            "seed": player.episode.seed,
+            "observation": VERSION,
+            "ram_start": segment.ram_start,
+            "ram_end": player.emulator.ram_hash(),
+            "key_frames": [step for step, _ in segment.pictures],
+            "checkpoint": settings.checkpoint,
+            "reward_model": settings.reward_model,
+            "milestones_start": segment.milestones,
+            "milestones_end": player.milestones,
+            "milestones_total": len(player.game.milestones),
+            "reward_terms": terms,
+            "terminated": terminated,
+            "created": datetime.now(UTC).isoformat(),
+            "capabilities": sorted(player.game.capabilities),
+        }
+
+    def _payload(self, segment: Open, player: "Player") -> tuple[list[bytes], ...]:
+        actions = bytes(player.episode.actions[segment.first_step :])
+        return (
+            segment.images,
+            segment.features,
+            [actions],
+            [segment.prefix],
+            [player.packed_start],
+            [picture for _, picture in segment.pictures],
+        )
+
+
+class Recorder:
+    """The recording of one env runner: its takes, its outbox, its account."""
+
+    def __init__(self, config: "EnvConfig", settings: "RecordingConfig") -> None:
+        self._config, self._settings = config, settings
+        quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
+        self._sampler = Sampler(quota, seed=config.seed)
+        self.outbox = Outbox(settings.store, settings.slots)
+
+    def take(self, env: int) -> Take:
+        """The take of environment `env` of this runner."""
+        return Take(self._config, self._settings, env, self._sampler, self.outbox)
+
+    def written(self) -> list[Written]:
+        """Segments that are in the store by now, each listed once over all calls."""
+        return self.outbox.written()
+
+    @property
+    def dropped(self) -> int:
+        """Segments lost to a slow or absent store."""
+        return self.outbox.dropped
+
+    def close(self, patience_s: float = 15.0) -> None:
+        """Wait at most `patience_s` for what is on its way, then end the writer."""
+        self.outbox.close(patience_s)
+
+
+def recording_of(config: "EnvConfig") -> Recorder | None:
+    """The recorder that a configuration asks for, or None."""
+    return None if config.recording is None else Recorder(config, config.recording)

@@ -1,0 +1,207 @@
+"""Rewards as named terms over two consecutive states. A profile gives each term its weight; 0 turns it off.
+
+Every term begins with the state of the reset, so what the hero owned already is never paid. Terms that pay do so at
+most once for the same thing in an episode: what can be repeated cannot be farmed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from services.trainer.env.detectors import Detectors
+from shared.game.state import GameState, RoomKey
+from shared.game.trace import EpisodeTrace
+
+QUARTERS: Final = 4
+KILLS_PAID: Final = 4  # per room and episode; enemies come back, rewards must not
+
+
+@dataclass(slots=True)
+class Transition:
+    """One step as the terms see it."""
+
+    previous: GameState
+    state: GameState
+    action: int
+    trace: EpisodeTrace
+    detectors: Detectors
+    died: bool
+
+
+class Term(Protocol):
+    """One reward term of one environment."""
+
+    def begin(self, state: GameState) -> None:
+        """A new episode: remember what the hero has already."""
+        ...
+
+    def __call__(self, step: Transition) -> float:
+        """What this step is worth before the weight; usually a count."""
+        ...
+
+
+class Stateless:
+    """A term that needs nothing but the transition."""
+
+    def __init__(self, worth: Callable[[Transition], float]) -> None:
+        self._worth = worth
+
+    def begin(self, state: GameState) -> None:
+        """Nothing to remember."""
+
+    def __call__(self, step: Transition) -> float:
+        """What this step is worth."""
+        return self._worth(step)
+
+
+class Rupees:
+    """Money gained beyond the most that the hero ever held in this episode: spending and earning back pays nothing."""
+
+    def begin(self, state: GameState) -> None:
+        """Money held at the start is not paid."""
+        self._most = state.inventory.rupees or 0
+
+    def __call__(self, step: Transition) -> float:
+        """New rupees."""
+        gain = (step.state.inventory.rupees or 0) - self._most
+        if gain <= 0:
+            return 0.0
+        self._most += gain
+        return float(gain)
+
+
+class Keys:
+    """Small keys picked up, of all dungeons together. Keys are finite, and using one costs nothing."""
+
+    def begin(self, state: GameState) -> None:
+        """Keys held at the start are not paid."""
+        self._held = sum(state.inventory.small_keys or b"")
+
+    def __call__(self, step: Transition) -> float:
+        """New keys."""
+        if step.state.inventory is step.previous.inventory:
+            return 0.0
+        held = sum(step.state.inventory.small_keys or b"")
+        gain, self._held = held - self._held, held
+        return float(max(gain, 0))
+
+
+class Treasures:
+    """Treasures that the hero did not own before in this episode."""
+
+    def begin(self, state: GameState) -> None:
+        """What is owned at the start is not paid."""
+        self._owned = set(state.inventory.treasures or ())
+
+    def __call__(self, step: Transition) -> float:
+        """New treasures."""
+        own = step.state.inventory
+        if own is step.previous.inventory or own.treasures is None:
+            return 0.0
+        gain = own.treasures - self._owned
+        self._owned |= gain
+        return float(len(gain))
+
+
+class Highest:
+    """A number that only its new maximum pays: level of the sword, essences, heart containers."""
+
+    def __init__(self, value: Callable[[GameState], int]) -> None:
+        self._value = value
+
+    def begin(self, state: GameState) -> None:
+        """The value at the start is not paid."""
+        self._most = self._value(state)
+
+    def __call__(self, step: Transition) -> float:
+        """By how much the maximum rose."""
+        if step.state.inventory is step.previous.inventory:
+            return 0.0
+        gain = self._value(step.state) - self._most
+        self._most += max(gain, 0)
+        return float(max(gain, 0))
+
+
+class Dialogs:
+    """Texts read for the first time in this episode; the same text again pays nothing."""
+
+    def begin(self, state: GameState) -> None:
+        """A text already on the screen is not paid."""
+        self._read = set() if state.dialog is None else {state.dialog.text}
+
+    def __call__(self, step: Transition) -> float:
+        """1 for a new text."""
+        dialog = step.state.dialog
+        if dialog is None or dialog.text in self._read:
+            return 0.0
+        self._read.add(dialog.text)
+        return 1.0
+
+
+class Kills:
+    """Enemies beaten, at most `KILLS_PAID` in each room, because they come back."""
+
+    def begin(self, state: GameState) -> None:
+        """Earlier kills are not paid."""
+        self._kills = state.inventory.kills or 0
+        self._paid: dict[RoomKey, int] = {}
+
+    def __call__(self, step: Transition) -> float:
+        """New kills within the room's limit."""
+        kills = step.state.inventory.kills or 0
+        gain, self._kills = kills - self._kills, max(kills, self._kills)
+        if gain <= 0:
+            return 0.0
+        paid = self._paid.get(step.state.key, 0)
+        worth = min(gain, KILLS_PAID - paid)
+        self._paid[step.state.key] = paid + worth
+        return float(worth)
+
+
+class Hearts:
+    """Health gained or lost, in hearts; `sign` chooses which. Only losses of this episode pay when healed."""
+
+    def __init__(self, sign: int) -> None:
+        self._sign = sign
+
+    def begin(self, state: GameState) -> None:
+        """Only losses of this episode can be healed for a reward."""
+        self._lost = 0
+
+    def __call__(self, step: Transition) -> float:
+        """Hearts gained (sign 1) or minus the hearts lost (sign -1)."""
+        change = step.state.inventory.health - step.previous.inventory.health
+        if change == 0 or step.died:
+            return 0.0
+        if change < 0:
+            self._lost -= change
+            return change / QUARTERS if self._sign < 0 else 0.0
+        healed = min(change, self._lost)
+        self._lost -= healed
+        return healed / QUARTERS if self._sign > 0 else 0.0
+
+
+def _essences(state: GameState) -> int:
+    return (state.inventory.essences or 0).bit_count()
+
+
+TERMS: Final[dict[str, Callable[[], Term]]] = {
+    "room": lambda: Stateless(lambda step: float(step.trace.new_room)),
+    "tile": lambda: Stateless(lambda step: float(step.trace.new_tile)),
+    "revisit": lambda: Stateless(lambda step: -float(not step.trace.new_tile and not step.state.transition)),
+    "health_lost": lambda: Hearts(-1),
+    "health_gained": lambda: Hearts(1),
+    "rupees": Rupees,
+    "key": Keys,
+    "treasure": Treasures,
+    "sword": lambda: Highest(lambda state: state.inventory.sword or 0),
+    "heart_container": lambda: Highest(lambda state: state.inventory.max_health // QUARTERS),
+    "essence": lambda: Highest(_essences),
+    "dialog": Dialogs,
+    "puzzle": lambda: Stateless(lambda step: float(step.detectors.puzzle_gain)),
+    "kill": Kills,
+    "death": lambda: Stateless(lambda step: -float(step.died)),
+    "stuck": lambda: Stateless(lambda step: -float(step.detectors.stuck or step.detectors.loop)),
+    "menu": lambda: Stateless(lambda step: -float(bool(step.state.menu))),
+    "time": lambda: Stateless(lambda _: -1.0),
+}

@@ -1,0 +1,143 @@
+"""ZeldaVectorEnv: several games in one process, for learners that want batches.
+
+The emulator releases the interpreter's lock, so a few threads step as fast as as many processes, without copying
+observations between them. Autoreset is Gymnasium's NEXT_STEP: the step after an ending starts the next episode, its
+action is ignored, its reward is 0. A rewarder (see `Rewarder`) may add what needs all environments at once.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.env import action_space, observation_space, report_info
+from services.trainer.env.player import Player
+from services.trainer.env.recording import recording_of
+from shared.game import layout
+from shared.game.start import StartState
+
+Step = tuple[np.ndarray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class Rewarder(Protocol):
+    """Adds to the rewards of all environments at once; shaping by a reward model is one.
+
+    It always sees obs/v1, whatever the policy sees.
+    """
+
+    def begin(self, observations: NDArray[np.float32]) -> None:
+        """All environments were reset; `observations` is (N, 128)."""
+        ...
+
+    def advance(
+        self, observations: NDArray[np.float32], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """What to add, (N,); an environment that had ended shows its next episode's first observation."""
+        ...
+
+
+class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """`num_envs` games. `config` is an EnvConfig or its fields as plain data."""
+
+    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(self, config: EnvConfig | dict[str, Any], rewarder: Rewarder | None = None) -> None:
+        self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config)
+        self.num_envs = count = self.config.num_envs
+        self.single_observation_space = observation_space(self.config.observation)
+        self.single_action_space = action_space()
+        self.observation_space = batch_space(self.single_observation_space, count)
+        self.action_space = batch_space(self.single_action_space, count)
+        self.recording = recording_of(self.config)
+        takes = [self.recording.take(env) if self.recording else None for env in range(count)]
+        self.players = [Player(self.config, env, takes[env]) for env in range(count)]
+        self.rewarder = rewarder
+        self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
+        self._pool = ThreadPoolExecutor(len(self._parts), "env") if len(self._parts) > 1 else None
+        self.features = np.zeros((count, layout.SIZE), np.float32)
+        single = observation_space(self.config.observation)
+        self._observations: np.ndarray = np.zeros((count, *single.shape), single.dtype)
+        self._ended = np.zeros(count, np.bool_)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin an episode everywhere; with `seed` the numbering of episodes starts again under it."""
+        super().reset(seed=seed)
+        if seed is not None:
+            for player in self.players:
+                player.reseed(seed)
+        self._spread(self._reset_part)
+        self._ended[:] = False
+        if self.rewarder is not None:
+            self.rewarder.begin(self.features)
+        return self._observations.copy(), {}
+
+    def step(self, actions: np.ndarray) -> Step:
+        """One step everywhere. `infos["report"]` holds the accounts of episodes that ended, masked by `_report`."""
+        self._actions: list[int] = np.asarray(actions).tolist()
+        self._rewards = np.zeros(self.num_envs)
+        self._terminated = np.zeros(self.num_envs, np.bool_)
+        self._truncated = np.zeros(self.num_envs, np.bool_)
+        self._reports: dict[int, dict[str, Any]] = {}
+        self._spread(self._step_part)
+        if self.rewarder is not None:
+            self._rewards += self.rewarder.advance(self.features, self._terminated, self._truncated)
+        self._ended = self._terminated | self._truncated
+        return self._observations.copy(), self._rewards, self._terminated, self._truncated, self._infos()
+
+    def set_starts(self, starts: Sequence[StartState]) -> None:
+        """Where episodes begin from their next reset on; none means the true start of the game."""
+        for player in self.players:
+            player.set_starts(starts)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End threads, emulators and the recording."""
+        if self._pool is not None:
+            self._pool.shutdown()
+        for player in self.players:
+            player.close()
+        if self.recording is not None:
+            self.recording.close()
+
+    def _spread(self, work: Callable[[range], None]) -> None:
+        if self._pool is None:
+            for part in self._parts:
+                work(part)
+            return
+        for future in [self._pool.submit(work, part) for part in self._parts]:
+            future.result()
+
+    def _reset_part(self, part: range) -> None:
+        for env in part:
+            self._observations[env] = self.players[env].reset()
+            self.features[env] = self.players[env].features
+
+    def _step_part(self, part: range) -> None:
+        players, observations, features = self.players, self._observations, self.features
+        for env in part:
+            player = players[env]
+            if self._ended[env]:
+                observations[env] = player.reset()
+            else:
+                outcome = player.step(self._actions[env])
+                observations[env] = outcome.observation
+                if outcome.reward:
+                    self._rewards[env] = outcome.reward
+                if outcome.report is not None:
+                    self._terminated[env], self._truncated[env] = outcome.terminated, outcome.truncated
+                    self._reports[env] = report_info(outcome.report)
+            features[env] = player.features
+
+    def _infos(self) -> dict[str, Any]:
+        if not self._reports:
+            return {}
+        reports = np.full(self.num_envs, None, dtype=object)
+        for env, report in self._reports.items():
+            reports[env] = report
+        return {"report": reports, "_report": np.isin(np.arange(self.num_envs), list(self._reports))}

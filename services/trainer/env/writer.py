@@ -1,0 +1,115 @@
+"""The writer process of an env runner: `python -m services.trainer.env.writer`, fed through its standard input.
+
+It makes archives of finished segments and creates them in the store, several at a time, and answers each with one
+line of JSON on its standard output. It ends when its input does. It needs neither emulator nor Gymnasium.
+"""
+
+import asyncio
+import json
+import sys
+from typing import IO, Any, Final
+
+import numpy as np
+
+from services.trainer.env import wire
+from services.trainer.env.compact import COMPACT_SIZE, expand
+from shared.contracts.base import sha256
+from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.errors import Transient
+from shared.game.decoder import Decoder
+from shared.game.layout import SIZE
+from shared.game.png import palette_png
+from shared.game.rows import line
+from shared.game.segment import Members, write_segment
+from shared.runtime.settings import StoreSettings
+from shared.store import keys
+from shared.store.open import open_store
+from shared.store.port import AlreadyExists, Store
+
+AT_ONCE: Final = 8  # archives on their way to the store; a remote store answers slowly but many at a time
+TRIES: Final = 5
+PAUSE_S: Final = 1.0
+PICTURE: Final = (144, 160)
+
+
+def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
+    """The archive of one parcel (see outbox.py)."""
+    images, features, actions, prefix, packed_start, pictures = parts
+    size = PICTURE[0] * PICTURE[1] * 4
+    frames = {
+        step: palette_png(np.frombuffer(pictures, np.uint32, size // 4, place * size).reshape(PICTURE))
+        for place, step in enumerate(facts["key_frames"])
+    }
+    capabilities = frozenset(facts.pop("capabilities"))
+    members = Members(
+        lines=_lines(images, actions, capabilities, int(facts["first_step"])),
+        observations=np.frombuffer(features, "<f4").reshape(-1, SIZE),
+        actions=np.frombuffer(actions, np.uint8),
+        prefix=np.frombuffer(prefix, np.uint8),
+        packed_start=packed_start,
+        frames=frames,
+    )
+    return write_segment(facts, members)
+
+
+def _lines(images: bytes, actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:
+    """states.jsonl: the state after each action. The first image is the moment before the first action."""
+    decoder = Decoder(capabilities)
+    decoder.begin(expand(images[:COMPACT_SIZE]))
+    lines = []
+    for step, action in enumerate(actions, start=1):
+        state = decoder.decode(expand(images[step * COMPACT_SIZE : (step + 1) * COMPACT_SIZE]))
+        lines.append(line(state, first_step + step, action))
+    return lines
+
+
+def key_of(facts: dict[str, Any]) -> str:
+    """Where the archive of these facts belongs."""
+    return keys.segment(
+        RunId(facts["run"]), int(facts["epoch"]), EpisodeId(facts["episode"]), SegmentId(facts["segment"])
+    )
+
+
+async def put(store: Store, key: str, data: bytes) -> str | None:
+    """Create the object; its digest, or None when the store stayed away. What exists already counts as written."""
+    for attempt in range(TRIES):
+        try:
+            return await store.create(key, data)
+        except AlreadyExists:
+            return sha256(await store.get(key))
+        except Transient:
+            await asyncio.sleep(PAUSE_S * 2**attempt)
+    return None
+
+
+async def serve(pipe: IO[bytes]) -> None:
+    """Read parcels until the pipe ends; at most `AT_ONCE` are in work."""
+    loop = asyncio.get_running_loop()
+    first = await loop.run_in_executor(None, wire.receive, pipe)
+    if first is None:
+        return
+    store = open_store(StoreSettings.model_validate(first[0]["store"]))
+    free = asyncio.Semaphore(AT_ONCE)
+    async with asyncio.TaskGroup() as work:
+        while True:
+            await free.acquire()
+            parcel = await loop.run_in_executor(None, wire.receive, pipe)
+            if parcel is None:
+                return
+            work.create_task(_write(store, *parcel, free))
+
+
+async def _write(store: Store, facts: dict[str, Any], parts: list[bytes], free: asyncio.Semaphore) -> None:
+    key = key_of(facts)
+    try:
+        data = await asyncio.to_thread(archive, facts, parts)
+        digest = await put(store, key, data)
+    finally:
+        free.release()
+    answer = {"segment": facts["segment"], "episode": facts["episode"], "key": key, "digest": digest}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.stdin.buffer))

@@ -1,0 +1,27 @@
+"""What a game has: names of the groups of variables in the RAM table (its column `capability`).
+
+A ROM is recognised by its hash and brings its capabilities. A variable without its capability is unknown: the bytes at
+its address mean something else, or nothing.
+"""
+
+from typing import Final
+
+from shared.game.memory import entries
+
+CORE: Final = frozenset({"core", "objects"})
+BRAMBLE: Final = CORE | {"dialog", "money", "dungeon", "sword", "essences", "inventory", "puzzle", "sound", "stats"}
+
+
+def every() -> frozenset[str]:
+    """All capabilities of the table: what Oracle of Seasons has."""
+    return frozenset(entry.capability for entry in entries().values())
+
+
+def checked(names: frozenset[str]) -> frozenset[str]:
+    """`names`, or ValueError with the names that the table does not know."""
+    unknown = names - every()
+    if unknown:
+        raise ValueError(
+            f"unknown capabilities {', '.join(sorted(unknown))}: ram.tsv knows {', '.join(sorted(every()))}"
+        )
+    return names | CORE

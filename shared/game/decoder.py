@@ -1,0 +1,262 @@
+"""From a RAM image to a GameState: once a step, for the policy, the rewards and the judges alike.
+
+The table says which capability a variable needs; without it the value is None. Parts that seldom change (inventory,
+room flags, walls) are decoded only when their bytes did. Any bytes give a state: a game in mid-crash must not stop
+the training, so nothing here raises on content.
+"""
+
+from typing import Final
+
+from shared.game import objects, ram
+from shared.game.grid import Grid, grid_of
+from shared.game.memory import entries, read, read_number
+from shared.game.state import Dialog, GameState, Inventory, Progress, Puzzle
+
+NO_DUNGEON: Final = 0xFF
+IN_PLAY: Final = 2
+STEP_AHEAD: Final = ((0, -9), (10, 3), (0, 13), (-11, 3))  # the pixel that the hero faces, by direction
+SEED_KINDS: Final = ("ember", "scent", "pegasus", "gale", "mystery")
+_ITEMS: Final = slice(ram.SMALL_KEYS, ram.GLOBAL_FLAGS + 16)
+_DEATHS_KILLS: Final = slice(ram.DEATHS, ram.DEATHS + 4)
+_COLLECTED: Final = slice(ram.RUPEES_COLLECTED, ram.RUPEES_COLLECTED + 2)
+_FLAGS: Final = slice(ram.ROOM_FLAGS_OVERWORLD, ram.ROOM_FLAGS_OVERWORLD + 0x400)
+_VISITED, _ITEM, _EVENT, _DONE, _DOORS = 0x10, 0x20, 0x40, 0x80, 0x0F
+
+Neighbours = tuple[int | None, int | None, int | None, int | None]
+
+
+class Decoder:
+    """Decodes consecutive moments of one running game. Call `begin` after every load of a state."""
+
+    def __init__(self, capabilities: frozenset[str]) -> None:
+        self._capabilities = capabilities
+        self._dialog, self._menu, self._sound = (name in capabilities for name in ("dialog", "menu", "sound"))
+        self._season, self._dungeon = "season" in capabilities, "dungeon" in capabilities
+        self._jump, self._swim, self._grab = (name in capabilities for name in ("jump", "swim", "grab"))
+        self._companion = "companion" in capabilities
+        self._inventory: tuple[bytes, Inventory] | None = None
+        self._progress: tuple[bytes, Progress] | None = None
+        self._around: tuple[int, int, Progress, Neighbours] | None = None
+        self._grid: Grid | None = None
+        self._tail = 0
+
+    def begin(self, image: bytes) -> GameState:
+        """The first state after a load: what the sound log holds by then is no event."""
+        self._tail = image[ram.SOUND_QUEUE_TAIL]
+        return self.decode(image)
+
+    def decode(self, image: bytes, fresh: bool = True) -> GameState:
+        """The state in a RAM image (see table.py)."""
+        group, room = image[ram.ACTIVE_GROUP] & 7, image[ram.ACTIVE_ROOM]
+        inventory, progress = self._items(image), self._flags(image)
+        self._grid = grid = grid_of(image, self._grid)
+        page = self._page(image)
+        x, y, facing = image[page + 0x0D], image[page + 0x0B], image[ram.LINK_DIRECTION] & 3
+        in_dungeon = image[ram.DUNGEON_INDEX] != NO_DUNGEON if self._dungeon else None
+        pickups, dangers = objects.parts(image)
+        scroll = image[ram.SCROLL_MODE]
+        transition = bool(scroll & 0x0E) or scroll & 0x0F == 0
+        cutscene = image[ram.CUTSCENE_INDEX]
+        dialog, menu = self._text(image), image[ram.MENU_TYPE] if self._menu else None
+        dying = image[ram.LINK_DEATH_TRIGGER] != 0 or inventory.health == 0
+        return GameState(
+            group=group,
+            room=room,
+            x=x,
+            y=y,
+            facing=facing,
+            hero_state=image[ram.LINK_STATE],
+            invincible=image[ram.LINK_INVINCIBILITY] != 0,
+            knockback=image[ram.LINK_KNOCKBACK] != 0,
+            airborne=image[ram.LINK_IN_AIR] & 0x0F != 0 if self._jump else None,
+            swimming=image[ram.LINK_SWIMMING] & 0x0F != 0 if self._swim else None,
+            holding=image[ram.LINK_GRAB_STATE] & 0x80 != 0 if self._grab else None,
+            tile=_tile(image, x, y + 5),
+            tile_ahead=_tile(image, x + STEP_AHEAD[facing][0], y + STEP_AHEAD[facing][1]),
+            transition=transition,
+            cutscene=cutscene >= 6,
+            control=not (transition or dying or dialog or menu) and cutscene == 1 and _obeys(image),
+            dying=dying,
+            menu=menu,
+            season=image[ram.SEASON] & 3 if self._season else None,
+            outdoors=bool(image[ram.TILESET_FLAGS] & 1),
+            dungeon=image[ram.DUNGEON_INDEX] if in_dungeon else None,
+            in_dungeon=in_dungeon,
+            dungeon_position=image[ram.DUNGEON_MAP_POSITION] & 63 if in_dungeon else None,
+            floor=image[ram.DUNGEON_FLOOR] & 7 if in_dungeon else None,
+            neighbours=self._neighbours(image, group, room, progress, in_dungeon),
+            enemies=objects.enemies(image),
+            talkables=objects.talkables(image),
+            pickups=pickups + objects.treasures(image),
+            dangers=dangers,
+            sounds=self._sounds(image) if self._sound else None,
+            dialog=dialog,
+            puzzle=self._puzzle(image),
+            inventory=inventory,
+            progress=progress,
+            grid=grid,
+            frame=image[ram.FRAME_COUNTER],
+            fresh=fresh,
+        )
+
+    def _page(self, image: bytes) -> int:
+        """The slot of the object that moves: the hero's own, or what he rides."""
+        riding = self._companion and image[ram.LINK_OBJECT_INDEX] == 0xD1
+        return ram.COMPANION_ENABLED if riding else ram.LINK_ENABLED
+
+    def _known(self, image: bytes, name: str) -> int | None:
+        return read_number(image, name) if entries()[name].capability in self._capabilities else None
+
+    def _known_bytes(self, image: bytes, name: str) -> bytes | None:
+        if entries()[name].capability not in self._capabilities:
+            return None
+        value = read(image, name)
+        return value if isinstance(value, bytes) else None
+
+    def _known_bits(self, image: bytes, name: str) -> int | None:
+        value = self._known_bytes(image, name)
+        return None if value is None else int.from_bytes(value, "little")
+
+    def _items(self, image: bytes) -> Inventory:
+        source = image[_ITEMS] + image[_DEATHS_KILLS] + image[_COLLECTED]
+        if self._inventory is None or self._inventory[0] != source:
+            self._inventory = source, self._inventory_of(image)
+        return self._inventory[1]
+
+    def _inventory_of(self, image: bytes) -> Inventory:
+        treasures = self._known_bits(image, "treasure_flags")
+        numbers = {
+            field: self._known(image, name)
+            for field, name in (
+                ("heart_pieces", "heart_pieces"), ("rupees", "rupees"), ("ore", "ore_chunks"), ("bombs", "bombs"),
+                ("sword", "sword_level"), ("boomerang", "boomerang_level"), ("slingshot", "slingshot_level"),
+                ("feather", "feather_level"), ("satchel", "satchel_level"), ("equipped_a", "equipped_a"),
+                ("equipped_b", "equipped_b"), ("essences", "essences"), ("seasons", "seasons_obtained"),
+                ("deaths", "deaths"), ("kills", "enemies_killed"), ("rupees_collected", "rupees_collected"),
+            )
+        }  # fmt: skip
+        shield = self._known(image, "shield_level")
+        if shield is not None and treasures is not None and not treasures >> 1 & 1:
+            shield = 0  # a new file says level 1 although there is no shield yet
+        seeds = [self._known(image, f"{kind}_seeds") for kind in SEED_KINDS]
+        return Inventory(
+            health=image[ram.HEALTH],
+            max_health=image[ram.MAX_HEALTH],
+            shield=shield,
+            seeds=None if None in seeds else sum(count or 0 for count in seeds),
+            treasures=None if treasures is None else frozenset(n for n in range(128) if treasures >> n & 1),
+            small_keys=self._known_bytes(image, "small_keys"),
+            boss_keys=self._known_bits(image, "boss_keys"),
+            compasses=self._known_bits(image, "compasses"),
+            maps=self._known_bits(image, "dungeon_maps"),
+            global_flags=self._known_bytes(image, "global_flags"),
+            **numbers,
+        )
+
+    def _flags(self, image: bytes) -> Progress:
+        source = image[_FLAGS]
+        if self._progress is None or self._progress[0] != source:
+            self._progress = source, _progress_of(source)
+        return self._progress[1]
+
+    def _neighbours(
+        self, image: bytes, group: int, room: int, progress: Progress, in_dungeon: bool | None
+    ) -> Neighbours:
+        known = self._around
+        if known is None or known[0] != group or known[1] != room or known[2] is not progress:
+            around = _dungeon_rooms(image) if in_dungeon else _map_rooms(room) if group < 2 else (None,) * 4
+            flags = [None if number is None else progress.room(group, number) for number in around]
+            known = self._around = group, room, progress, (flags[0], flags[1], flags[2], flags[3])
+        return known[3]
+
+    def _text(self, image: bytes) -> Dialog | None:
+        """The text box; texts of menus are no dialog."""
+        mode = image[ram.TEXT_DISPLAY_MODE]
+        if not self._dialog or image[ram.TEXT_ACTIVE] == 0 or mode == 2 or (self._menu and image[ram.MENU_TYPE]):
+            return None
+        printing = image[ram.TEXT_PRINT_STATE]
+        choosing = mode == 1 and printing == 2
+        line = image[ram.TEXT_LINE : ram.TEXT_LINE + 16].partition(b"\0")[0]
+        return Dialog(
+            text=((image[ram.TEXT_INDEX_HIGH] - 4) & 0xFF) << 8 | image[ram.TEXT_INDEX_LOW],
+            line="".join(chr(byte) if 0x20 <= byte < 0x7B else " " for byte in line).strip(),
+            waiting=printing in (0x05, 0x0F),
+            choosing=choosing,
+            choice=image[ram.TEXT_OPTION_CURSOR] if choosing and "choice" in self._capabilities else None,
+        )
+
+    def _puzzle(self, image: bytes) -> Puzzle:
+        has = self._capabilities
+        dungeon_wide, puzzle = "puzzle_dungeon" in has, "puzzle" in has
+        return Puzzle(
+            enemies_left=image[ram.NUM_ENEMIES],
+            triggers=image[ram.ACTIVE_TRIGGERS] if puzzle else None,
+            toggles=image[ram.TOGGLE_STATE] if dungeon_wide else None,
+            switches=image[ram.SWITCH_STATE] if dungeon_wide else None,
+            torches=image[ram.TORCHES_LIT] if "torches" in has else None,
+            shutters_open=image[ram.OPEN_SHUTTERS] & 0x7F if puzzle else None,
+            push=image[ram.PUSH_COUNTER] if puzzle else None,
+            sliding=(
+                image[ram.PUSHED_OBJECT_ENABLED] != 0 and image[ram.PUSHED_OBJECT_ID] == 0x14
+                if "sliding_block" in has
+                else None
+            ),
+        )
+
+    def _sounds(self, image: bytes) -> tuple[int, ...]:
+        """Sounds started since the last decoded moment: the game's own log of events."""
+        first, self._tail = self._tail & 15, image[ram.SOUND_QUEUE_TAIL]
+        end = self._tail & 15
+        if first == end:
+            return ()
+        queue = image[ram.SOUND_QUEUE : ram.SOUND_QUEUE + 16]
+        return tuple(queue[first:end] if first < end else queue[first:] + queue[:end])
+
+
+def _obeys(image: bytes) -> bool:
+    return (
+        image[ram.GAME_STATE] == IN_PLAY
+        and image[ram.DISABLED_OBJECTS] & 0x81 == 0
+        and image[ram.PALETTE_FADE_MODE] == 0
+        and image[ram.LINK_STATE] == 1
+    )
+
+
+def _tile(image: bytes, x: int, y: int) -> int:
+    """Metatile at a pixel; positions outside of the room give the border."""
+    return image[ram.ROOM_LAYOUT + (min(max(y, 0), 175) & 0xF0 | min(max(x, 0), 255) >> 4)]
+
+
+def _progress_of(flags: bytes) -> Progress:
+    return Progress(
+        flags=flags,
+        rooms_visited=sum(1 for byte in flags if byte & _VISITED),
+        items_taken=sum(1 for byte in flags if byte & _ITEM),
+        doors_opened=sum((byte & _DOORS).bit_count() for byte in flags),
+        events=sum(1 for byte in flags if byte & _EVENT) + sum(1 for byte in flags if byte & _DONE),
+    )
+
+
+def _map_rooms(room: int) -> tuple[int | None, ...]:
+    """Rooms up, right, down and left on a 16 by 16 map; None beyond its edge."""
+    row, column = room >> 4, room & 15
+    return (
+        room - 16 if row else None,
+        room + 1 if column < 15 else None,
+        room + 16 if row < 15 else None,
+        room - 1 if column else None,
+    )
+
+
+def _dungeon_rooms(image: bytes) -> tuple[int | None, ...]:
+    """Rooms up, right, down and left on the dungeon's 8 by 8 map of this floor; 0 there means no room."""
+    position = image[ram.DUNGEON_MAP_POSITION] & 63
+    floor = ram.DUNGEON_LAYOUT + (image[ram.DUNGEON_FLOOR] & 3) * 64
+    row, column = position >> 3, position & 7
+    places = (
+        position - 8 if row else None,
+        position + 1 if column < 7 else None,
+        position + 8 if row < 7 else None,
+        position - 1 if column else None,
+    )
+    return tuple((image[floor + place] or None) if place is not None else None for place in places)

@@ -1,0 +1,85 @@
+"""Plays a recorded segment again, in any process, and checks that it is what was recorded.
+
+Start state, seed, prefix and actions are all it takes; the emulator is deterministic, and the RAM hashes at the
+segment's start and end prove it each time.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.game.decoder import Decoder
+from shared.game.emulator import EMULATOR, Emulator
+from shared.game.errors import ReplayMismatch
+from shared.game.roms import Game
+from shared.game.segment import Segment
+from shared.game.start import begin_episode
+from shared.game.state import GameState
+
+Picture = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The game after `step` steps of the segment (0 is its start, of which there is no picture)."""
+
+    step: int
+    state: GameState
+    picture: Picture | None
+
+
+def check_game(segment: Segment, game: Game) -> None:
+    """Raise ReplayMismatch if the segment was recorded with another ROM or emulator."""
+    manifest = segment.manifest
+    if manifest.rom != game.digest:
+        raise ReplayMismatch("ROM", manifest.rom, game.digest)
+    if manifest.emulator != EMULATOR:
+        raise ReplayMismatch("emulator", manifest.emulator, EMULATOR)
+
+
+def replay(
+    segment: Segment, emulator: Emulator, wants_picture: Callable[[int], bool] | None = None
+) -> Iterator[Moment]:
+    """Yield every moment of the segment; `wants_picture(step)` says which are drawn (the default: none).
+
+    Raises ReplayMismatch when the RAM at the start or, after the last moment, at the end is another one.
+    """
+    check_game(segment, emulator.game)
+    manifest = segment.manifest
+    skip = manifest.frame_skip
+    begin_episode(emulator, segment.start_state, manifest.seed)
+    drawn = wants_picture or (lambda step: False)
+    for action in segment.prefix:
+        emulator.step(int(action), skip)
+    _compare("start", manifest.ram_start, emulator.ram_hash())
+    decoder = Decoder(emulator.game.capabilities)
+    yield Moment(0, decoder.begin(emulator.image()), None)
+    for step, action in enumerate(segment.actions, start=1):
+        emulator.step(int(action), skip, render=drawn(step))
+        image, fresh = emulator.take()
+        yield Moment(step, decoder.decode(image, fresh), _picture(emulator, drawn(step)))
+    _compare("end", manifest.ram_end, emulator.ram_hash())
+
+
+def verify(segment: Segment, emulator: Emulator) -> None:
+    """Replay without decoding; raise ReplayMismatch unless both hashes agree."""
+    check_game(segment, emulator.game)
+    manifest = segment.manifest
+    begin_episode(emulator, segment.start_state, manifest.seed)
+    for action in segment.prefix:
+        emulator.step(int(action), manifest.frame_skip)
+    _compare("start", manifest.ram_start, emulator.ram_hash())
+    for action in segment.actions:
+        emulator.step(int(action), manifest.frame_skip)
+    _compare("end", manifest.ram_end, emulator.ram_hash())
+
+
+def _compare(what: str, expected: str, actual: str) -> None:
+    if expected != actual:
+        raise ReplayMismatch(what, expected, actual)
+
+
+def _picture(emulator: Emulator, drawn: bool) -> Picture | None:
+    return emulator.raw_screen() if drawn else None

@@ -1,0 +1,49 @@
+"""How an episode begins: a saved state, then the game's random generator set from the episode's seed.
+
+Training, replay and curricula all begin here, so that a seed means the same everywhere.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from shared.game.roms import Game
+from shared.game.segment import pack_state
+
+if TYPE_CHECKING:
+    from shared.game.emulator import Emulator
+
+WARM_UP = 2  # frames between a load and the first step: the game sees that no button is held
+
+
+@dataclass(frozen=True, slots=True)
+class StartState:
+    """A named place to begin: a curriculum's milestone, or the true start of the game."""
+
+    name: str
+    state: bytes
+
+
+def begin_episode(emulator: "Emulator", state: bytes, seed: int) -> None:
+    """Load the state and seed the game; after this the course depends on the actions alone."""
+    emulator.load(state)
+    emulator.seed(seed)
+    emulator.warm_up(WARM_UP)
+
+
+@lru_cache(maxsize=32)
+def true_start(game: Game) -> StartState:
+    """The moment the game hands over control for the first time, as a saved state; made once per process and game."""
+    from shared.game.emulator import Emulator
+
+    emulator = Emulator(game)
+    try:
+        return StartState("start", emulator.save())
+    finally:
+        emulator.close()
+
+
+@lru_cache(maxsize=64)
+def packed(start: StartState) -> bytes:
+    """The state as a segment archive holds it; compressed once per process."""
+    return pack_state(start.state)

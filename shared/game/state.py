@@ -1,0 +1,146 @@
+"""One decoded moment of the game. Everything else is computed from it: observation, rewards, judges' facts.
+
+A value that this game does not have, or that cannot be known, is None and never 0. Units: pixels of the room, quarters
+of a heart, counts. Neither the emulator nor numpy is needed to read this module.
+"""
+
+from dataclasses import dataclass
+
+from shared.game.grid import Grid
+from shared.game.objects import Thing
+
+RoomKey = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What the hero owns and has done; decoded anew only when its bytes changed."""
+
+    health: int
+    max_health: int
+    heart_pieces: int | None
+    rupees: int | None
+    ore: int | None
+    bombs: int | None
+    seeds: int | None
+    sword: int | None
+    shield: int | None
+    boomerang: int | None
+    slingshot: int | None
+    feather: int | None
+    satchel: int | None
+    equipped_a: int | None
+    equipped_b: int | None
+    treasures: frozenset[int] | None
+    essences: int | None
+    seasons: int | None
+    small_keys: bytes | None
+    boss_keys: int | None
+    compasses: int | None
+    maps: int | None
+    global_flags: bytes | None
+    deaths: int | None
+    kills: int | None
+    rupees_collected: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the room flags say: rooms seen, treasures taken, things opened for good."""
+
+    flags: bytes
+    rooms_visited: int
+    items_taken: int
+    doors_opened: int
+    events: int
+
+    def room(self, group: int, room: int) -> int:
+        """The flag byte of one room."""
+        return self.flags[page_of(group) << 8 | room]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """The text box on the screen. `line` is the line being printed, in printable ASCII."""
+
+    text: int
+    line: str
+    waiting: bool
+    choosing: bool
+    choice: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Puzzle:
+    """The movable parts of the room and the dungeon."""
+
+    enemies_left: int
+    triggers: int | None
+    toggles: int | None
+    switches: int | None
+    torches: int | None
+    shutters_open: int | None
+    push: int | None
+    sliding: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class GameState:
+    """One moment. `fresh` is False when the game never came to rest during the step, so that this is the last moment
+    at which it was."""
+
+    group: int
+    room: int
+    x: int
+    y: int
+    facing: int
+    hero_state: int
+    invincible: bool
+    knockback: bool
+    airborne: bool | None
+    swimming: bool | None
+    holding: bool | None
+    tile: int
+    tile_ahead: int
+    transition: bool
+    cutscene: bool
+    control: bool
+    dying: bool
+    menu: int | None
+    season: int | None
+    outdoors: bool
+    dungeon: int | None
+    in_dungeon: bool | None
+    dungeon_position: int | None
+    floor: int | None
+    neighbours: tuple[int | None, int | None, int | None, int | None]
+    enemies: tuple[Thing, ...]
+    talkables: tuple[Thing, ...]
+    pickups: tuple[Thing, ...]
+    dangers: tuple[Thing, ...]
+    sounds: tuple[int, ...] | None
+    dialog: Dialog | None
+    puzzle: Puzzle
+    inventory: Inventory
+    progress: Progress
+    grid: Grid
+    frame: int
+    fresh: bool = True
+
+    @property
+    def key(self) -> RoomKey:
+        """The room, unique in the world: group and number."""
+        return self.group, self.room
+
+    @property
+    def keys(self) -> int | None:
+        """Small keys of the current dungeon; outside of any the question has no answer."""
+        owned = self.inventory.small_keys
+        if owned is None or self.dungeon is None or self.dungeon >= len(owned):
+            return None
+        return owned[self.dungeon]
+
+
+def page_of(group: int) -> int:
+    """Which of the four pages of room flags belongs to a group."""
+    return (0, 1, 1, 1, 2, 3, 2, 3)[group & 7]

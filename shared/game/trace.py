@@ -1,0 +1,103 @@
+"""What happened in this episode so far: tiles and rooms seen, recent actions. Shared by the observation and rewards.
+
+Counts only moments in which the hero stands in a room; while a room scrolls in, his position means nothing yet.
+"""
+
+from collections import deque
+from typing import Final
+
+from shared.game.grid import HAZARD, SOLID, STRIDE, Grid
+from shared.game.state import GameState, RoomKey
+
+TILES: Final = 176
+UNSEEN, SEEN, BLOCKED = 0, 1, 2
+RECENT: Final = 16  # actions remembered
+# A tile that cannot be stood on is no frontier: all four quarters solid, a hazard, or solid as a whole.
+_BLOCKED_TABLE: Final = bytes(
+    BLOCKED if value in (0x0F, HAZARD) or value in SOLID else UNSEEN for value in range(256)
+)  # fmt: skip
+
+
+class EpisodeTrace:
+    """The memory of one episode. `new_tile` and `new_room` tell about the last step only."""
+
+    def __init__(self, state: GameState) -> None:
+        """Start an episode at `state`: its tile and room are known from the beginning."""
+        self.tiles = 0
+        self.rooms: set[RoomKey] = set()
+        self.since_tile = self.since_room = 0
+        self.actions: deque[int] = deque(maxlen=RECENT)
+        self.streak = 0
+        self.moved = (0, 0)
+        self._maps: dict[RoomKey, bytearray] = {}
+        self._grids: dict[RoomKey, Grid] = {}
+        self._last: tuple[RoomKey, int, int] | None = (state.key, state.x, state.y)
+        self.here = bytearray(TILES)
+        self._visit(state)
+        self.new_tile = self.new_room = False
+
+    def step(self, state: GameState, action: int) -> None:
+        """Take note of one step."""
+        actions = self.actions
+        self.streak = self.streak + 1 if actions and actions[-1] == action else 1
+        actions.append(action)
+        self.since_tile += 1
+        self.since_room += 1
+        self.new_tile = self.new_room = False
+        key, x, y = state.key, state.x, state.y
+        last = self._last
+        self.moved = (x - last[1], y - last[2]) if last is not None and last[0] == key else (0, 0)
+        self._last = (key, x, y)
+        if not state.transition:
+            self._visit(state)
+
+    def coverage(self, state: GameState) -> float:
+        """Share of the room's tiles that were seen, among those that can be stood on."""
+        width, height = state.grid.width // 2, state.grid.height // 2
+        cells = b"".join(self.here[row * STRIDE : row * STRIDE + width] for row in range(height))
+        seen, unseen = cells.count(SEEN), cells.count(UNSEEN)
+        return seen / (seen + unseen) if seen + unseen else 1.0
+
+    def unseen(self, state: GameState) -> tuple[int, int, int, int]:
+        """Tiles to the nearest unseen one up, right, down and left in line with the hero; 0 if there is none."""
+        column, row = _tile(state)
+        along, across = self.here[column::STRIDE], self.here[row * STRIDE : row * STRIDE + state.grid.width // 2]
+        right, down = across.find(UNSEEN, column + 1), along.find(UNSEEN, row + 1, state.grid.height // 2)
+        up, left = along.rfind(UNSEEN, 0, row), across.rfind(UNSEEN, 0, column)
+        return (
+            row - up if up >= 0 else 0,
+            right - column if right >= 0 else 0,
+            down - row if down >= 0 else 0,
+            column - left if left >= 0 else 0,
+        )
+
+    def _visit(self, state: GameState) -> None:
+        key = state.key
+        if key not in self.rooms:
+            self.rooms.add(key)
+            self.new_room, self.since_room = True, 0
+        if self._grids.get(key) is not state.grid:
+            self._enter(key, state.grid)
+        self.here = tiles = self._maps[key]
+        column, row = _tile(state)
+        place = row * STRIDE + column
+        if tiles[place] != SEEN:
+            tiles[place] = SEEN
+            self.tiles += 1
+            self.new_tile, self.since_tile = True, 0
+
+    def _enter(self, key: RoomKey, grid: Grid) -> None:
+        """The room is new or its walls changed: mark afresh what cannot be stood on."""
+        known = self._maps.get(key)
+        fresh = bytearray(grid.source.translate(_BLOCKED_TABLE))
+        if known is not None:
+            for place, mark in enumerate(known):
+                if mark == SEEN:
+                    fresh[place] = SEEN
+        self._maps[key], self._grids[key] = fresh, grid
+
+
+def _tile(state: GameState) -> tuple[int, int]:
+    """Column and row of the tile under the hero's feet."""
+    grid = state.grid
+    return min(state.x >> 4, grid.width // 2 - 1), min((state.y + 5) >> 4, grid.height // 2 - 1)
