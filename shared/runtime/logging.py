@@ -31,7 +31,7 @@ def setup_logging(service: str, settings: LogSettings) -> None:
         structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_SHARED, processors=_renderers(service, settings))
     )
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for chatty in ("httpx", "httpcore", "uvicorn.access", "asyncio"):
+    for chatty in ("httpx", "httpcore", "uvicorn", "asyncio"):
         logging.getLogger(chatty).setLevel(max(level, logging.WARNING))
 
 

@@ -1,0 +1,50 @@
+"""The smallest service: answers every segment with a score. Run as a process by the tests of a service's life."""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic import Field
+from starlette.responses import PlainTextResponse
+
+from shared.contracts.base import sha256
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.events import ScoresReady, SegmentReady
+from shared.runtime.service import Ports, Service, run_service
+from shared.runtime.settings import Group, ServiceSettings
+from shared.store import keys
+from shared.store.port import AlreadyExists
+
+
+class TinyGroup(Group):
+    """Its own settings."""
+
+    work_s: float = Field(0.0, ge=0, le=600)
+
+
+class TinySettings(ServiceSettings):
+    """Common settings and its own."""
+
+    tiny: TinyGroup = Field(default_factory=TinyGroup)
+
+
+async def build(settings: TinySettings, ports: Ports) -> Service:
+    """Imported late, as in real services."""
+    from shared.bus.consumer import Consumer
+    from shared.bus.topology import JUDGE_SEGMENTS
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        assert isinstance(event.data, SegmentReady)
+        key = keys.score(event.runid, event.epoch, event.data.segment)
+        await asyncio.sleep(settings.tiny.work_s)
+        try:
+            digest = await ports.store.create(key, b"scored")
+        except AlreadyExists:
+            digest = sha256(b"scored")
+        data = ScoresReady.model_validate({**event.data.model_dump(), "key": key, "digest": digest, "status": "judged"})
+        return [wrap(data, source="tiny")]
+
+    return Service(consumers=[Consumer(JUDGE_SEGMENTS, handler)], app=PlainTextResponse("the service's own page"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_service("judge", TinySettings, build))
