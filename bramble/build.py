@@ -1,0 +1,206 @@
+"""Join a world to the engine: from a World to the 32 KiB of a ROM, without a compiler, in milliseconds.
+
+Layout of the ROM: program of the engine, then the data of the world, and in the last 128 bytes the head that the engine
+knows (struct World in engine/game.h).
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from bramble.art import Art, load_art, tile_tables
+from bramble.model import DIFFICULTIES, DIRECTIONS, ENEMIES, ITEM, LOOKS, SEASONS, SECOND_ITEM, SOLVES, THEMES
+from bramble.model import Cell, Room, Thing, World, WorldError
+from bramble.pack import pack_bytes, pack_texts
+from bramble.script import encode_script, encode_test, encode_text, season_mask, treasure_id
+
+ENGINE_ROM = Path(__file__).parent / "engine" / "engine.gbc"
+PROGRAM_END = 0x00F0
+HEAD = 0x7F80
+GLOBAL_CHECKSUM = 0x014E
+PICTURES_LOW = 32 * 64
+MAX_RUN = 127
+# Records of a room, in the order of game.h.
+PERSON, ENEMY, TREASURE, CHEST, SIGN, WARP, SEASON, IF, ENTER = range(1, 10)
+HIDDEN = 0x01
+
+
+def _pos(cell: Cell) -> int:
+    column, row = cell
+    return row << 4 | column
+
+
+def _word(value: int) -> bytes:
+    return value.to_bytes(2, "little")
+
+
+class _Data:
+    """The bytes after the program, and where each piece begins."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.bytes = bytearray()
+        self.known: dict[bytes, int] = {}
+
+    def add(self, piece: bytes) -> int:
+        """Append a piece and return its address; equal pieces are kept once."""
+        if piece not in self.known:
+            self.known[piece] = self.first + len(self.bytes)
+            self.bytes += piece
+        return self.known[piece]
+
+
+class _Texts:
+    """The texts of a world, numbered as they come up."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[bytes, int] = {}
+
+    def number(self, text: str, ask: bool) -> int:
+        return self.numbers.setdefault(encode_text(text, ask), len(self.numbers))
+
+
+@lru_cache(maxsize=1)
+def _art_pieces() -> tuple[Art, dict[str, bytes]]:
+    """Art and its bytes for the machine, pictures packed."""
+    art = load_art()
+    tables = tile_tables(art)
+    pictures = tables.pop("pictures")
+    pieces = {
+        **tables,
+        "pictures_low": pack_bytes(pictures[:PICTURES_LOW]),
+        "pictures_high": pack_bytes(pictures[PICTURES_LOW:]),
+        "font": pack_bytes(art.font_bytes),
+        "sprites": pack_bytes(art.sprite_bytes),
+        "themes": art.theme_bytes,
+        "sprite_palettes": art.sprite_palette_bytes,
+    }
+    return art, pieces
+
+
+def _edge(cell: Cell) -> int:
+    """Which of four door tiles stands at this cell: upper, right, lower or left edge; inside the room the upper one."""
+    column, row = cell
+    if row == 0:
+        return 0
+    if column == 9:
+        return 1
+    if row == 7:
+        return 2
+    return 3 if column == 0 else 0
+
+
+def tile_number(art: Art, letter: str, cell: Cell) -> int:
+    """Number of the metatile that a letter of a map means at a cell."""
+    ids = art.by_letter[letter].ids
+    return art.numbers[ids[_edge(cell)] if len(ids) > 1 else ids[0]]
+
+
+def _run_lengths(values: list[int]) -> bytes:
+    out = bytearray()
+    at = 0
+    while at < len(values):
+        run = 1
+        while at + run < len(values) and values[at + run] == values[at] and run < MAX_RUN:
+            run += 1
+        out += bytes([128 + run, values[at]]) if run > 1 else bytes([values[at]])
+        at += run
+    return bytes(out)
+
+
+def _season_records(art: Art, room: Room) -> Iterable[bytes]:
+    for names, overlay in room.seasons:
+        cells = [(x, y, letter) for y, row in enumerate(overlay) for x, letter in enumerate(row) if letter != "-"]
+        body = b"".join(bytes([_pos((x, y)), tile_number(art, letter, (x, y))]) for x, y, letter in cells)
+        yield bytes([SEASON, season_mask(sorted(names)), len(cells)]) + body
+
+
+class _Joiner:
+    """Turns rooms into bytes."""
+
+    def __init__(self, world: World, art: Art, data: _Data) -> None:
+        self.world = world
+        self.art = art
+        self.data = data
+        self.texts = _Texts()
+
+    def _script(self, thing: Thing) -> bytes:
+        """Address of the thing's script."""
+        try:
+            return _word(self.data.add(encode_script(thing.script, self.texts.number)))
+        except ValueError as error:
+            raise WorldError(f"{self.world.where(thing.line)}: {error}") from error
+
+    def _record(self, thing: Thing, flag: int) -> bytes:
+        pos = _pos(thing.cell)
+        flag |= HIDDEN if thing.hidden else 0
+        if thing.kind == "person":
+            return bytes([PERSON, pos, LOOKS.index(thing.look)]) + self._script(thing)
+        if thing.kind == "enemy":
+            return bytes([ENEMY, pos, ENEMIES[thing.enemy]])
+        if thing.kind == "treasure":
+            return bytes([TREASURE, pos, treasure_id(thing.treasure, self.world.trades), flag]) + self._script(thing)
+        if thing.kind == "chest":
+            return bytes([CHEST, pos, flag]) + self._script(thing)
+        if thing.kind == "sign":
+            return bytes([SIGN, pos]) + self._script(thing)
+        if thing.kind == "enter":
+            return bytes([ENTER]) + self._script(thing)
+        if thing.target is None:
+            raise WorldError(f"{self.world.where(thing.line)}: a warp without target")
+        target = (thing.target.group, thing.target.room, _pos(thing.arrival), DIRECTIONS.index(thing.facing))
+        return bytes([WARP, pos, *target])
+
+    def room(self, room: Room) -> bytes:
+        """Theme and riddle, map, records, 0."""
+        flags = iter((ITEM, SECOND_ITEM))
+        out = bytearray([THEMES.index(room.theme) | SOLVES.index(room.solve) << 4])
+        cells = [tile_number(self.art, letter, (x, y)) for y, row in enumerate(room.rows) for x, letter in enumerate(row)]
+        out += _run_lengths(cells)
+        out += b"".join(_season_records(self.art, room))
+        for thing in room.things:
+            flag = next(flags) if thing.kind in ("treasure", "chest") else 0
+            for test in thing.only:
+                out += bytes([IF]) + encode_test(test)
+            out += self._record(thing, flag)
+        return bytes(out) + b"\0"
+
+
+def _head(world: World, pointers: Iterable[int], difficulty: str, seed: int, torn: bool) -> bytes:
+    start = bytes([world.start.group, world.start.room, _pos(world.start_cell), DIRECTIONS.index(world.start_facing)])
+    numbers = bytes([SEASONS.index(world.season), world.health, DIFFICULTIES.index(difficulty)])
+    return b"BRMB" + b"".join(map(_word, pointers)) + start + numbers + _word(seed) + bytes([torn])
+
+
+def join(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> bytes:
+    """The ROM of a world.
+
+    `difficulty` is harmless, normal or harsh; `seed` (16 bits) is where the game's random generator starts; `torn`
+    makes the engine update while the screen is being drawn anew, as commercial games do, to test readers of its RAM.
+    """
+    if difficulty not in DIFFICULTIES:
+        raise WorldError(f"unknown difficulty {difficulty!r}, use one of: {', '.join(DIFFICULTIES)}")
+    rom = bytearray(ENGINE_ROM.read_bytes())
+    art, pieces = _art_pieces()
+    data = _Data(int.from_bytes(rom[PROGRAM_END : PROGRAM_END + 2], "little"))
+    places = {name: data.add(piece) for name, piece in pieces.items()}
+    joiner = _Joiner(world, art, data)
+    entries = [bytes([place.group, place.room]) + _word(data.add(joiner.room(room))) for place, room in sorted(world.rooms.items())]
+    rooms = data.add(b"".join(entries) + b"\xff\xff\0\0")
+    packed, pairs = pack_texts(tuple(joiner.texts.numbers))
+    texts = data.add(b"".join(_word(data.add(text)) for text in packed))
+    order = ("tile_of_id", "tile_id", "tile_gfx", "tile_attr", "tile_solid", "tile_ground", "tile_act", "tile_becomes")
+    graphics = ("pictures_low", "pictures_high", "font", "sprites", "themes", "sprite_palettes")
+    pointers = [rooms, texts, *(places[name] for name in order), data.add(pairs), *(places[name] for name in graphics)]
+    return _finish(rom, data, _head(world, pointers, difficulty, seed, torn), world)
+
+
+def _finish(rom: bytearray, data: _Data, head: bytes, world: World) -> bytes:
+    room_left = HEAD - data.first - len(data.bytes)
+    if room_left < 0:
+        raise WorldError(f"{world.file}: the world is {-room_left} bytes too big for the cartridge")
+    rom[data.first :] = data.bytes + b"\xff" * room_left + head + b"\xff" * (len(rom) - HEAD - len(head))
+    rom[GLOBAL_CHECKSUM : GLOBAL_CHECKSUM + 2] = b"\0\0"
+    rom[GLOBAL_CHECKSUM : GLOBAL_CHECKSUM + 2] = (sum(rom) & 0xFFFF).to_bytes(2, "big")
+    return bytes(rom)
+

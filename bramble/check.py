@@ -1,0 +1,139 @@
+"""Refuse a world that cannot be played: a sentence with file and line for each kind of mistake.
+
+Works on the map alone: edges of neighbours must agree, every room must be reachable when all doors and brambles are open,
+every way leads back, and nothing exceeds what the engine can hold.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from bramble.art import ACTS, Tile, load_art
+from bramble.model import COLUMNS, ROWS, SEASONS, Cell, Place, Room, Thing, World, WorldError
+
+OPENABLE = frozenset(ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "boss_key", "shutter", "push"))
+LIMITS = {"person": 10, "enemy": 8, "warp": 4, "sign": 6}
+MAX_TREASURES = 2
+"""A room has two flags for things that are taken once."""
+MAX_ROOMS_TEXT = 256
+EDGES = {"right": "left", "down": "up"}
+
+Node = tuple[Place, Cell]
+
+
+def tile(letter: str) -> Tile:
+    """The metatile that a letter of a map stands for."""
+    return load_art().by_letter[letter]
+
+
+def passable(letter: str) -> bool:
+    """Whether a hero with everything can ever stand here."""
+    found = tile(letter)
+    return found.solid != 0x0F or found.act in OPENABLE
+
+
+def _edge(rows: list[str], side: str) -> list[bool]:
+    line = {"up": rows[0], "down": rows[-1]}.get(side) or "".join(row[0 if side == "left" else -1] for row in rows)
+    return [passable(letter) for letter in line]
+
+
+def _exits(room: Room) -> set[Cell]:
+    """Cells of warps: they may lie on an edge without leading over it."""
+    return {thing.cell for thing in room.of_kind("warp")}
+
+
+def _check_edge(world: World, room: Room, side: str) -> None:
+    place = room.place.neighbour(side)
+    other = world.rooms.get(place) if place else None
+    opposite = {"up": "down", "right": "left", "down": "up", "left": "right"}[side]
+    for season in SEASONS:
+        mine = _edge(room.rows_in(season), side)
+        theirs = _edge(other.rows_in(season), opposite) if other else [False] * len(mine)
+        for at, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            cell = {"up": (at, 0), "down": (at, ROWS - 1), "left": (0, at), "right": (COLUMNS - 1, at)}[side]
+            if a != b and a and cell not in _exits(room):
+                to = f"room {place} is closed there" if other else "there is no room"
+                raise WorldError(f"{world.where(room.line)}: room {room.place} is open on its {side} edge at {cell} in {season}, but {to}")
+
+
+def _check_counts(world: World, room: Room) -> None:
+    treasures = room.of_kind("treasure") + room.of_kind("chest")
+    counts = {kind: len(room.of_kind(kind)) for kind in LIMITS}
+    counts["person"] += len(room.of_kind("treasure"))
+    counts["sign"] += len(room.of_kind("chest"))
+    for kind, limit in LIMITS.items():
+        if counts[kind] > limit:
+            raise WorldError(f"{world.where(room.line)}: room {room.place} has {counts[kind]} of {kind}, the engine holds {limit}")
+    if len(treasures) > MAX_TREASURES:
+        raise WorldError(f"{world.where(room.line)}: room {room.place} has {len(treasures)} treasures, it can remember {MAX_TREASURES}")
+    if room.solve == "cleared" and not room.of_kind("enemy"):
+        raise WorldError(f"{world.where(room.line)}: room {room.place} is solved by clearing it, but has no enemy")
+
+
+def _check_thing(world: World, room: Room, thing: Thing) -> None:
+    column, row = thing.cell
+    here = tile(room.rows[row][column])
+    standing = thing.kind in ("person", "enemy", "treasure", "chest")
+    if standing and here.solid and thing.kind != "enemy":
+        raise WorldError(f"{world.where(thing.line)}: the {thing.kind} stands on {here.name}, which is solid")
+    if thing.kind == "sign" and not here.solid:
+        raise WorldError(f"{world.where(thing.line)}: a sign belongs on a solid tile such as S, not on {here.name}")
+    if thing.kind == "warp":
+        _check_warp(world, room, thing)
+
+
+def _check_warp(world: World, room: Room, thing: Thing) -> None:
+    where = world.where(thing.line)
+    target = world.rooms.get(thing.target) if thing.target else None
+    if target is None:
+        raise WorldError(f"{where}: the warp leads to room {thing.target}, which does not exist")
+    column, row = thing.arrival
+    if not passable(target.rows[row][column]):
+        raise WorldError(f"{where}: the warp leads into {tile(target.rows[row][column]).name} of room {thing.target}")
+    if not any(back.target == room.place for back in target.of_kind("warp")):
+        raise WorldError(f"{where}: the warp leads to room {thing.target}, from which no warp leads back to {room.place}")
+
+
+def _neighbours(world: World, node: Node) -> Iterator[Node]:
+    place, (column, row) = node
+    room = world.rooms[place]
+    for thing in room.of_kind("warp"):
+        if thing.cell == (column, row) and thing.target is not None:
+            yield thing.target, thing.arrival
+    for side, dx, dy in (("up", 0, -1), ("right", 1, 0), ("down", 0, 1), ("left", -1, 0)):
+        x, y = column + dx, row + dy
+        if 0 <= x < COLUMNS and 0 <= y < ROWS:
+            yield place, (x, y)
+        elif (over := place.neighbour(side)) in world.rooms and over is not None:
+            yield over, (x % COLUMNS, y % ROWS)
+
+
+def _open(room: Room, cell: Cell) -> bool:
+    column, row = cell
+    return any(passable(room.rows_in(season)[row][column]) for season in SEASONS)
+
+
+def reachable_rooms(world: World) -> set[Place]:
+    """Rooms that a hero with all items could reach from the start."""
+    start = (world.start, world.start_cell)
+    seen: set[Node] = {start}
+    queue = deque([start])
+    while queue:
+        for node in _neighbours(world, queue.popleft()):
+            if node not in seen and _open(world.rooms[node[0]], node[1]):
+                seen.add(node)
+                queue.append(node)
+    return {place for place, _ in seen}
+
+
+def check_world(world: World) -> None:
+    """Raise WorldError, with file and line, for the first mistake found."""
+    if world.start not in world.rooms:
+        raise WorldError(f"{world.file}: the world starts in room {world.start}, which does not exist")
+    for room in world.rooms.values():
+        for side in ("up", "right", "down", "left"):
+            _check_edge(world, room, side)
+        _check_counts(world, room)
+        for thing in room.things:
+            _check_thing(world, room, thing)
+    for place in sorted(set(world.rooms) - reachable_rooms(world)):
+        raise WorldError(f"{world.where(world.rooms[place].line)}: room {place} cannot be reached from the start")

@@ -1,0 +1,182 @@
+"""What a world is made of, as read from worlds/*.txt. Plain data: no files, no bytes of the machine.
+
+Cells are (column, row) with 0 <= column < 10 and 0 <= row < 8; rooms are Place(group, room).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+COLUMNS = 10
+ROWS = 8
+DIRECTIONS = ("up", "right", "down", "left")
+SEASONS = ("spring", "summer", "autumn", "winter")
+THEMES = ("outdoors", "house", "cave", "dungeon1", "dungeon2", "dungeon3")
+LOOKS = ("elder", "woman", "man", "keeper", "child", "merchant")
+ENEMIES = {"walker": 0x09, "spitter": 0x0C, "charger": 0x10, "bat": 0x32, "boss": 0x78}
+DIFFICULTIES = ("harmless", "normal", "harsh")
+SOLVES = ("never", "cleared", "pressed")
+TREASURES = {
+    "bombs": 0x03,
+    "sword": 0x05,
+    "rod": 0x07,
+    "bracelet": 0x16,
+    "feather": 0x17,
+    "rupees": 0x28,
+    "heart": 0x29,
+    "heart_container": 0x2A,
+    "heart_piece": 0x2B,
+    "flippers": 0x2E,
+    "small_key": 0x30,
+    "boss_key": 0x31,
+    "compass": 0x32,
+    "map": 0x33,
+    "essence": 0x40,
+}
+TRADE = 0x41
+VISITED, ITEM, SECOND_ITEM, SOLVED = 0x10, 0x20, 0x40, 0x80
+
+Cell = tuple[int, int]
+
+
+class WorldError(Exception):
+    """A world that cannot be built. The message names file and line and says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A room: its group (0 outdoors, 3 houses, 4 and 5 dungeons and caves) and number (row * 16 + column)."""
+
+    group: int
+    room: int
+
+    def __str__(self) -> str:
+        return f"{self.group}:{self.room:02x}"
+
+    def neighbour(self, direction: str) -> "Place | None":
+        """The room over that edge, or None at the end of the map."""
+        column, row = self.room & 15, self.room >> 4
+        dx, dy = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}[direction]
+        column, row = column + dx, row + dy
+        return Place(self.group, row * 16 + column) if 0 <= column < 16 and 0 <= row < 16 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One condition of a script or a record: kind is owns, flag, solved, rupees, essences, season or trade."""
+
+    kind: str
+    value: int
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One statement of a script: its word and its arguments (numbers), or the text that it shows."""
+
+    word: str
+    values: tuple[int, ...] = ()
+    text: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Steps that run when all tests hold; then the script ends. No tests: always."""
+
+    tests: tuple[Test, ...]
+    steps: tuple[Step, ...]
+
+
+Script = tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something at a cell. Which fields count depends on the kind.
+
+    person: look, script. enemy: enemy. treasure, chest: treasure, amount, hidden, script. sign: script.
+    warp: target, arrival, facing. enter: script. `only` limits when it is there.
+    """
+
+    kind: Literal["person", "enemy", "treasure", "chest", "sign", "warp", "enter"]
+    cell: Cell
+    line: int
+    only: tuple[Test, ...] = ()
+    look: str = ""
+    enemy: str = ""
+    treasure: str = ""
+    amount: int = 0
+    hidden: bool = False
+    script: Script = ()
+    target: Place | None = None
+    arrival: Cell = (0, 0)
+    facing: str = "down"
+
+
+@dataclass(slots=True)
+class Room:
+    """Ten by eight letters (see art/tiles.txt), what stands there, and what solves its riddle."""
+
+    place: Place
+    theme: str
+    solve: str
+    line: int
+    rows: list[str] = field(default_factory=list)
+    seasons: list[tuple[frozenset[str], list[str]]] = field(default_factory=list)
+    things: list[Thing] = field(default_factory=list)
+
+    def rows_in(self, season: str) -> list[str]:
+        """The map as it is in a season: a letter `-` of an overlay leaves what is below."""
+        rows = self.rows
+        for names, overlay in self.seasons:
+            if season in names:
+                rows = ["".join(o if o != "-" else b for b, o in zip(*pair, strict=True)) for pair in zip(rows, overlay, strict=True)]
+        return rows
+
+    def of_kind(self, kind: str) -> list[Thing]:
+        """The things of one kind, in the order of the file."""
+        return [thing for thing in self.things if thing.kind == kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A statement about RAM: the byte at `offset` of the entry `name` of shared/game/ram.tsv, compared with `value`.
+
+    bit: that bit is set. at_least: the byte (or decimal number) is at least value. count: at least value bits are set.
+    """
+
+    name: str
+    test: Literal["bit", "at_least", "count"]
+    value: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A step towards the end of a world. Reached when all conditions hold at once; once reached, it stays reached."""
+
+    name: str
+    title: str
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(slots=True)
+class World:
+    """A whole world."""
+
+    name: str
+    title: str = ""
+    file: str = ""
+    start: Place = Place(0, 0)
+    start_cell: Cell = (4, 4)
+    start_facing: str = "down"
+    season: str = "spring"
+    health: int = 12
+    flags: dict[str, int] = field(default_factory=dict)
+    trades: dict[str, tuple[int, str]] = field(default_factory=dict)
+    rooms: dict[Place, Room] = field(default_factory=dict)
+    milestones: tuple[Milestone, ...] = ()
+
+    def where(self, line: int) -> str:
+        """File and line, as the start of a sentence about a mistake."""
+        return f"{self.file} line {line}"

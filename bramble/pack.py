@@ -1,0 +1,85 @@
+"""Make data small for the cartridge: pictures by repetition (unpacked by engine/video.c), texts by pairs of letters
+(engine/text.c). Pure functions on bytes.
+"""
+
+from collections import Counter
+from functools import lru_cache
+
+MIN_LENGTH = 3
+MAX_LENGTH = 18
+MAX_DISTANCE = 4095
+MAX_TRIES = 48
+FIRST_PAIR = 128
+MAX_PAIRS = 128
+MAX_DEPTH = 14
+"""The engine keeps the second halves of nested pairs on a stack of 16."""
+
+
+def _longest(data: bytes, at: int, places: list[int]) -> tuple[int, int]:
+    """Longest earlier match of the bytes at `at`: (length, distance)."""
+    best = (0, 0)
+    limit = min(MAX_LENGTH, len(data) - at)
+    for place in reversed(places[-MAX_TRIES:]):
+        if at - place > MAX_DISTANCE:
+            break
+        length = MIN_LENGTH
+        while length < limit and data[place + length] == data[at + length]:
+            length += 1
+        if length > best[0]:
+            best = (length, at - place)
+    return best if best[0] <= limit else (0, 0)
+
+
+def pack_bytes(data: bytes) -> bytes:
+    """Pack by repeating earlier bytes; the last piece has distance 0 and ends it."""
+    seen: dict[bytes, list[int]] = {}
+    pieces: list[tuple[bool, bytes]] = []
+    at = 0
+    while at < len(data):
+        length, distance = _longest(data, at, seen.get(data[at : at + MIN_LENGTH], []))
+        step = length if length >= MIN_LENGTH else 1
+        if step > 1:
+            pieces.append((False, bytes([distance & 255, distance >> 8 | (length - MIN_LENGTH) << 4])))
+        else:
+            pieces.append((True, data[at : at + 1]))
+        for place in range(at, min(at + step, len(data) - MIN_LENGTH + 1)):
+            seen.setdefault(data[place : place + MIN_LENGTH], []).append(place)
+        at += step
+    pieces.append((False, b"\0\0"))
+    out = bytearray()
+    for first in range(0, len(pieces), 8):
+        group = pieces[first : first + 8]
+        out.append(sum(plain << bit for bit, (plain, _) in enumerate(group)))
+        out += b"".join(piece for _, piece in group)
+    return bytes(out)
+
+
+@lru_cache(maxsize=8)
+def pack_texts(texts: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], bytes]:
+    """Replace frequent pairs of letters by one byte of 128 and more. Returns the packed texts and the table of pairs."""
+    lines = [list(text) for text in texts]
+    pairs = bytearray()
+    depth = dict.fromkeys(range(256), 0)
+    for new in range(FIRST_PAIR, FIRST_PAIR + MAX_PAIRS):
+        counts = Counter(pair for line in lines for pair in zip(line, line[1:], strict=False))
+        usable = [(count, pair) for pair, count in counts.items() if max(depth[pair[0]], depth[pair[1]]) < MAX_DEPTH]
+        count, pair = max(usable, default=(0, (0, 0)))
+        if count < 4:
+            break
+        depth[new] = 1 + max(depth[pair[0]], depth[pair[1]])
+        pairs += bytes(pair)
+        lines = [_merge(line, pair, new) for line in lines]
+    return tuple(bytes(line) for line in lines), bytes(pairs)
+
+
+def _merge(line: list[int], pair: tuple[int, int], new: int) -> list[int]:
+    out: list[int] = []
+    at = 0
+    while at < len(line):
+        if at + 1 < len(line) and (line[at], line[at + 1]) == pair:
+            out.append(new)
+            at += 2
+        else:
+            out.append(line[at])
+            at += 1
+    return out

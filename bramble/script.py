@@ -1,0 +1,129 @@
+"""Scripts of people, signs, chests and rooms: from words to bytes for engine/script.c. Knows nothing of files.
+
+A script is a list of branches; the first whose tests hold runs, and then the script ends.
+"""
+
+from collections.abc import Callable
+
+from bramble.model import SEASONS, SOLVED, TRADE, TREASURES, Branch, Script, Step, Test
+
+# The order is the numbering in engine/script.c.
+OPERATIONS = (
+    "end", "say", "ask", "give", "take", "pay", "set", "clear", "solve", "mark", "season", "hold", "sound", "warp", "if",
+)  # fmt: skip
+CONDITIONS = ("owns", "flag", "room", "rupees", "essences", "season", "trade")
+NOT = 0x80
+COUNTED = frozenset({"rupees", "heart", "bombs", "small_key", "essence"})
+"""Treasures of which one can hold several; the amount follows the name; for an essence it is its number."""
+
+LINE = 16
+LINES_A_PAGE = 3
+ANSWERS = " Yes    No"
+GOT = {
+    "bombs": "You got bombs!|They open cracked walls.",
+    "sword": "You got the sword! It cuts brambles and beats monsters.",
+    "rod": "You got the power of the season rod! Use it on a stump.",
+    "bracelet": "You got the bracelet! Now you can lift rocks.",
+    "feather": "You got the feather! You can jump over holes.",
+    "heart_container": "A new heart!",
+    "heart_piece": "A piece of a heart! Four make a new one.",
+    "flippers": "You got the flippers! Deep water is no bar to you now.",
+    "small_key": "A small key! It opens one locked door.",
+    "boss_key": "The great key! It opens the lord's door.",
+    "compass": "You got the compass!",
+    "map": "You got the map!",
+    "essence": "You hold an ember of the seasons!",
+}
+
+
+def wrap(text: str, lines: int = LINES_A_PAGE) -> list[list[str]]:
+    """Break a text into pages of lines. `|` starts a line, `||` a page. Raise ValueError for a word too long."""
+    pages: list[list[str]] = []
+    for part in text.split("||"):
+        flow = [line for piece in part.split("|") for line in _wrap_line(piece)]
+        pages += [flow[at : at + lines] for at in range(0, len(flow), lines)]
+    return pages
+
+
+def _wrap_line(text: str) -> list[str]:
+    out = [""]
+    for word in text.split():
+        if len(word) > LINE:
+            raise ValueError(f"the word {word!r} has more than {LINE} letters, which is the width of the dialog box")
+        if len(out[-1]) + 1 + len(word) > LINE and out[-1]:
+            out.append(word)
+        else:
+            out[-1] = f"{out[-1]} {word}".strip()
+    return out
+
+
+def encode_text(text: str, ask: bool = False) -> bytes:
+    """A text as the engine prints it, ended by 0. A question gets a line with the two answers."""
+    pages = wrap(text)
+    if ask:
+        if len(pages[-1]) == LINES_A_PAGE:
+            pages.append([])
+        pages[-1].append(ANSWERS)
+    return "\f".join("\n".join(page) for page in pages).encode("ascii") + b"\0"
+
+
+def treasure_id(name: str, trades: dict[str, tuple[int, str]]) -> int:
+    """Number of a treasure by name; all trade goods share one. Raise KeyError for an unknown name."""
+    return TRADE if name in trades else TREASURES[name]
+
+
+def got_text(name: str, trades: dict[str, tuple[int, str]]) -> str:
+    """What the game says when the hero gets it."""
+    return trades[name][1] if name in trades else GOT[name]
+
+
+def give_steps(name: str, amount: int, trades: dict[str, tuple[int, str]], line: int) -> tuple[Step, ...]:
+    """Steps that hand over a treasure: held up with a text, but for money and hearts."""
+    number = treasure_id(name, trades)
+    if name in trades:
+        amount = trades[name][0]
+    give = Step("give", (number, amount), line=line)
+    if name in ("rupees", "heart"):
+        return (give,)
+    return (Step("hold", (number,), line=line), give, Step("say", text=got_text(name, trades), line=line))
+
+
+def bcd(number: int) -> int:
+    """Two decimal digits in one byte."""
+    return number // 10 << 4 | number % 10
+
+
+def encode_test(test: Test) -> bytes:
+    """Condition and argument, as in REC_IF and OP_IF."""
+    kind, value = ("room", SOLVED) if test.kind == "solved" else (test.kind, test.value)
+    if kind == "rupees":
+        value = bcd(value)
+    return bytes([CONDITIONS.index(kind) | (NOT if test.negated else 0), value])
+
+
+def _encode_step(step: Step, text_number: Callable[[str, bool], int]) -> bytes:
+    code = OPERATIONS.index(step.word)
+    if step.word in ("say", "ask"):
+        return bytes([code, text_number(step.text, step.word == "ask")])
+    values = tuple(bcd(value) for value in step.values) if step.word == "pay" else step.values
+    return bytes([code, *values])
+
+
+def _encode_branch(branch: Branch, text_number: Callable[[str, bool], int]) -> bytes:
+    out = b"".join(_encode_step(step, text_number) for step in branch.steps) + bytes([OPERATIONS.index("end")])
+    for test in reversed(branch.tests):
+        out = bytes([OPERATIONS.index("if"), *encode_test(test), len(out)]) + out
+    return out
+
+
+def encode_script(script: Script, text_number: Callable[[str, bool], int]) -> bytes:
+    """Bytes of a script; `text_number(text, is a question)` gives the number of a text. Raise ValueError when too long."""
+    out = b"".join(_encode_branch(branch, text_number) for branch in script)
+    if len(out) > 250:
+        raise ValueError("the script is longer than 250 bytes: split it between two people")
+    return out + bytes([OPERATIONS.index("end")])
+
+
+def season_mask(names: list[str]) -> int:
+    """Bits of seasons. Raise ValueError for an unknown one."""
+    return sum(1 << SEASONS.index(name) for name in names)

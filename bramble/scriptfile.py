@@ -1,0 +1,147 @@
+"""Read scripts and tests from the words of a world file: the indented lines below a person, a sign, a chest.
+
+    if not owns sword and rupees 10
+      say Take this blade.
+      pay 10
+      give sword
+    else
+      say Mind the beasts.
+"""
+
+from bramble.model import DIRECTIONS, SEASONS, TREASURES, Branch, Cell, Place, Script, Step, Test, World
+from bramble.script import COUNTED, encode_text, give_steps, season_mask, treasure_id
+
+Row = tuple[int, str]
+PLAIN = Test("owns", 0)
+
+
+def parse_place(text: str) -> Place:
+    """`GROUP:ROOM`, the room in hexadecimal: row and column of the map."""
+    group, separator, room = text.partition(":")
+    if not separator:
+        raise ValueError(f"{text!r} is not a room: write GROUP:ROOM, such as 0:3a")
+    return Place(int(group), int(room, 16))
+
+
+def parse_cell(text: str) -> Cell:
+    """`column,row`."""
+    column, row = (int(value) for value in text.split(","))
+    if not (0 <= column < 10 and 0 <= row < 8):
+        raise ValueError(f"the cell {text} lies outside of the room: columns are 0-9, rows 0-7")
+    return column, row
+
+
+def parse_direction(word: str) -> str:
+    """One of up, right, down, left."""
+    if word not in DIRECTIONS:
+        raise ValueError(f"unknown direction {word!r}, use one of: {', '.join(DIRECTIONS)}")
+    return word
+
+
+def _owned(name: str, world: World, negated: bool) -> Test:
+    if name in world.trades:
+        return Test("trade", world.trades[name][0], negated)
+    if name not in TREASURES:
+        raise ValueError(f"unknown treasure {name!r}, use one of: {', '.join([*TREASURES, *world.trades])}")
+    return Test("owns", TREASURES[name], negated)
+
+
+def parse_test(text: str, world: World) -> Test:
+    """One condition: `[not] owns X | flag X | solved | rupees N | essences N | season NAME...`."""
+    words = text.split()
+    negated = words[0] == "not"
+    kind, arguments = words[negated], words[negated + 1 :]
+    if kind == "owns":
+        return _owned(arguments[0], world, negated)
+    if kind == "flag":
+        return Test("flag", flag_number(arguments[0], world), negated)
+    if kind == "season":
+        return Test("season", season_mask(arguments), negated)
+    if kind == "solved":
+        return Test("solved", 0, negated)
+    if kind in ("rupees", "essences"):
+        return Test(kind, _small(arguments[0]), negated)
+    raise ValueError(f"unknown condition {kind!r}: use owns, flag, solved, rupees, essences or season")
+
+
+def parse_tests(text: str, world: World) -> tuple[Test, ...]:
+    """Conditions joined by `and`."""
+    return tuple(parse_test(part, world) for part in text.split(" and "))
+
+
+def flag_number(name: str, world: World) -> int:
+    """Number of a flag that the world declares."""
+    if name not in world.flags:
+        raise ValueError(f"unknown flag {name!r}: declare it by a line `flag {name}` at the top of the file")
+    return world.flags[name]
+
+
+def _small(text: str) -> int:
+    number = int(text)
+    if not 0 < number < 100:
+        raise ValueError(f"the number {number} is not between 1 and 99")
+    return number
+
+
+def parse_amount(name: str, words: list[str], world: World) -> int:
+    """Amount after a treasure's name: how many, or for the rod which season."""
+    treasure_id(name, world.trades) if name in world.trades else _owned(name, world, False)
+    if name == "rod":
+        return season_mask(words)
+    if name in COUNTED:
+        return _small(words[0]) if words else (4 if name == "heart" else 1)
+    if words:
+        raise ValueError(f"{name} is not counted: leave out {' '.join(words)!r}")
+    return 1
+
+
+def _season_number(word: str) -> int:
+    if word not in SEASONS:
+        raise ValueError(f"unknown season {word!r}, use one of: {', '.join(SEASONS)}")
+    return SEASONS.index(word)
+
+
+def _warp(words: list[str], line: int) -> Step:
+    place, (column, row) = parse_place(words[0]), parse_cell(words[1])
+    facing = DIRECTIONS.index(parse_direction(words[2]))
+    return Step("warp", (place.group, place.room, row << 4 | column, facing), line=line)
+
+
+def _steps(line: int, text: str, world: World) -> tuple[Step, ...]:
+    """The steps of one line."""
+    word, _, rest = text.partition(" ")
+    words = rest.split()
+    if word in ("say", "ask"):
+        encode_text(rest, word == "ask")
+        return (Step(word, text=rest, line=line),)
+    if word == "give":
+        return give_steps(words[0], parse_amount(words[0], words[1:], world), world.trades, line)
+    if word == "take":
+        return (Step("take", (treasure_id(words[0], world.trades),), line=line),)
+    if word == "pay":
+        return (Step("pay", (_small(words[0]),), line=line),)
+    if word in ("set", "clear"):
+        return (Step(word, (flag_number(words[0], world),), line=line),)
+    if word == "season":
+        return (Step("season", (_season_number(words[0]),), line=line),)
+    if word == "solve":
+        return (Step("solve", line=line),)
+    if word == "warp":
+        return (_warp(words, line),)
+    raise ValueError(f"unknown word {word!r}: use say, ask, give, take, pay, set, clear, season, solve or warp")
+
+
+def parse_script(rows: list[Row], world: World) -> Script:
+    """A script from its lines: either steps only, or branches that begin with `if ...` and `else`."""
+    branches: list[tuple[tuple[Test, ...], list[Step]]] = []
+    for line, text in rows:
+        words = text.strip()
+        if words.startswith("if "):
+            branches.append((parse_tests(words[3:], world), []))
+        elif words == "else":
+            branches.append(((), []))
+        else:
+            if not branches:
+                branches.append(((), []))
+            branches[-1][1].extend(_steps(line, words, world))
+    return tuple(Branch(tests, tuple(steps)) for tests, steps in branches)
