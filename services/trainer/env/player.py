@@ -197,6 +197,10 @@ class Player:
         """What each reward term paid in this episode so far."""
         return dict(self._rewards.sums)
 
+    def account(self) -> EpisodeReport:
+        """The report of the running episode as it stands."""
+        return self._report(died=False, finished=False)
+
     def _judge(self, previous: GameState, state: GameState, action: int) -> Outcome:
         """Reward, ending and observation of the step from `previous` to `state`."""
         episode, trace = self.episode, self.trace
