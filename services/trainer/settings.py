@@ -23,6 +23,7 @@ class DriverGroup(Group):
     idle_s: float = Field(900.0, ge=1, le=86_400, description="a driver without an order ends after this long")
     ray_address: str | None = Field(None, description="Ray cluster of the env runners; default one in this process")
     ray_cpus: int | None = Field(None, ge=1, le=10_000, description="CPUs an own Ray counts on; default runners + 2")
+    rom: ReadableFile | None = Field(None, description="the user's own ROM image, for games that need one")
     curriculum: list[float] = Field(
         default_factory=list, max_length=64, description="share of episodes begun after milestone 1, 2, ...: sum <= 0.5"
     )

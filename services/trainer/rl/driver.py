@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import uuid
+from collections.abc import Callable
 
 import structlog
 
@@ -17,11 +18,14 @@ from services.trainer.control import STALE_S
 from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
+from services.trainer.rl.evaluation import Evaluation
 from services.trainer.rl.game import evaluation_of, session_of
 from services.trainer.rl.pulse import Pulse
-from services.trainer.settings import DriverSettings
+from services.trainer.rl.session import Session
+from services.trainer.settings import DriverGroup, DriverSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
 from shared.runtime import failpoints
 from shared.runtime.configure import read
 from shared.runtime.logging import setup_logging
@@ -29,15 +33,18 @@ from shared.store.open import open_store
 
 log = structlog.get_logger(__name__)
 
+Make = Callable[[RunId, RunConfig], tuple[Session, Evaluation]]
 POLL_S = 0.25  # between two looks for an order; more would be felt as a pause between epochs
 
 
 class Driver:
     """One life of a driver."""
 
-    def __init__(self, archive: Archive, settings: DriverSettings, parent: int | None) -> None:
+    def __init__(self, archive: Archive, settings: DriverGroup, make: Make, parent: int | None = None) -> None:
+        """`make` builds session and evaluation when the first order has told the configuration."""
         self.archive = archive
         self.settings = settings
+        self._make = make
         self.pulse = Pulse(archive, parent)
         self.runner: EpochRunner | None = None
 
@@ -67,7 +74,7 @@ class Driver:
 
     def _wait_for_order(self) -> EpochStart | None:
         """The next order, or None when it is time to leave."""
-        deadline = time.monotonic() + self.settings.driver.idle_s
+        deadline = time.monotonic() + self.settings.idle_s
         while self.pulse.leave is None and time.monotonic() < deadline:
             order = self.archive.next_order()
             if order is not None:
@@ -79,11 +86,8 @@ class Driver:
     def _carry_out(self, order: EpochStart) -> None:
         if self.runner is None:
             config = order.config
-            session = session_of(order.run, config, self.settings)
-            evaluation = evaluation_of(order.run, config, self.settings)
-            self.runner = EpochRunner(
-                self.archive, self.pulse, session, evaluation, tuple(self.settings.driver.curriculum)
-            )
+            session, evaluation = self._make(order.run, config)
+            self.runner = EpochRunner(self.archive, self.pulse, session, evaluation, tuple(self.settings.curriculum))
         self.pulse.tell(epoch=order.epoch, steps=0, epoch_steps=order.config.epoch_steps)
         self.runner.run(order)
 
@@ -110,7 +114,11 @@ def main(argv: list[str] | None = None) -> int:
     name = arguments.name or uuid.uuid4().hex[:12]
     structlog.contextvars.bind_contextvars(run=str(arguments.run), driver=name)
     store = BlockingStore(open_store(settings.store))
-    driver = Driver(Archive(store, arguments.run, name), settings, arguments.parent)
+
+    def make(run: RunId, config: RunConfig) -> tuple[Session, Evaluation]:
+        return session_of(run, config, settings.driver, settings.store), evaluation_of(run, config, settings.driver)
+
+    driver = Driver(Archive(store, arguments.run, name), settings.driver, make, arguments.parent)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: driver.pulse.end("signal"))
     driver.run(arguments.former)

@@ -1,0 +1,80 @@
+"""From a run's configuration to a session and an evaluation of the real game. The place where Ray is started."""
+
+from typing import Any
+
+import ray
+
+from services.trainer.env.env import action_space, observation_space
+from services.trainer.rl.evaluation import Evaluation
+from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.playing import PlayVector
+from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from services.trainer.settings import DriverGroup
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
+from shared.runtime.settings import StoreSettings
+
+EVALUATION_RUNNER = 9_000  # index that no env runner has, so that evaluation has dice of its own
+OWN_CORES = 2  # threads that step the games when the driver samples itself; the emulator frees the interpreter's lock
+
+
+def play_config(
+    run: RunId, config: RunConfig, hyper: Hyper, store: StoreSettings | None, rom: str | None, runner: int | None = None
+) -> dict[str, Any]:
+    """What PlayVector needs, as plain data for Ray. Without a store nothing is recorded."""
+    return {
+        "run": str(run),
+        "run_config": config.model_dump(mode="json"),
+        "discount": hyper.discount,
+        "store": store.model_dump(mode="json") if store is not None else None,
+        "rom": rom,
+        "runner": runner,
+        "threads": OWN_CORES if config.env_runners == 0 else 1,
+    }
+
+
+def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Session:
+    """A new session that plays the run's game. Starts Ray, or joins the cluster that the settings name."""
+    start_ray(config.env_runners, driver)
+    hyper = Hyper()
+    rom = str(driver.rom) if driver.rom else None
+    game = GameSpec(
+        env=PlayVector,
+        env_config=play_config(run, config, hyper, store, rom),
+        observation_space=observation_space(config.observation),
+        action_space=action_space(),
+    )
+    return Session(
+        SessionSpec(
+            game=game,
+            runners=config.env_runners,
+            envs_per_runner=config.envs_per_runner,
+            batch_size=config.batch_size,
+            curiosity=config.rnd,
+            seed=config.seed,
+            observation=config.observation,
+            hyper=hyper,
+        )
+    )
+
+
+def evaluation_of(run: RunId, config: RunConfig, driver: DriverGroup) -> Evaluation:
+    """Evaluation of the run's game: nothing recorded, nothing shaped."""
+    rom = str(driver.rom) if driver.rom else None
+    fields = play_config(run, config, Hyper(), None, rom, runner=EVALUATION_RUNNER)
+    return Evaluation(lambda envs: PlayVector({**fields, "num_envs": envs}), config.seed)
+
+
+def start_ray(runners: int, driver: DriverGroup) -> None:
+    """Ray for this process. An own one is told of a CPU more than it needs, because with too few it waits for ever."""
+    if ray.is_initialized():
+        return
+    if driver.ray_address is not None:
+        ray.init(address=driver.ray_address, log_to_driver=False)
+        return
+    ray.init(
+        num_cpus=driver.ray_cpus or runners + OWN_CORES,
+        include_dashboard=False,
+        log_to_driver=False,
+        configure_logging=False,
+    )
