@@ -1,0 +1,90 @@
+"""Talks to a coordinator. It finds a local system by itself; elsewhere it wants an address and a token file."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from cli.exits import CONFLICT, DENIED, FAILED, NOT_FOUND, UNREACHABLE, USAGE, Quit
+from cli.stack.layout import Connection
+
+if TYPE_CHECKING:
+    import httpx
+
+LOCAL: Final = Path("runs/.local/connection.json")
+URL, TOKEN_FILE = "ZELDACLI_URL", "ZELDACLI_TOKEN_FILE"
+_CODES: Final = {401: DENIED, 403: DENIED, 404: NOT_FOUND, 409: CONFLICT, 422: USAGE, 413: USAGE}
+
+
+def connection(url: str | None = None, token_file: Path | None = None) -> Connection:
+    """Where to go: what was given, else the environment, else the system that `zelda up` started in this directory."""
+    url = url or os.environ.get(URL)
+    file = token_file or (Path(os.environ[TOKEN_FILE]) if TOKEN_FILE in os.environ else None)
+    saved = Connection.load(LOCAL)
+    if url is None:
+        if saved is None:
+            raise Quit(UNREACHABLE, f"No system runs here: start one with `zelda up`, or set {URL} and {TOKEN_FILE}.")
+        return saved
+    if file is None:
+        raise Quit(USAGE, f"{url} needs a token: name its file with --token-file or {TOKEN_FILE}.")
+    return Connection(url, file, 0)
+
+
+class Client:
+    """The REST interface, with every refusal turned into one sentence and an exit code."""
+
+    def __init__(self, http: "httpx.Client", url: str) -> None:
+        self._http, self._url = http, url
+
+    def get(self, path: str, **params: Any) -> Any:
+        """What a GET answers."""
+        return self._ask("GET", path, params={name: value for name, value in params.items() if value is not None})
+
+    def post(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """What a POST answers."""
+        return self._ask("POST", path, json=body, headers=dict(headers or {}))
+
+    @contextmanager
+    def stream(self, path: str) -> Iterator[Iterator[str]]:
+        """Lines of an endless answer."""
+        import httpx
+
+        with self._http.stream("GET", path, timeout=httpx.Timeout(10, read=60)) as answer:
+            if answer.status_code != 200:
+                answer.read()
+                raise refusal(answer)
+            yield answer.iter_lines()
+
+    def _ask(self, method: str, path: str, **arguments: Any) -> Any:
+        import httpx
+
+        try:
+            answer = self._http.request(method, path, **arguments)
+        except httpx.TransportError as error:
+            raise Quit(UNREACHABLE, f"{self._url} does not answer ({error}): is the system up?") from error
+        if answer.is_error:
+            raise refusal(answer)
+        return answer.json()
+
+
+def refusal(answer: "httpx.Response") -> Quit:
+    """The server's own sentence, and the exit code that belongs to its status."""
+    problem = answer.headers.get("content-type", "").startswith("application/problem+json")
+    sentence = answer.json()["detail"] if problem else f"The server answered {answer.status_code}."
+    return Quit(_CODES.get(answer.status_code, FAILED), sentence)
+
+
+@contextmanager
+def open_client(to: Connection) -> Iterator[Client]:
+    """A client for the time of the body."""
+    import httpx
+
+    try:
+        token = to.token_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise Quit(USAGE, f"The token file {to.token_file} cannot be read: {error.strerror}.") from error
+    token = token.rpartition(":")[2]  # a line of the coordinator's own token file will do
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=to.url, headers=headers, timeout=20, follow_redirects=False) as http:
+        yield Client(http, to.url)

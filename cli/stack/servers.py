@@ -1,0 +1,68 @@
+"""The servers that are not ours: a NATS bus and SeaweedFS as S3 store, both from wheels, both on loopback only."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cli.stack.layout import Layout, write_secret
+from cli.stack.ports import Ports
+from cli.stack.probes import answers
+from cli.stack.process import Spec, StackError
+
+MEMORY = "512MiB"  # SeaweedFS otherwise keeps up to 800 MB after a burst of small objects
+
+
+def binary(name: str) -> str:
+    """Path of a program that came with our requirements, beside this Python or on PATH."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise StackError(f"{name} is not installed: run `make setup`, or pip install 'zelda-rlaif[cli]'.")
+    return found
+
+
+def plain_environment() -> dict[str, str]:
+    """What any process needs of ours: the path and the home, and no setting of any service."""
+    return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
+
+
+def nats_server(layout: Layout, port: int, monitor: int) -> Spec:
+    """The bus: JetStream on disk, one user with a random password."""
+    password = layout.secret("bus-password").read_text(encoding="utf-8")
+    configuration = layout.root / "secrets" / "nats.conf"
+    write_secret(
+        configuration,
+        f"listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\n"
+        f'jetstream {{ store_dir: "{layout.bus}", max_file_store: 4GB }}\n'
+        f'authorization {{ users = [ {{user: zelda, password: "{password}"}} ] }}\n',
+    )
+    return Spec(
+        name="bus",
+        command=[binary("nats-server"), "-c", str(configuration)],
+        environment=plain_environment(),
+        ready=lambda: answers(f"http://127.0.0.1:{monitor}/healthz"),
+        grace_s=10,
+    )
+
+
+def s3_server(layout: Layout, ports: Ports, port: int) -> Spec:
+    """The store: every port set, because two systems on one machine would otherwise share the defaults."""
+    layout.store.mkdir(parents=True, exist_ok=True)
+    others = {name: ports.free() for name in ("master", "volume", "filer", "admin")}
+    keys: Mapping[str, str] = {
+        "AWS_ACCESS_KEY_ID": layout.secret("s3-access-key").read_text(encoding="utf-8"),
+        "AWS_SECRET_ACCESS_KEY": layout.secret("s3-secret-key").read_text(encoding="utf-8"),
+    }
+    command = [binary("weed"), "-logtostderr=true", "mini", f"-dir={layout.store}", "-ip=127.0.0.1"]
+    command += ["-ip.bind=127.0.0.1", f"-s3.port={port}", *(f"-{name}.port={value}" for name, value in others.items())]
+    command += ["-admin.ui=false", "-webdav=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    command += ["-master.telemetry=false", "-volume.preStopSeconds=0"]
+    return Spec(
+        name="store",
+        command=command,
+        environment={**plain_environment(), **keys, "GOMEMLIMIT": MEMORY},
+        ready=lambda: answers(f"http://127.0.0.1:{port}/healthz"),
+        grace_s=15,
+    )

@@ -1,0 +1,71 @@
+"""The processes that are ours: the rules judge and the five services, configured by environment variables alone."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cli.stack.layout import Layout
+from cli.stack.probes import answers
+from cli.stack.process import Spec
+from cli.stack.servers import plain_environment
+
+SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
+TRAINER_GRACE_S = 120.0  # its driver writes a checkpoint first
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Ports of a local system. `store` is None when a directory is the store."""
+
+    bus: int
+    judge: int
+    api: int
+    store: int | None
+    others: Mapping[str, int]
+
+    def of(self, service: str) -> int:
+        """The HTTP port of a service."""
+        return self.api if service == "coordinator" else self.others[service]
+
+
+def shared_settings(layout: Layout, addresses: Addresses, store_url: str) -> dict[str, str]:
+    """Variables that every service gets."""
+    credentials = layout.secret_text("bus-credentials", f"zelda:{layout.secret('bus-password').read_text('utf-8')}")
+    settings = {
+        "ZELDA_BUS__URL": f"nats://127.0.0.1:{addresses.bus}",
+        "ZELDA_BUS__CREDENTIALS_FILE": str(credentials),
+        "ZELDA_STORE__URL": store_url,
+    }
+    if addresses.store is not None:
+        settings["ZELDA_STORE__ENDPOINT"] = f"http://127.0.0.1:{addresses.store}"
+        settings["ZELDA_STORE__ACCESS_KEY_FILE"] = str(layout.secret("s3-access-key"))
+        settings["ZELDA_STORE__SECRET_KEY_FILE"] = str(layout.secret("s3-secret-key"))
+    return settings
+
+
+def rules_judge(port: int) -> Spec:
+    """The embedded judge: an OpenAI-compatible server that scores by rules."""
+    return Spec(
+        name="rules-judge",
+        command=[sys.executable, "-m", "services.judge.rules_server", "--port", str(port)],
+        environment=plain_environment(),
+        ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
+        grace_s=10,
+    )
+
+
+def service(name: str, layout: Layout, addresses: Addresses, settings: Mapping[str, str]) -> Spec:
+    """One of the five services; ready when its /readyz says so."""
+    port = addresses.of(name)
+    own = {"ZELDA_HTTP__PORT": str(port)}
+    if name == "coordinator":
+        own["ZELDA_COORDINATOR__TOKENS_FILE"] = str(layout.tokens())
+    if name == "judge":
+        own["ZELDA_JUDGE__DEFAULT_URL"] = f"http://127.0.0.1:{addresses.judge}/v1"
+    return Spec(
+        name=name,
+        command=[sys.executable, "-m", f"services.{name}"],
+        environment={**plain_environment(), **settings, **own},
+        ready=lambda: answers(f"http://127.0.0.1:{port}/readyz"),
+        grace_s=TRAINER_GRACE_S if name == "trainer" else 30,
+    )

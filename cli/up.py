@@ -1,0 +1,65 @@
+"""`zelda up`: the whole system on this machine until ctrl-C, which drains it."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.console import line, say
+from cli.exits import FAILED, USAGE, Quit
+from cli.stack.process import StackError
+from cli.stack.services import SERVICES
+from cli.stack.system import Options, System, running
+
+app = typer.Typer(help="Start bus, store, rules judge and the five services on this machine.")
+ROOT = Path("runs/.local")
+
+
+@app.callback(invoke_without_command=True)
+def up(
+    store: Annotated[Path | None, typer.Option(help="keep objects in this directory, not in an S3 server")] = None,
+    port: Annotated[int | None, typer.Option(min=1024, max=65_535, help="port of API and HUD; default: any")] = None,
+    root: Annotated[Path, typer.Option(help="where logs, secrets and the servers' files are kept")] = ROOT,
+    without: Annotated[list[str] | None, typer.Option(help="leave a service out, e.g. exporter")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print addresses as JSON once it is up")] = False,
+) -> None:
+    """Start everything, say where it is, start again what crashes, and end it in order at ctrl-C."""
+    unknown = set(without or []) - set(SERVICES)
+    if unknown:
+        raise Quit(USAGE, f"--without {unknown.pop()}: choose among {', '.join(SERVICES)}.")
+    services = [name for name in SERVICES if name not in (without or [])]
+    options = Options(root=root, store=store, api_port=port, services=services)
+    try:
+        asyncio.run(_until_told(options, as_json))
+    except ValueError as error:
+        raise Quit(USAGE, f"{error}.") from error
+    except StackError as error:
+        raise Quit(FAILED, str(error)) from error
+
+
+async def _until_told(options: Options, as_json: bool) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with running(options, say) as system:
+        _announce(system, as_json)
+        waiting = asyncio.create_task(stop.wait())
+        await asyncio.wait({system.keeper, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if system.keeper.done():
+            system.keeper.result()
+        say("Draining; this takes some seconds.")
+
+
+def _announce(system: System, as_json: bool) -> None:
+    token = system.layout.secret("operator").read_text(encoding="utf-8")
+    if as_json:
+        files = {"token_file": str(system.layout.secret("operator")), "logs": str(system.layout.logs)}
+        line(json.dumps({"url": system.url, "settings": dict(system.settings), **files}))
+        return
+    say(f"The system is up. Watch it:  {system.url}/#token={token}")
+    say("Start a run from another terminal:  zelda run start --set world=garden --watch")
+    say(f"Logs: {system.layout.logs}  -  ctrl-C ends everything.")

@@ -1,0 +1,110 @@
+"""Shows a run while it goes on: one live line on a terminal, plain lines elsewhere, JSON lines on request.
+
+It reads the live stream, and survives a restart of the coordinator by asking again.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cli.client import Client
+from cli.console import line, number, say
+from cli.exits import UNREACHABLE, Quit
+
+ENDED: Final = ("finished", "failed", "stopped")
+PATIENCE_S: Final = 60.0  # without any answer for so long, the system counts as gone
+PAUSE_S: Final = 1.0
+PLAIN_EVERY_S: Final = 5.0  # a log file should tell the story, not every second of it
+
+
+def watch_run(client: Client, run: str, as_json: bool) -> str:
+    """Show the run until it ends and return its last state."""
+    show = _json if as_json else _live if sys.stderr.isatty() else _Plain()
+    for kind, document in _news(client, run):
+        show(kind, document)
+        if kind == "run" and document["state"] in ENDED:
+            if show is _live:
+                say("")
+            return str(document["state"])
+    raise AssertionError("the stream has no end of its own")
+
+
+def _news(client: Client, run: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Events of the stream, asked for again whenever it breaks."""
+    import httpx
+
+    last = time.monotonic()
+    while True:
+        try:
+            with client.stream(f"/runs/{run}/events") as lines:
+                for event in parse(lines):
+                    last = time.monotonic()
+                    yield event
+        except httpx.TransportError as error:
+            if time.monotonic() - last > PATIENCE_S:
+                raise Quit(UNREACHABLE, f"No answer for {PATIENCE_S:.0f} s ({error}): is the system up?") from error
+        time.sleep(PAUSE_S)
+
+
+def parse(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Kind and document of each server-sent event; comments are passed over."""
+    kind = ""
+    for text in lines:
+        name, _, value = text.partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            yield kind, json.loads(value)
+
+
+def describe(progress: dict[str, Any]) -> str:
+    """The progress of a run in one line."""
+    planned = progress["epochs_planned"] or "-"
+    parts = [
+        f"epoch {progress['epoch'] + 1}/{planned}",
+        f"{progress['steps']}/{progress['epoch_steps']} steps",
+        number(progress["steps_per_s"], "{:.0f} steps/s"),
+        f"segments {progress['segments_recorded']} recorded, {progress['segments_judged']} judged, "
+        f"{progress['segments_left']} left",
+        f"{progress['votes']} votes",
+        f"rm accuracy {number(progress['reward_model_accuracy'])}",
+        f"eta {duration(progress['eta_s'])}",
+    ]
+    return " | ".join(parts)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them."""
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes}:{rest:02d} min"
+
+
+def _json(kind: str, document: dict[str, Any]) -> None:
+    line(json.dumps({"kind": kind, **document}))
+
+
+def _live(kind: str, document: dict[str, Any]) -> None:
+    if kind == "progress":
+        sys.stderr.write(f"\r\x1b[2K{describe(document)}  {document['doing']}")
+        sys.stderr.flush()
+
+
+class _Plain:
+    """Lines for a log: each change of what the run does at once, the figures every few seconds."""
+
+    def __init__(self) -> None:
+        self._doing, self._said = "", 0.0
+
+    def __call__(self, kind: str, document: dict[str, Any]) -> None:
+        """Say what is new."""
+        if kind != "progress":
+            return
+        doing = document["doing"].partition(":")[0]
+        if doing != self._doing or time.monotonic() - self._said > PLAIN_EVERY_S:
+            self._doing, self._said = doing, time.monotonic()
+            say(f"{describe(document)} | {document['doing']}")
