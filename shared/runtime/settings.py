@@ -45,13 +45,15 @@ def _bus_url(url: str) -> str:
 
 def _store_url(url: str) -> str:
     scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in ("s3", "file", "memory"):
-        raise ValueError(f"{url!r:.80} is not a store: use s3://PREFIX, file:///DIR or memory://")
+    if not separator or scheme not in ("s3", "bucket", "file", "memory"):
+        raise ValueError(f"{url!r:.80} is not a store: use s3://PREFIX, bucket://NAME, file:///DIR or memory://")
     if scheme == "file" and not rest.startswith("/"):
         raise ValueError(f"{url!r:.80}: the directory must be absolute, e.g. file:///var/lib/zelda")
     # Bucket names allow 63 characters; `-episodes` takes nine of them.
     if scheme == "s3" and not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,52}[a-z0-9]", rest):
         raise ValueError(f"{url!r:.80}: the prefix must be 3-54 lower-case letters, digits or inner hyphens")
+    if scheme == "bucket" and not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", rest):
+        raise ValueError(f"{url!r:.80}: a bucket's name has 3-63 lower-case letters, digits, inner dots or hyphens")
     return url
 
 
@@ -84,7 +86,8 @@ class StoreSettings(Group):
     """Where the object store is."""
 
     url: Annotated[str, AfterValidator(_store_url)] = Field(
-        "s3://zelda", description="s3://PREFIX (buckets PREFIX-episodes, PREFIX-models) or file:///DIR"
+        "s3://zelda",
+        description="s3://PREFIX (buckets PREFIX-episodes, PREFIX-models), bucket://NAME (one for both), file:///DIR",
     )
     endpoint: HttpUrl | None = Field(None, description="S3 server, e.g. http://127.0.0.1:8333")
     access_key_file: ReadableFile | None = None
@@ -96,7 +99,7 @@ class StoreSettings(Group):
     def _complete(self) -> Self:
         wanted = ("endpoint", "access_key_file", "secret_key_file")
         missing = [name for name in wanted if getattr(self, name) is None]
-        if missing and self.url.startswith("s3://"):
+        if missing and self.url.startswith(("s3://", "bucket://")):
             raise ValueError(f"{', '.join(missing)} must be set for an s3:// store, or url to file:///DIR")
         return self
 

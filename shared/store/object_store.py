@@ -141,10 +141,23 @@ def s3_store(
     call_s: float = CALL_S,
 ) -> ObjectStore:
     """A store in the buckets `<prefix>-episodes` and `<prefix>-models` (path style). `ca` is PEM text."""
+    config = _s3_config(endpoint, access_key, secret_key, region, ca)
+    return ObjectStore({bucket: S3Store(f"{prefix}-{bucket}", **config) for bucket in keys.BUCKETS}, call_s)
+
+
+def claimed_store(
+    name: str, endpoint: str, access_key: str, secret_key: str, region: str, ca: str | None = None
+) -> ObjectStore:
+    """A store in one bucket that somebody else made, with `episodes/` and `models/` as folders in it."""
+    config = _s3_config(endpoint, access_key, secret_key, region, ca)
+    return ObjectStore({bucket: S3Store(name, prefix=bucket, **config) for bucket in keys.BUCKETS})
+
+
+def _s3_config(endpoint: str, access_key: str, secret_key: str, region: str, ca: str | None) -> dict[str, Any]:
     client: ClientConfig = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
     if ca is not None:
         client["root_certificate"] = ca
-    config: dict[str, Any] = {
+    return {
         "endpoint": endpoint,
         "access_key_id": access_key,
         "secret_access_key": secret_key,
@@ -153,4 +166,3 @@ def s3_store(
         "client_options": client,
         "retry_config": _RETRY,
     }
-    return ObjectStore({bucket: S3Store(f"{prefix}-{bucket}", **config) for bucket in keys.BUCKETS}, call_s)

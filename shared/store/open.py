@@ -8,7 +8,7 @@ from shared.store.port import Store
 
 
 def open_store(settings: StoreSettings) -> Store:
-    """The store behind `store.url`: `s3://PREFIX`, `file:///DIR`, or `memory://` (gone with the process)."""
+    """The store behind `store.url`: `s3://PREFIX`, `bucket://NAME`, `file:///DIR`, `memory://` (gone with us)."""
     scheme, _, rest = settings.url.partition("://")
     if scheme == "memory":
         return MemoryStore()
@@ -18,8 +18,9 @@ def open_store(settings: StoreSettings) -> Store:
         return object_store.local_store(Path(rest))
     if settings.endpoint is None or settings.access_key_file is None or settings.secret_key_file is None:
         raise ValueError("an s3:// store needs endpoint, access_key_file and secret_key_file")
-    return object_store.s3_store(
-        prefix=rest,
+    opened = object_store.claimed_store if scheme == "bucket" else object_store.s3_store
+    return opened(
+        rest,
         endpoint=settings.endpoint,
         access_key=read_secret(settings.access_key_file),
         secret_key=read_secret(settings.secret_key_file),

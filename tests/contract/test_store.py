@@ -19,7 +19,7 @@ from shared.store.port import AlreadyExists, NotFound, Store
 KEY = "models/runs/demo/record/00000000.json"
 
 
-@pytest.fixture(params=["memory", "directory", "s3"])
+@pytest.fixture(params=["memory", "directory", "s3", "bucket"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """One empty store of each kind."""
     if request.param == "memory":
@@ -29,6 +29,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     else:
         settings = request.getfixturevalue("s3_server").settings("contract")
         await asyncio.to_thread(provision.provision, settings)
+        if request.param == "bucket":  # one claimed bucket holds both kinds of objects
+            settings = settings.model_copy(update={"url": "bucket://contract-models"})
         s3 = open_store(settings)
         yield s3
         for prefix in ("episodes/", "models/"):

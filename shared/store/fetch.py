@@ -1,0 +1,41 @@
+"""Copies one object into a file: `python -m shared.store.fetch KEY FILE`. For init containers, which bring a ROM.
+
+It overwrites nothing half: the file appears under its name when it is complete.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from shared.errors import ZeldaError
+from shared.runtime.configure import EXIT_CONFIG, read
+from shared.store.open import open_store
+from shared.store.provision import ProvisionSettings
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m shared.store.fetch", description=__doc__)
+    parser.add_argument("key", help="object, its first part is the bucket: models/roms/game.gbc")
+    parser.add_argument("file", type=Path, help="where to write it")
+    arguments = parser.parse_args(argv)
+    settings, problems = read(ProvisionSettings)
+    if settings is None or problems:
+        sys.stderr.write("".join(f"fetch: {problem}\n" for problem in problems))
+        return EXIT_CONFIG
+    try:
+        data = asyncio.run(open_store(settings.store).get(arguments.key))
+    except (ZeldaError, KeyError, ValueError) as error:
+        sys.stderr.write(f"fetch: {error}\n")
+        return 1
+    part = arguments.file.with_name(arguments.file.name + ".part")
+    part.write_bytes(data)
+    part.replace(arguments.file)
+    sys.stdout.write(f"fetch: {arguments.key} is {arguments.file}, {len(data)} bytes\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

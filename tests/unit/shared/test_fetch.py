@@ -1,0 +1,30 @@
+"""The command that brings one object into a file, as init containers use it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from shared.store import fetch
+from shared.store.object_store import local_store
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store in a directory with one object in it, named by the environment."""
+    asyncio.run(local_store(tmp_path / "store").put("models/roms/game.gbc", b"bytes of a game"))
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}/store")
+    return tmp_path
+
+
+def test_the_object_becomes_the_file(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch.main(["models/roms/game.gbc", str(store / "game.gbc")]) == 0
+    assert (store / "game.gbc").read_bytes() == b"bytes of a game"
+    assert list(store.glob("*.part")) == []
+    assert "15 bytes" in capsys.readouterr().out
+
+
+def test_a_missing_object_is_one_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch.main(["models/roms/other.gbc", str(store / "game.gbc")]) == 1
+    assert "models/roms/other.gbc" in capsys.readouterr().err
+    assert not (store / "game.gbc").exists()
