@@ -83,7 +83,8 @@ spec:
 
 {{/* what the single jobs run; `.` is the job's values */}}
 {{- define "zelda.entrypoint.epoch" -}}
-python -m services.trainer.driver --run {{ required "ray.jobs.epoch.run is needed" .run }} --epoch {{ .epoch }}
+{{- $run := required "ray.jobs.epoch.run is needed" .run -}}
+python -m services.trainer.rl.driver --run {{ $run }} --name {{ $run }}-epoch-{{ .epoch }}
 {{- end }}
 
 {{- define "zelda.entrypoint.evaluation" -}}

@@ -6,6 +6,9 @@
 {{- end }}
 
 {{- define "zelda.romEnv" -}}
+{{- if include "zelda.hasRom" . }}
+- {name: ZELDA_ROM__FILE, value: /rom/game.gbc}
+{{- end }}
 {{- end }}
 
 {{- define "zelda.romMounts" -}}

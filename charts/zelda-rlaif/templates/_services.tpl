@@ -48,13 +48,26 @@ volumeMounts:
 {{- end }}
 
 {{- define "zelda.env.trainer" -}}
-{{ include "zelda.romEnv" (dict "root" . "service" "trainer") }}
+{{ include "zelda.romEnv" (dict "root" .) }}
+{{- if eq .Values.services.trainer.backend "ray" }}
+- {name: ZELDA_TRAINER__BACKEND, value: ray_jobs}
+- {name: ZELDA_TRAINER__RAY_ADDRESS, value: "http://{{ include "zelda.fullname" . }}-ray-head-svc.{{ .Release.Namespace }}.svc:8265"}
+{{- else }}
+- {name: ZELDA_TRAINER__BACKEND, value: local}
+{{- end }}
 {{- end }}
 {{- define "zelda.mounts.trainer" -}}
-{{ include "zelda.romMounts" (dict "root" . "service" "trainer") }}
+{{ include "zelda.romMounts" (dict "root" .) }}
+{{- if eq .Values.services.trainer.backend "local" }}
+- {name: shared-memory, mountPath: /dev/shm}
+{{- end }}
 {{- end }}
 {{- define "zelda.volumes.trainer" -}}
-{{ include "zelda.romVolumes" (dict "root" . "service" "trainer") }}
+{{ include "zelda.romVolumes" (dict "root" .) }}
+{{- if eq .Values.services.trainer.backend "local" }}
+- name: shared-memory # Ray's object store; counts to the memory limit
+  emptyDir: {medium: Memory, sizeLimit: 1Gi}
+{{- end }}
 {{- end }}
 
 {{- define "zelda.env.rewardmodel" -}}
@@ -65,11 +78,11 @@ volumeMounts:
 {{- end }}
 
 {{- define "zelda.env.exporter" -}}
-{{ include "zelda.romEnv" (dict "root" . "service" "exporter") }}
+{{ include "zelda.romEnv" (dict "root" .) }}
 {{- end }}
 {{- define "zelda.mounts.exporter" -}}
-{{ include "zelda.romMounts" (dict "root" . "service" "exporter") }}
+{{ include "zelda.romMounts" (dict "root" .) }}
 {{- end }}
 {{- define "zelda.volumes.exporter" -}}
-{{ include "zelda.romVolumes" (dict "root" . "service" "exporter") }}
+{{ include "zelda.romVolumes" (dict "root" .) }}
 {{- end }}

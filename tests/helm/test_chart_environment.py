@@ -1,0 +1,107 @@
+"""What the chart tells the services is what they read: every variable is known, every named file is mounted."""
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.judge.config import load_judges
+from shared.bus.provision import ProvisionSettings as BusProvision
+from shared.runtime.configure import read
+from shared.runtime.settings import ProcessSettings
+from shared.store.provision import ProvisionSettings as StoreProvision
+from tests.helm.pods import materialize
+from tests.helm.rendering import PROFILES, Object, merged, of_kind, pod_templates, profile, render
+
+SETTINGS = {
+    "coordinator": ("services.coordinator.settings", "Settings"),
+    "trainer": ("services.trainer.settings", "TrainerSettings"),
+    "judge": ("services.judge.settings", "JudgeSettings"),
+    "rewardmodel": ("services.rewardmodel.settings", "RewardModelSettings"),
+    "exporter": ("services.exporter.settings", "ExporterSettings"),
+    "ray-head": ("services.trainer.settings", "DriverSettings"),
+    "ray-worker": ("services.trainer.settings", "DriverSettings"),
+}
+EXTERNAL = {"state": "state", "puzzle": "puzzle", "vision": "vision"}
+VARIANTS: dict[str, dict[str, Any]] = {
+    **{name: merged(profile(name), {"apis": {"ray": "on"}}) for name in PROFILES},
+    "bucketclaim": merged(profile("openshift"), {"store": {"mode": "bucketclaim"}}),
+    "rom": merged(profile("dev"), {"rom": {"source": "pvc", "name": "roms", "path": "a.gbc", "sha256": "0" * 64}}),
+    "external": merged(
+        profile("dev"),
+        {
+            "judges": {
+                "mode": "external",
+                "external": {
+                    "routes": {name: {"baseUrl": "https://llm.example.com/v1", "model": name} for name in EXTERNAL},
+                    "apiKeySecret": "llm-key",
+                    "ca": {"name": "llm-ca"},
+                },
+            },
+            "store": {"mode": "external", "endpoint": "https://s3.example.com", "ca": {"name": "s3-ca"}},
+            "bus": {"mode": "external", "url": "tls://nats.example.com", "tls": {"enabled": True, "ca": {"name": "x"}}},
+        },
+    ),
+}
+
+
+def settings_of(component: str) -> type[ProcessSettings]:
+    module, name = SETTINGS[component]
+    found: type[ProcessSettings] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def problems_of(settings: type[ProcessSettings], environment: dict[str, str], monkeypatch: Any) -> list[str]:
+    for name in [name for name in os.environ if name.startswith("ZELDA_")]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return read(settings, environment)[1]  # type: ignore[type-var]
+
+
+def pods(objects: list[Object]) -> dict[str, Object]:
+    """component -> pod template of everything that runs our own code."""
+    found = {template["metadata"]["labels"]["app.kubernetes.io/component"]: template for _, template in pod_templates(objects)}
+    return {component: template for component, template in found.items() if component in SETTINGS}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_service_accepts_its_environment(
+    variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = render(VARIANTS[variant])
+    found = {}
+    for component, template in pods(objects).items():
+        container = materialize(objects, template, component, tmp_path / component)
+        found[component] = problems_of(settings_of(component), container.environment, monkeypatch)
+    assert {component for component in found if not component.startswith("ray")} == {
+        "coordinator", "trainer", "judge", "rewardmodel", "exporter",
+    }
+    assert {component: problems for component, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_judges_file_is_one_that_judges_read(variant: str, tmp_path: Path) -> None:
+    objects = render(VARIANTS[variant])
+    materialize(objects, pods(objects)["judge"], "judge", tmp_path)
+    judges = load_judges(tmp_path / "etc/zelda/judges.yaml", "")
+    assert [judge.name for judge in judges.judges] == ["state", "puzzle", "vision"]
+    assert {dimension for judge in judges.judges for dimension in judge.dimensions} == set(judges.weights.as_dict())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_hook_accepts_its_environment(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = render(VARIANTS[variant])
+    (job,) = (one for one in of_kind(objects, "Job") if "-provision-" in one["metadata"]["name"])
+    container = materialize(objects, job["spec"]["template"], "provision", tmp_path)
+    for settings in (BusProvision, StoreProvision):
+        assert problems_of(settings, container.environment, monkeypatch) == []
+
+
+def test_a_misspelt_variable_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = render(merged(profile("dev"), {"services": {"judge": {"env": {"ZELDA_JUDGE__SLOTZ": "1"}}}}))
+    container = materialize(objects, pods(objects)["judge"], "judge", tmp_path)
+    (problem,) = problems_of(settings_of("judge"), container.environment, monkeypatch)
+    assert "did you mean ZELDA_JUDGE__SLOTS" in problem
