@@ -37,6 +37,7 @@ class Decoder:
         self._inventory: tuple[bytes, Inventory] | None = None
         self._progress: tuple[bytes, Progress] | None = None
         self._around: tuple[int, int, Progress, Neighbours] | None = None
+        self._puzzle: tuple[tuple[object, ...], Puzzle] | None = None
         self._grid: Grid | None = None
         self._tail = 0
 
@@ -91,7 +92,7 @@ class Decoder:
             dangers=dangers,
             sounds=self._sounds(image) if self._sound else None,
             dialog=dialog,
-            puzzle=self._puzzle(image),
+            puzzle=self._riddle(image),
             inventory=inventory,
             progress=progress,
             grid=grid,
@@ -185,7 +186,21 @@ class Decoder:
             choice=image[ram.TEXT_OPTION_CURSOR] if choosing and "choice" in self._capabilities else None,
         )
 
-    def _puzzle(self, image: bytes) -> Puzzle:
+    def _riddle(self, image: bytes) -> Puzzle:
+        """The puzzle's parts; the previous object if none of them changed."""
+        source = (
+            image[ram.NUM_ENEMIES : ram.SWITCH_STATE + 1],
+            image[ram.ACTIVE_TRIGGERS],
+            image[ram.TORCHES_LIT],
+            image[ram.OPEN_SHUTTERS],
+            image[ram.PUSH_COUNTER],
+            image[ram.PUSHED_OBJECT_ENABLED],
+        )
+        if self._puzzle is None or self._puzzle[0] != source:
+            self._puzzle = source, self._puzzle_of(image)
+        return self._puzzle[1]
+
+    def _puzzle_of(self, image: bytes) -> Puzzle:
         has = self._capabilities
         dungeon_wide, puzzle = "puzzle_dungeon" in has, "puzzle" in has
         return Puzzle(

@@ -17,7 +17,7 @@ from shared.game.layout import UNKNOWN
 from shared.game.names import ACTIONS
 from shared.game.objects import Thing
 from shared.game.rows import PUSH_REST
-from shared.game.state import GameState, Inventory
+from shared.game.state import GameState, Inventory, Puzzle
 from shared.game.trace import RECENT, EpisodeTrace
 
 Observation = NDArray[np.float32]
@@ -33,6 +33,10 @@ _AREA: Final = tuple(tuple(float(min(group, 6) // 2 + 2 == area if group >= 4 el
 _QUARTERS_SOLID: Final = tuple(
     (value.bit_count() / 4 if value < HAZARD else 1.0 if value in (0x1E, 0xFE) else 0.0) for value in range(256)
 )
+_LOG: Final = tuple(log1p(count) for count in range(4096))
+_LOG_ROOMS: Final = log1p(255)
+_LOG_STEPS: Final = log1p(65535)
+_NOTHING: Final = (0.0,) * 10
 _BRACELET, _FLIPPERS, _ROD = 0x16, 0x2E, 0x07
 _AHEAD: Final = ((0, -9), (10, 3), (0, 13), (-11, 3))
 
@@ -64,7 +68,8 @@ class VectorEncoder:
         self._room: tuple[tuple[int, int, int | None], Block] | None = None
         self._items: tuple[Inventory, int | None, Block, Block, Block] | None = None
         self._walls: tuple[tuple[object, ...], Block] | None = None
-        self._log = tuple(log1p(count) for count in range(4096))
+        self._riddle: tuple[Puzzle, Block] | None = None
+        self._new: tuple[tuple[object, ...], Block] | None = None
 
     def begin(self, state: GameState, trace: EpisodeTrace) -> Observation:
         """The first observation of an episode: read-only float32 (128,)."""
@@ -91,8 +96,8 @@ class VectorEncoder:
                 *self._puzzle(state),
                 *_enemies(state),
                 *_people(state),
-                *_nearest(state.pickups, state, 1)[:3],
-                *_nearest(state.dangers, state, 1)[:3],
+                *(_nearest(state.pickups, state, 1)[:3] if state.pickups else _NOTHING[:3]),
+                *(_nearest(state.dangers, state, 1)[:3] if state.dangers else _NOTHING[:3]),
                 *self._surroundings(state),
                 *self._frontier(state, trace),
                 *_trace(trace),
@@ -175,21 +180,14 @@ class VectorEncoder:
         )
 
     def _puzzle(self, state: GameState) -> Block:
-        puzzle = state.puzzle
-        if state.sounds and not _SOLVED.isdisjoint(state.sounds):
+        puzzle, sounds = state.puzzle, state.sounds
+        if sounds and not _SOLVED.isdisjoint(sounds):
             self._since_solved = 0
-        else:
-            self._since_solved = min(self._since_solved + 1, RECENT)
-        levers = None if puzzle.toggles is None else puzzle.toggles.bit_count() + (puzzle.switches or 0).bit_count()
-        return (
-            min(puzzle.enemies_left / 8, 1.0),
-            UNKNOWN if puzzle.triggers is None else min(puzzle.triggers.bit_count() / 4, 1.0),
-            _share(levers, 8),
-            _share(puzzle.torches, 8),
-            _share(puzzle.shutters_open, 4),
-            UNKNOWN if puzzle.push is None else 1 - min(puzzle.push, PUSH_REST) / PUSH_REST,
-            UNKNOWN if state.sounds is None else float(self._since_solved < RECENT),
-        )
+        elif self._since_solved < RECENT:
+            self._since_solved += 1
+        if self._riddle is None or self._riddle[0] is not puzzle:
+            self._riddle = puzzle, _puzzle(puzzle)
+        return (*self._riddle[1], UNKNOWN if sounds is None else 1.0 if self._since_solved < RECENT else 0.0)
 
     def _surroundings(self, state: GameState) -> Block:
         """Walls, exits, the tile ahead, the rooms around: remembered while the hero stays in his cell."""
@@ -200,13 +198,16 @@ class VectorEncoder:
         return self._walls[1]
 
     def _frontier(self, state: GameState, trace: EpisodeTrace) -> Block:
-        log = self._log
+        key = (trace.place, trace.version, state.key)
+        if self._new is None or self._new[0] != key:
+            rooms = min(log1p(len(trace.rooms)) / _LOG_ROOMS, 1.0)
+            unseen = (1 / distance if distance else 0.0 for distance in trace.unseen(state))
+            self._new = key, (*unseen, trace.coverage(state), rooms)
+        tile, room = trace.since_tile, trace.since_room
         return (
-            *((1 / distance if distance else 0.0) for distance in trace.unseen(state)),
-            trace.coverage(state),
-            min(log1p(len(trace.rooms)) / log1p(255), 1.0),
-            log[min(trace.since_tile, 4095)] / log[4095],
-            min(log1p(trace.since_room) / log1p(65535), 1.0),
+            *self._new[1],
+            _LOG[tile] / _LOG[4095] if tile < 4096 else 1.0,
+            min(log1p(room) / _LOG_STEPS, 1.0),
         )
 
 
@@ -249,8 +250,6 @@ def _distance(thing: Thing, x: int, y: int) -> int:
 
 def _nearest(things: tuple[Thing, ...], state: GameState, count: int) -> Block:
     """For the `count` nearest: offset right and down, nearness, health, kind. Zeros where there is none."""
-    if not things:
-        return (0.0,) * (5 * count)
     x, y = state.x, state.y
     if len(things) > 1:
         things = tuple(sorted(things, key=lambda thing: _distance(thing, x, y)))
@@ -268,12 +267,28 @@ def _nearest(things: tuple[Thing, ...], state: GameState, count: int) -> Block:
 
 
 def _enemies(state: GameState) -> Block:
-    return (min(len(state.enemies) / 8, 1.0), *_nearest(state.enemies, state, 2))
+    things = state.enemies
+    return (min(len(things) / 8, 1.0), *(_nearest(things, state, 2) if things else _NOTHING))
 
 
 def _people(state: GameState) -> Block:
-    right, down, near, _health, kind = _nearest(state.talkables, state, 1)
-    return min(len(state.talkables) / 4, 1.0), right, down, near, kind
+    things = state.talkables
+    if not things:
+        return _NOTHING[:5]
+    right, down, near, _health, kind = _nearest(things, state, 1)
+    return min(len(things) / 4, 1.0), right, down, near, kind
+
+
+def _puzzle(puzzle: Puzzle) -> Block:
+    levers = None if puzzle.toggles is None else puzzle.toggles.bit_count() + (puzzle.switches or 0).bit_count()
+    return (
+        min(puzzle.enemies_left / 8, 1.0),
+        UNKNOWN if puzzle.triggers is None else min(puzzle.triggers.bit_count() / 4, 1.0),
+        _share(levers, 8),
+        _share(puzzle.torches, 8),
+        _share(puzzle.shutters_open, 4),
+        UNKNOWN if puzzle.push is None else 1 - min(puzzle.push, PUSH_REST) / PUSH_REST,
+    )
 
 
 def _walls(state: GameState) -> Block:
@@ -297,6 +312,4 @@ def _trace(trace: EpisodeTrace) -> Block:
     actions = trace.actions
     if not actions:
         return (*_NO_ACTION, 0.0, 0.0, 0.0)
-    moves = sum(1 for action in actions if 1 <= action <= 4)
-    presses = actions.count(5) + actions.count(6)
-    return (*_LAST[actions[-1]], moves / RECENT, presses / RECENT, min(trace.streak / RECENT, 1.0))
+    return (*_LAST[actions[-1]], trace.moves / RECENT, trace.presses / RECENT, min(trace.streak / RECENT, 1.0))

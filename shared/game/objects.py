@@ -47,19 +47,23 @@ def _live(image: bytes, base: int) -> list[int]:
 
 def enemies(image: bytes) -> tuple[Thing, ...]:
     """Everything in an enemy slot that can hurt."""
+    live = _live(image, ENEMIES)
+    if not live:
+        return ()
     return tuple(
         _thing(image, slot)
-        for slot in _live(image, ENEMIES)
+        for slot in live
         if image[slot + ram.OBJECT_COLLISION_TYPE] & 0x80 and image[slot + ram.OBJECT_ID] not in HARMLESS
     )
 
 
 def talkables(image: bytes) -> tuple[Thing, ...]:
     """People and things that answer to the A button."""
-    listed = image[ram.TALKABLE_LIST : ram.TALKABLE_LIST + 32]
+    pages = image[ram.TALKABLE_LIST : ram.TALKABLE_LIST + 32 : 2]
+    if pages == FREE:
+        return ()
     found = []
-    for place in range(0, 32, 2):
-        page, low = listed[place], listed[place + 1]
+    for page, low in zip(pages, image[ram.TALKABLE_LIST + 1 : ram.TALKABLE_LIST + 32 : 2], strict=True):
         if page == 0:
             continue
         slot = (page << 8 | low & PARTS) - 0xD000 + PAGES
@@ -70,8 +74,11 @@ def talkables(image: bytes) -> tuple[Thing, ...]:
 
 def parts(image: bytes) -> tuple[tuple[Thing, ...], tuple[Thing, ...]]:
     """Things to pick up, and flying things that hurt."""
+    live = _live(image, PARTS)
+    if not live:
+        return (), ()
     pickups, dangers = [], []
-    for slot in _live(image, PARTS):
+    for slot in live:
         if image[slot + ram.OBJECT_ID] in PICKUP_PARTS:
             pickups.append(_thing(image, slot))
         elif image[slot + ram.OBJECT_COLLISION_TYPE] & 0x80 and image[slot + ram.OBJECT_DAMAGE]:

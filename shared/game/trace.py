@@ -27,20 +27,20 @@ class EpisodeTrace:
         self.rooms: set[RoomKey] = set()
         self.since_tile = self.since_room = 0
         self.actions: deque[int] = deque(maxlen=RECENT)
-        self.streak = 0
+        self.streak = self.moves = self.presses = 0
         self.moved = (0, 0)
+        self.version = 0  # rises whenever a tile changes its mark
         self._maps: dict[RoomKey, bytearray] = {}
         self._grids: dict[RoomKey, Grid] = {}
         self._last: tuple[RoomKey, int, int] | None = (state.key, state.x, state.y)
         self.here = bytearray(TILES)
+        self.place = 0
         self._visit(state)
         self.new_tile = self.new_room = False
 
     def step(self, state: GameState, action: int) -> None:
         """Take note of one step."""
-        actions = self.actions
-        self.streak = self.streak + 1 if actions and actions[-1] == action else 1
-        actions.append(action)
+        self._note(action)
         self.since_tile += 1
         self.since_room += 1
         self.new_tile = self.new_room = False
@@ -51,6 +51,18 @@ class EpisodeTrace:
         if not state.transition:
             self._visit(state)
 
+    def _note(self, action: int) -> None:
+        """Count the action among the recent ones, and the oldest out."""
+        actions = self.actions
+        if len(actions) == RECENT:
+            oldest = actions[0]
+            self.moves -= 1 <= oldest <= 4
+            self.presses -= 5 <= oldest <= 6
+        self.moves += 1 <= action <= 4
+        self.presses += 5 <= action <= 6
+        self.streak = self.streak + 1 if actions and actions[-1] == action else 1
+        actions.append(action)
+
     def coverage(self, state: GameState) -> float:
         """Share of the room's tiles that were seen, among those that can be stood on."""
         width, height = state.grid.width // 2, state.grid.height // 2
@@ -60,7 +72,7 @@ class EpisodeTrace:
 
     def unseen(self, state: GameState) -> tuple[int, int, int, int]:
         """Tiles to the nearest unseen one up, right, down and left in line with the hero; 0 if there is none."""
-        column, row = _tile(state)
+        row, column = divmod(self.place, STRIDE)
         along, across = self.here[column::STRIDE], self.here[row * STRIDE : row * STRIDE + state.grid.width // 2]
         right, down = across.find(UNSEEN, column + 1), along.find(UNSEEN, row + 1, state.grid.height // 2)
         up, left = along.rfind(UNSEEN, 0, row), across.rfind(UNSEEN, 0, column)
@@ -80,10 +92,11 @@ class EpisodeTrace:
             self._enter(key, state.grid)
         self.here = tiles = self._maps[key]
         column, row = _tile(state)
-        place = row * STRIDE + column
+        self.place = place = row * STRIDE + column
         if tiles[place] != SEEN:
             tiles[place] = SEEN
             self.tiles += 1
+            self.version += 1
             self.new_tile, self.since_tile = True, 0
 
     def _enter(self, key: RoomKey, grid: Grid) -> None:
@@ -95,6 +108,7 @@ class EpisodeTrace:
                 if mark == SEEN:
                     fresh[place] = SEEN
         self._maps[key], self._grids[key] = fresh, grid
+        self.version += 1
 
 
 def _tile(state: GameState) -> tuple[int, int]:

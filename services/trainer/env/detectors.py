@@ -10,7 +10,7 @@ from shared.game.state import GameState
 
 HYSTERESIS: Final = 3  # steps a value must hold before it counts; fewer and a flicker ends a dialog
 STUCK_AFTER: Final = 120  # steps without leaving a tile; shorter and waiting for an enemy looks stuck
-LOOP_WINDOW: Final = 240  # steps looked back for loops
+LOOP_WINDOW: Final = 40  # changes of tile looked back for loops
 LOOP_CELLS: Final = 6  # so few different cells in the window mean walking in circles
 SOLVED_SOUNDS: Final = frozenset({0x4D, 0x5B})
 
@@ -48,16 +48,20 @@ class Detectors:
         """Compare two consecutive states."""
         self.dialog = self._dialog.update(state.dialog is not None)
         self.puzzle = self._puzzle.update(in_puzzle(state))
-        self.puzzle_gain = self._gain(previous, state)
+        self.puzzle_gain = 0
+        if previous.progress is not state.progress or previous.puzzle is not state.puzzle:
+            self.puzzle_gain = self._gain(previous, state)
         if state.control:
             self._place(state)
         self.stuck = self._same >= STUCK_AFTER
-        self.loop = len(self._cells) == LOOP_WINDOW and len(self._counts) <= LOOP_CELLS
 
     def _place(self, state: GameState) -> None:
         cell = (state.group, state.room, state.x >> 4, state.y >> 4)
         cells, counts = self._cells, self._counts
-        self._same = self._same + 1 if cells and cells[-1] == cell else 0
+        if cells and cells[-1] == cell:
+            self._same += 1
+            return
+        self._same = 0
         if len(cells) == LOOP_WINDOW:
             oldest = cells[0]
             counts[oldest] -= 1
@@ -65,6 +69,7 @@ class Detectors:
                 del counts[oldest]
         cells.append(cell)
         counts[cell] = counts.get(cell, 0) + 1
+        self.loop = len(cells) == LOOP_WINDOW and len(counts) <= LOOP_CELLS
 
     def _gain(self, previous: GameState, state: GameState) -> int:
         """How many puzzles were solved: things opened for good, and buttons pressed for the first time."""

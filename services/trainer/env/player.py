@@ -144,6 +144,7 @@ class Player:
         self._rewards.begin(self.state)
         self._deaths = self.state.inventory.deaths
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
+        self._done = all(self._reached)  # also when the game has none: then nothing ends it
         self.features = self.vector.begin(self.state, self.trace)
         if self._recording is not None:
             self._recording.begin(self)
@@ -224,14 +225,13 @@ class Player:
     def _advance(self, previous: GameState, state: GameState) -> bool:
         """Look for new milestones where something changed for good; True when the last one was just reached."""
         reached = self._reached
-        if not reached or all(reached):
-            return False
-        if previous.inventory is state.inventory and previous.progress is state.progress and self.episode.steps % 16:
+        if self._done or (previous.inventory is state.inventory and previous.progress is state.progress):
             return False
         for place, milestone in enumerate(self.game.milestones):
             if not reached[place]:
                 reached[place] = milestone.reached(self.image)
-        return all(reached)
+        self._done = all(reached)
+        return self._done
 
     def _report(self, died: bool, finished: bool) -> EpisodeReport:
         return EpisodeReport(

@@ -2,11 +2,11 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from services.trainer.env.terms import TERMS, Term, Transition
+from services.trainer.env.terms import TERMS, Term, Transition, When
 from shared.contracts.base import first_problem
 from shared.errors import ContractError
 from shared.game.state import GameState
@@ -49,22 +49,41 @@ class Rewards:
     """The weighted terms of one environment. `sums` holds what each paid since the start of the episode."""
 
     def __init__(self, profile: RewardProfile) -> None:
-        self._terms: list[tuple[str, float, Term]] = [
-            (name, weight, TERMS[name]()) for name, weight in profile.weights.items() if weight
-        ]
+        self._terms: dict[When, list[tuple[str, float, Term]]] = {when: [] for when in get_args(When)}
+        for name, weight in profile.weights.items():
+            if weight:
+                term = TERMS[name]()
+                self._terms[term.when].append((name, weight, term))
+        self._each_step = self._terms["step"]
         self.sums: dict[str, float] = {}
 
     def begin(self, state: GameState) -> None:
         """A new episode starts at `state`."""
-        self.sums = {name: 0.0 for name, _, _ in self._terms}
-        for _, _, term in self._terms:
+        every = [entry for terms in self._terms.values() for entry in terms]
+        self.sums = {name: 0.0 for name, _, _ in every}
+        for _, _, term in every:
             term.begin(state)
 
     def step(self, step: Transition) -> float:
         """The reward of one step."""
+        total = self._ask(self._each_step, step)
+        state = step.state
+        if state.inventory is not step.previous.inventory:
+            total += self._ask(self._terms["owned"], step)
+        if step.trace.new_tile or step.trace.new_room:
+            total += self._ask(self._terms["seen"], step)
+        if state.dialog is not None:
+            total += self._ask(self._terms["text"], step)
+        if step.detectors.puzzle_gain:
+            total += self._ask(self._terms["solved"], step)
+        if step.died:
+            total += self._ask(self._terms["died"], step)
+        return total
+
+    def _ask(self, terms: list[tuple[str, float, Term]], step: Transition) -> float:
         total = 0.0
         sums = self.sums
-        for name, weight, term in self._terms:
+        for name, weight, term in terms:
             worth = term(step)
             if worth:
                 paid = weight * worth

@@ -6,7 +6,7 @@ most once for the same thing in an episode: what can be repeated cannot be farme
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from services.trainer.env.detectors import Detectors
 from shared.game.state import GameState, RoomKey
@@ -28,8 +28,17 @@ class Transition:
     died: bool
 
 
+When = Literal["step", "owned", "seen", "text", "solved", "died"]
+
+
 class Term(Protocol):
-    """One reward term of one environment."""
+    """One reward term of one environment. `when` says which steps it is asked about, because most change nothing.
+
+    step: each one; owned: the inventory changed; seen: a new tile or room; text: a text is shown; solved: a puzzle
+    moved on; died: the hero died.
+    """
+
+    when: When
 
     def begin(self, state: GameState) -> None:
         """A new episode: remember what the hero has already."""
@@ -43,8 +52,8 @@ class Term(Protocol):
 class Stateless:
     """A term that needs nothing but the transition."""
 
-    def __init__(self, worth: Callable[[Transition], float]) -> None:
-        self._worth = worth
+    def __init__(self, worth: Callable[[Transition], float], when: When = "step") -> None:
+        self._worth, self.when = worth, when
 
     def begin(self, state: GameState) -> None:
         """Nothing to remember."""
@@ -56,6 +65,8 @@ class Stateless:
 
 class Rupees:
     """Money gained beyond the most that the hero ever held in this episode: spending and earning back pays nothing."""
+
+    when: When = "owned"
 
     def begin(self, state: GameState) -> None:
         """Money held at the start is not paid."""
@@ -73,14 +84,14 @@ class Rupees:
 class Keys:
     """Small keys picked up, of all dungeons together. Keys are finite, and using one costs nothing."""
 
+    when: When = "owned"
+
     def begin(self, state: GameState) -> None:
         """Keys held at the start are not paid."""
         self._held = sum(state.inventory.small_keys or b"")
 
     def __call__(self, step: Transition) -> float:
         """New keys."""
-        if step.state.inventory is step.previous.inventory:
-            return 0.0
         held = sum(step.state.inventory.small_keys or b"")
         gain, self._held = held - self._held, held
         return float(max(gain, 0))
@@ -89,6 +100,8 @@ class Keys:
 class Treasures:
     """Treasures that the hero did not own before in this episode."""
 
+    when: When = "owned"
+
     def begin(self, state: GameState) -> None:
         """What is owned at the start is not paid."""
         self._owned = set(state.inventory.treasures or ())
@@ -96,7 +109,7 @@ class Treasures:
     def __call__(self, step: Transition) -> float:
         """New treasures."""
         own = step.state.inventory
-        if own is step.previous.inventory or own.treasures is None:
+        if own.treasures is None:
             return 0.0
         gain = own.treasures - self._owned
         self._owned |= gain
@@ -105,6 +118,8 @@ class Treasures:
 
 class Highest:
     """A number that only its new maximum pays: level of the sword, essences, heart containers."""
+
+    when: When = "owned"
 
     def __init__(self, value: Callable[[GameState], int]) -> None:
         self._value = value
@@ -115,8 +130,6 @@ class Highest:
 
     def __call__(self, step: Transition) -> float:
         """By how much the maximum rose."""
-        if step.state.inventory is step.previous.inventory:
-            return 0.0
         gain = self._value(step.state) - self._most
         self._most += max(gain, 0)
         return float(max(gain, 0))
@@ -124,6 +137,8 @@ class Highest:
 
 class Dialogs:
     """Texts read for the first time in this episode; the same text again pays nothing."""
+
+    when: When = "text"
 
     def begin(self, state: GameState) -> None:
         """A text already on the screen is not paid."""
@@ -140,6 +155,8 @@ class Dialogs:
 
 class Kills:
     """Enemies beaten, at most `KILLS_PAID` in each room, because they come back."""
+
+    when: When = "owned"
 
     def begin(self, state: GameState) -> None:
         """Earlier kills are not paid."""
@@ -160,6 +177,8 @@ class Kills:
 
 class Hearts:
     """Health gained or lost, in hearts; `sign` chooses which. Only losses of this episode pay when healed."""
+
+    when: When = "owned"
 
     def __init__(self, sign: int) -> None:
         self._sign = sign
@@ -186,8 +205,8 @@ def _essences(state: GameState) -> int:
 
 
 TERMS: Final[dict[str, Callable[[], Term]]] = {
-    "room": lambda: Stateless(lambda step: float(step.trace.new_room)),
-    "tile": lambda: Stateless(lambda step: float(step.trace.new_tile)),
+    "room": lambda: Stateless(lambda step: float(step.trace.new_room), "seen"),
+    "tile": lambda: Stateless(lambda step: float(step.trace.new_tile), "seen"),
     "revisit": lambda: Stateless(lambda step: -float(not step.trace.new_tile and not step.state.transition)),
     "health_lost": lambda: Hearts(-1),
     "health_gained": lambda: Hearts(1),
@@ -198,9 +217,9 @@ TERMS: Final[dict[str, Callable[[], Term]]] = {
     "heart_container": lambda: Highest(lambda state: state.inventory.max_health // QUARTERS),
     "essence": lambda: Highest(_essences),
     "dialog": Dialogs,
-    "puzzle": lambda: Stateless(lambda step: float(step.detectors.puzzle_gain)),
+    "puzzle": lambda: Stateless(lambda step: float(step.detectors.puzzle_gain), "solved"),
     "kill": Kills,
-    "death": lambda: Stateless(lambda step: -float(step.died)),
+    "death": lambda: Stateless(lambda step: -float(step.died), "died"),
     "stuck": lambda: Stateless(lambda step: -float(step.detectors.stuck or step.detectors.loop)),
     "menu": lambda: Stateless(lambda step: -float(bool(step.state.menu))),
     "time": lambda: Stateless(lambda _: -1.0),
