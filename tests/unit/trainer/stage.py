@@ -11,32 +11,32 @@ from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.state.runs import Runs
 from shared.store import keys
-from shared.store.memory import MemoryStore
+from shared.store.port import Store
 
 RUN = RunId("demo")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = RunConfig(world="garden", epoch_steps=2048, batch_size=1024, env_runners=0, envs_per_runner=8)
 
 
-async def run_in(store: MemoryStore, state: Any = "running") -> RunRecord:
+async def run_in(store: Store, state: Any = "running") -> RunRecord:
     record = RunRecord(run=RUN, revision=0, state=state, config=CONFIG, created=NOW, updated=NOW)
     await Runs(store).create(record)
     return record
 
 
-async def enter(store: MemoryStore, record: RunRecord, state: Any) -> RunRecord:
+async def enter(store: Store, record: RunRecord, state: Any) -> RunRecord:
     following = record.model_copy(update={"revision": record.revision + 1, "state": state})
     await Runs(store).append(following)
     return following
 
 
-async def order(store: MemoryStore, epoch: int = 0, fence: int = 1) -> EpochStart:
+async def order(store: Store, epoch: int = 0, fence: int = 1) -> EpochStart:
     start = EpochStart(run=RUN, epoch=epoch, fence=fence, config=CONFIG, created=NOW)
     await store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
     return start
 
 
-async def segment(store: MemoryStore, number: int, epoch: int = 0) -> SegmentRef:
+async def segment(store: Store, number: int, epoch: int = 0) -> SegmentRef:
     episode, name = EpisodeId(f"e{epoch:04d}-r00-v00-{number:04d}"), f"e{epoch:04d}-r00-v00-{number:04d}-s000"
     key = keys.segment(RUN, epoch, episode, SegmentId(name))
     data = f"segment {number}".encode()
@@ -44,7 +44,7 @@ async def segment(store: MemoryStore, number: int, epoch: int = 0) -> SegmentRef
     return SegmentRef(segment=SegmentId(name), episode=episode, key=key, digest=Digest(sha256(data)))
 
 
-async def account(store: MemoryStore, segments: list[SegmentRef], epoch: int = 0) -> None:
+async def account(store: Store, segments: list[SegmentRef], epoch: int = 0) -> None:
     record = EpochFinishedRecord(
         run=RUN,
         epoch=epoch,

@@ -1,0 +1,151 @@
+"""The driver's promises, kept in a corridor: orders are carried out once, a stop costs nothing, a crash little."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import ray
+
+from services.trainer.control import Heartbeat, latest_checkpoint
+from services.trainer.rl import epochs
+from services.trainer.rl.archive import Archive
+from services.trainer.rl.bridge import BlockingStore
+from services.trainer.rl.driver import Driver
+from services.trainer.rl.evaluation import Evaluation
+from services.trainer.rl.session import Session, SessionSpec
+from services.trainer.settings import DriverGroup
+from shared.contracts.driver import DriverStopped
+from shared.contracts.epoch import EpochFinishedRecord
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.state.runs import Runs
+from shared.store import keys
+from shared.store.object_store import local_store
+from shared.store.port import Store
+from tests.unit.trainer.corridor import Corridor, corridor
+from tests.unit.trainer.stage import RUN, enter, order, run_in, segment
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return local_store(tmp_path)
+
+
+def make(run: RunId, config: RunConfig) -> tuple[Session, Evaluation]:
+    session = Session(SessionSpec(corridor(), 0, config.envs_per_runner, config.batch_size, curiosity=True, seed=1))
+    return session, Evaluation(lambda envs: Corridor({"num_envs": envs}), 1)
+
+
+def driver(store: Store, name: str, idle_s: float = 1.0) -> Driver:
+    return Driver(Archive(BlockingStore(store), RUN, name), DriverGroup(idle_s=idle_s), make)
+
+
+def finished(store: Store, epoch: int) -> EpochFinishedRecord:
+    return EpochFinishedRecord.from_bytes(asyncio.run(store.get(keys.epoch_finished(RUN, epoch))))
+
+
+async def prepare(store: Store, epochs_ordered: int = 1) -> RunRecord:
+    record = await run_in(store)
+    for epoch in range(epochs_ordered):
+        await order(store, epoch)
+    return record
+
+
+def test_two_orders_are_carried_out_by_one_warm_driver(store: Store) -> None:
+    asyncio.run(prepare(store, 2))
+    asyncio.run(segment(store, 1))  # somebody recorded this before us
+    driver(store, "d1").run(None)
+    first, second = finished(store, 0), finished(store, 1)
+    assert first.steps >= 2048
+    assert second.metrics["lifetime_steps"] == first.steps + second.steps
+    assert [ref.segment for ref in first.segments] == ["e0000-r00-v00-0001-s000"]
+    assert first.evaluation is not None
+    assert "best_action/milestones_mean" in first.evaluation
+    assert {"return_mean", "learner/entropy", "steps_per_s"} <= set(first.metrics)
+    asyncio.run(store.get(first.checkpoint_key, first.checkpoint_digest))
+    last = Heartbeat.from_bytes(asyncio.run(store.get(keys.driver_heartbeat(RUN))))
+    assert (last.driver, last.state) == ("d1", "ended")
+
+
+def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = asyncio.run(prepare(store))
+    monkeypatch.setattr("services.trainer.rl.pulse.HEARTBEAT_S", 0.05)
+    stopper = driver(store, "d1", idle_s=60)
+    running = make(RUN, record.config)[0]
+    real = running.iterate
+
+    def iterate_then_stop() -> None:
+        real()
+        if stopper.pulse.leave is None:
+            stopper.pulse.end("stop")
+
+    running.iterate = iterate_then_stop  # type: ignore[method-assign]
+    stopper._make = lambda run, config: (running, Evaluation(lambda envs: Corridor({"num_envs": envs}), 1))
+    stopper.run(None)
+    word = DriverStopped.from_bytes(asyncio.run(store.get(keys.driver_stopped(RUN, 1))))
+    assert 0 < word.steps < 2048
+    assert word.checkpoint_key is not None
+    driver(store, "d2").run(None)
+    account = finished(store, 0)
+    assert account.attempt == 2
+    assert account.steps < word.steps + 2048  # the steps before the stop were not made again
+
+
+def test_a_driver_ends_when_a_person_stops_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = asyncio.run(prepare(store, 0))
+    monkeypatch.setattr("services.trainer.rl.pulse.HEARTBEAT_S", 0.05)
+    idle = driver(store, "d1", idle_s=60)
+    thread = threading.Thread(target=idle.run, args=(None,))
+    thread.start()
+    asyncio.run(enter(store, record, "stopping"))
+    thread.join(10)
+    assert not thread.is_alive()
+    assert idle.pulse.leave == "stop"
+
+
+def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(prepare(store))
+    monkeypatch.setattr(epochs, "CHECKPOINT_S", 0.0)  # a checkpoint after every iteration
+
+    class Crash(RuntimeError):
+        pass
+
+    crashing = driver(store, "d1")
+    session, evaluation = make(RUN, asyncio.run(Runs(store).latest(RUN)).config)
+    real, calls = session.iterate, [0]
+
+    def iterate() -> None:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise Crash
+        real()
+
+    session.iterate = iterate  # type: ignore[method-assign]
+    crashing._make = lambda run, config: (session, evaluation)
+    with pytest.raises(Crash):
+        crashing.run(None)
+    assert asyncio.run(store.exists(latest_checkpoint(RUN, 0)))
+    assert not asyncio.run(store.exists(keys.epoch_finished(RUN, 0)))
+    driver(store, "d2").run(None)
+    assert finished(store, 0).steps < 1024 + 2048
+    stored = asyncio.run(store.list(keys.checkpoint_prefix(RUN, 0)))
+    assert len([entry for entry in stored if entry.key.endswith(".zip")]) <= 2
