@@ -46,7 +46,7 @@ def _drop_half(kept: Sequence[Event], importance: Importance) -> list[Event]:
 
 
 def _lines(events: Sequence[Event], kept: Sequence[Event]) -> list[str]:
-    """One line an event, and one for each stretch of events left out."""
+    """One line an event, and a short one for each stretch of lesser events left out."""
     keep = {id(event) for event in kept}
     lines: list[str] = []
     left_out = 0
@@ -55,11 +55,11 @@ def _lines(events: Sequence[Event], kept: Sequence[Event]) -> list[str]:
             left_out += 1
             continue
         if left_out:
-            lines.append(f"({left_out} lesser events left out)\n")
+            lines.append(f"({left_out} left out)\n")
             left_out = 0
         lines.append(f"step {event.step}: {event.what}\n")
     if left_out:
-        lines.append(f"({left_out} lesser events left out)\n")
+        lines.append(f"({left_out} left out)\n")
     return lines
 
 

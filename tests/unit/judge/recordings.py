@@ -126,7 +126,7 @@ def archive(
     members_of: str | None = None,
     **fields: Any,
 ) -> bytes:
-    """A segment archive. `lines` replaces states.jsonl; with `members_of` the manifest lists other contents' digests."""
+    """A segment archive. `lines` replaces states.jsonl; `members_of` makes the manifest's digests those of others."""
     given = manifest(segment, **fields)
     lines = [json.dumps(row) for row in rows(given["steps"], changes)] if lines is None else lines
     members = {STATES: "\n".join(lines).encode()}
