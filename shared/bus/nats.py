@@ -36,7 +36,7 @@ from shared.runtime.settings import BusSettings, read_secret
 CALL_S: Final = 5.0
 PUBLISH_PAUSES_S: Final = (0.25, 0.5, 0.0)  # one try each, with the same id: an unanswered publish may be stored
 CONNECT_S: Final = 10.0  # with endless reconnects the client's own connect would never return
-PING_S: Final = 5  # a paused server is noticed after two of them; the client's default is four minutes
+PING_S: Final = 4  # a paused server is noticed after three of them; with the client's defaults after six minutes
 _DENIED: Final = re.compile(r'permissions violation for (?:publish|subscription) to "([^"]+)"', re.IGNORECASE)
 # What the client raises when the server is away, slow or restarting.
 AWAY: Final = (nats_errors.Error, js_errors.Error, OSError, TimeoutError)

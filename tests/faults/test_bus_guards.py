@@ -1,0 +1,260 @@
+"""Faults of a real bus, one by one: killed, paused, full, forbidden, poisoned; and readers that die."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.nats import NatsBus, connect
+from shared.bus.provision import provision
+from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES, SEGMENTS
+from shared.contracts.envelope import Envelope
+from shared.errors import Fatal, Transient
+from shared.runtime.settings import BusSettings
+from tests.events import rm_ready, scores_ready, segment_ready
+from tests.servers import NatsServer
+
+Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
+    """A bus of the test's own, which may be killed."""
+    with NatsServer(tmp_path) as own:
+        await provision(own.settings)
+        yield own
+
+
+@pytest.fixture
+async def bus(server: NatsServer) -> AsyncIterator[NatsBus]:
+    """One connection to it."""
+    client = await connect(server.settings, "judge")
+    yield client
+    await client.close()
+
+
+class Seen:
+    """A handler that remembers the segments it was given."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.times: list[float] = []
+
+    async def __call__(self, event: Envelope) -> Sequence[Envelope]:
+        self.keys.append(event.subject)
+        self.times.append(time.monotonic())
+        return []
+
+    async def reaches(self, number: int, seconds: float) -> None:
+        """Wait until so many different segments were seen."""
+        deadline = time.monotonic() + seconds
+        while len(set(self.keys)) < number:
+            assert time.monotonic() < deadline, f"{len(set(self.keys))} of {number} seen"
+            await asyncio.sleep(0.02)
+
+
+class Running:
+    """A guarded loop at work on a connection."""
+
+    def __init__(self, bus: NatsBus, handler: Handler, slots: int = 8, watch_s: float = 15.0) -> None:
+        self.stop = asyncio.Event()
+        self.loop = ConsumerLoop(bus, Consumer(replace(JUDGE_SEGMENTS, slots=slots), handler), watch_s=watch_s)
+        self.task = asyncio.create_task(self.loop.run(self.stop))
+
+    async def end(self) -> None:
+        """Stop and drain."""
+        self.stop.set()
+        await asyncio.wait_for(self.task, 30)
+
+
+async def test_a_killed_bus_is_used_again_within_five_seconds_and_nothing_is_lost(
+    server: NatsServer, bus: NatsBus
+) -> None:
+    seen = Seen()
+    running = Running(bus, seen)
+    for number in range(10):
+        await bus.publish(segment_ready(number))
+    await seen.reaches(10, 5)
+    for round_number in range(3):
+        server.kill()
+        await asyncio.sleep(0.5)
+        server.start()
+        answered = time.monotonic()
+        other = await connect(server.settings, "trainer")
+        await other.publish(segment_ready(10 + round_number))
+        await seen.reaches(11 + round_number, 6)
+        assert seen.times[-1] - answered < 5
+        await other.close()
+    await running.end()
+
+
+async def test_publishing_goes_on_through_a_restart_without_loss_or_repeat(server: NatsServer, bus: NatsBus) -> None:
+    """Every publish either is confirmed or raises Transient; repeated with the same id it is stored once."""
+    unconfirmed = 0
+
+    async def publish_all() -> None:
+        nonlocal unconfirmed
+        for number in range(300):
+            while True:
+                try:
+                    await bus.publish(segment_ready(number))
+                    break
+                except Transient:
+                    unconfirmed += 1
+
+    publishing = asyncio.create_task(publish_all())
+    await asyncio.sleep(0.05)
+    server.kill()
+    await asyncio.sleep(1)
+    server.start()
+    await asyncio.wait_for(publishing, 60)
+    assert (await bus.context.stream_info(SEGMENTS.name)).state.messages == 300
+
+
+async def test_a_paused_bus_is_noticed_within_fifteen_seconds(server: NatsServer, bus: NatsBus) -> None:
+    server.signal(signal.SIGSTOP)
+    noticed = await _until(lambda: not bus.connected, 20)
+    server.signal(signal.SIGCONT)
+    assert noticed < 15
+    seen = Seen()
+    running = Running(bus, seen)
+    other = await connect(server.settings, "trainer")
+    await other.publish(segment_ready())
+    await seen.reaches(1, 10)
+    await other.close()
+    await running.end()
+
+
+async def test_a_bus_that_never_was_there_gives_transient_and_does_not_hang(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(Transient, match="not reached"):
+        await connect(NatsServer(tmp_path).settings, "judge")
+    assert time.monotonic() - started < 3
+
+
+async def test_a_wrong_password_is_fatal_at_once(tmp_path: Path) -> None:
+    (tmp_path / "credentials").write_text("judge:wrong\n")
+    users = 'authorization { users = [ {user: judge, password: "right"} ] }'
+    with NatsServer(tmp_path, users) as server:
+        settings = BusSettings(url=server.url, credentials_file=tmp_path / "credentials")
+        with pytest.raises(Fatal, match="refuses the credentials of 'judge'"):
+            await connect(settings, "judge")
+        (tmp_path / "credentials").write_text("judge:right\n")
+        bus = await connect(settings, "judge")
+        assert bus.connected
+        await bus.close()
+
+
+async def test_a_forbidden_subject_is_fatal_and_named(tmp_path: Path) -> None:
+    (tmp_path / "credentials").write_text("judge:right\n")
+    allowed = '{publish: ["zelda.v1.*.scores.ready"], subscribe: ["_INBOX_judge.>"]}'
+    users = (
+        f'authorization {{ users = [ {{user: judge, password: "right", permissions: {allowed}}}, '
+        '{user: admin, password: "admin"} ] }'
+    )
+    (tmp_path / "admin").write_text("admin:admin")
+    with NatsServer(tmp_path, users) as server:
+        await provision(BusSettings(url=server.url, credentials_file=tmp_path / "admin"))
+        bus = await connect(BusSettings(url=server.url, credentials_file=tmp_path / "credentials"), "judge")
+        await bus.publish(scores_ready())
+        with pytest.raises(Fatal, match=r"'judge' may not publish on 'zelda\.v1\.demo\.rm\.ready'"):
+            await bus.publish(rm_ready())
+        await bus.close()
+
+
+async def _outcome(bus: NatsBus, number: int) -> str:
+    try:
+        await bus.publish(segment_ready(number))
+    except Transient as error:
+        return "refused" if "maximum bytes exceeded" in str(error) else str(error)
+    return "stored"
+
+
+async def _until(condition: Callable[[], bool], seconds: float) -> float:
+    """How long it took until the condition held, looking twenty times a second."""
+    started = time.monotonic()
+    for _ in range(int(seconds * 20)):
+        if condition():
+            break
+        await asyncio.sleep(0.05)
+    return time.monotonic() - started
+
+
+async def test_a_full_stream_refuses_and_drops_nothing(server: NatsServer, bus: NatsBus) -> None:
+    config = (await bus.context.stream_info(SEGMENTS.name)).config
+    await bus.context.update_stream(config.evolve(max_bytes=8_000))
+    outcomes = [await _outcome(bus, number) for number in range(12)]
+    stored = outcomes.index("refused")
+    assert 3 < stored < 12
+    assert outcomes == ["stored"] * stored + ["refused"] * (12 - stored)
+    assert await bus.pending(JUDGE_SEGMENTS) == stored
+    await bus.context.update_stream(config)
+    await bus.publish(segment_ready(stored))
+    assert await bus.pending(JUDGE_SEGMENTS) == stored + 1
+
+
+async def test_a_consumer_deleted_during_a_fetch_is_heard_at_once(bus: NatsBus) -> None:
+    seen = Seen()
+    running = Running(bus, seen, watch_s=15)
+    await asyncio.sleep(0.3)
+    await bus.context.delete_consumer(SEGMENTS.name, JUDGE_SEGMENTS.name)
+    await asyncio.sleep(1.0)
+    await bus.publish(segment_ready())
+    await seen.reaches(1, 5)
+    await running.end()
+
+
+async def test_an_acknowledged_message_stays_acknowledged_when_the_process_dies(server: NatsServer) -> None:
+    """The connection is cut without a flush right after `ack` returned, as by a kill."""
+    bus = await connect(server.settings, "judge")
+    for number in range(20):
+        await bus.publish(segment_ready(number))
+    for delivery in await bus.fetch(JUDGE_SEGMENTS, 20, 2):
+        await delivery.ack()
+    transport: Any = bus._client._transport
+    transport.close()
+    await bus.close()
+    other = await connect(server.settings, "judge")
+    assert await other.pending(JUDGE_SEGMENTS) == 0
+    await other.close()
+
+
+async def test_leaving_hands_no_message_to_a_reader_that_is_gone(server: NatsServer, bus: NatsBus) -> None:
+    """The first reader drains in the middle of a waiting fetch; the message published next must reach the second."""
+    first = await connect(server.settings, "judge")
+    running = Running(first, Seen())
+    await asyncio.sleep(0.3)
+    await running.end()
+    await first.close()
+    await bus.publish(segment_ready())
+    seen = Seen()
+    second = Running(bus, seen)
+    await seen.reaches(1, 1.5)
+    await second.end()
+
+
+async def test_poison_between_good_events_delays_nobody(bus: NatsBus) -> None:
+    seen = Seen()
+    running = Running(bus, seen)
+    for number in range(50):
+        await bus.publish(segment_ready(number))
+        await bus.publish_raw("zelda.v1.demo.segment.ready", b"poison %d" % number, {})
+    await seen.reaches(50, 10)
+    await running.end()
+    assert (await bus.context.stream_info("ZELDA_DEAD")).state.messages == 50
+    assert await bus.pending(JUDGE_SEGMENTS) == 0
+
+
+async def test_messages_survive_a_restart_with_their_duplicate_window(server: NatsServer, bus: NatsBus) -> None:
+    await bus.publish(scores_ready())
+    server.kill()
+    server.start()
+    await _until(lambda: bus.connected, 10)
+    await bus.publish(scores_ready())
+    assert await bus.pending(REWARDMODEL_SCORES) == 1
