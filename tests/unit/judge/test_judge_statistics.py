@@ -1,0 +1,194 @@
+"""Votes into scores, and statistics about judges, checked against published values and another implementation."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from services.judge.domain.agreement import alpha, kappa, ranks, spearman
+from services.judge.domain.merge import Ladder, enough, merge, values_of
+from services.judge.domain.phases import Phase, Weights, phase_of, weighted_mean
+from services.judge.domain.replies import Vote
+from services.judge.domain.report import report
+from services.judge.domain.rows import CanaryRow, JudgeRow, PairRow, Part, SegmentRow
+from shared.contracts.ids import EpisodeId, JudgeName, RunId, SegmentId
+from shared.contracts.scores import Usage
+from tests.unit.judge.recordings import moments
+
+# The worked example of K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers.
+EXAMPLE = [
+    [1, 1, 1],
+    [2, 2, 3, 2],
+    [3, 3, 3, 3],
+    [3, 3, 3, 3],
+    [2, 2, 2, 2],
+    [1, 2, 3, 4],
+    [4, 4, 4, 4],
+    [1, 1, 2, 1],
+    [2, 2, 2, 2],
+    [5, 5, 5],
+    [1, 1],
+    [3],
+]
+
+
+def votes(*values: int) -> list[Vote]:
+    return [Vote("", {"puzzle": value}) for value in values]
+
+
+def test_alpha_is_that_of_the_published_example() -> None:
+    assert alpha(EXAMPLE) == pytest.approx(0.815, abs=0.0005)
+
+
+def test_alpha_says_nothing_when_there_is_nothing_to_say() -> None:
+    assert alpha([]) is None
+    assert alpha([[3], [4]]) is None
+    assert alpha([[3, 3], [3, 3]]) is None
+    assert alpha([[0, 0, 0], [5, 5, 5]]) == 1.0
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=2, max_size=40))
+def test_alpha_does_not_exceed_one(units: list[list[int]]) -> None:
+    value = alpha(units)
+    assert value is None or value <= 1 + 1e-12
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=60)
+
+
+@given(PAIRS)
+def test_rank_correlation_is_that_of_scipy(points: list[tuple[int, int]]) -> None:
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    mine = spearman(xs, ys)
+    if len(set(xs)) == 1 or len(set(ys)) == 1:
+        assert mine is None
+    else:
+        assert mine == pytest.approx(stats.spearmanr(xs, ys).statistic, abs=1e-9)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=50))
+def test_ranks_are_those_of_scipy(values: list[float]) -> None:
+    assert ranks(values) == list(stats.rankdata(values))
+
+
+def test_kappa_is_agreement_beyond_chance() -> None:
+    assert kappa(["A", "B"] * 10, ["A", "B"] * 10) == 1.0
+    assert kappa(["A", "A", "B", "B"], ["A", "B", "A", "B"]) == 0.0
+    assert kappa([], []) is None
+
+
+def test_votes_are_merged_by_their_median() -> None:
+    merged = merge(votes(1, 5, 4))["puzzle"]
+    assert (merged.value, merged.unanimous, merged.spread) == (0.8, False, 4)
+    assert merge(votes(2, 3))["puzzle"].value == 0.5
+    assert merge(votes(3, 3, 3))["puzzle"].unanimous
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "more"),
+    [
+        ((), 0, 3),
+        ((3, 3, 3), 3, 0),
+        ((3, 3, 4), 3, 0),
+        ((1, 3, 5), 3, 4),
+        ((2, 3), 3, 0),
+        ((0, 5), 3, 4),
+        ((3,), 3, 0),
+        ((0, 0, 5, 5, 3, 3, 3), 7, 4),
+        ((0, 5, 3, 3, 3, 3, 3), 7, 4),
+        ((0, 3, 3, 3, 3, 3, 3), 7, 0),
+        ((0, 5) * 5 + (0,), 11, 0),
+    ],
+)
+def test_more_votes_are_asked_for_only_while_they_are_split(values: tuple[int, ...], asked: int, more: int) -> None:
+    assert Ladder().next_ask(votes(*values), asked) == more
+
+
+def test_two_valid_votes_of_three_may_speak_one_may_not() -> None:
+    assert [enough(valid, 3) for valid in range(4)] == [False, False, True, True]
+    assert not enough(3, 7)
+    assert enough(4, 7)
+    assert enough(1, 1)
+    assert not enough(0, 0)
+
+
+def test_the_weighted_mean_is_over_what_was_judged() -> None:
+    weights = Weights().as_dict()
+    mean, share = weighted_mean(weights, {"progress": 1.0, "dialog": 0.0})
+    assert mean == pytest.approx(2 / 3)
+    assert share == pytest.approx(0.6)
+    assert weighted_mean(weights, {}) == (None, 0.0)
+
+
+def test_weights_that_do_not_sum_to_one_are_refused() -> None:
+    with pytest.raises(ValueError, match="must sum to 1"):
+        Weights(progress=0.9)
+
+
+def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
+    phases = [
+        Phase.model_validate({"name": "dungeon", "when": {"in_dungeon": True}}),
+        Phase.model_validate({"name": "armed", "games": ["bramble:*"], "when": {"has_items": ["sword"]}}),
+        Phase.model_validate({"name": "early", "when": {"lacks_items": ["sword"]}}),
+    ]
+    inside = moments({0: {"in_dungeon": True, "treasures": ["sword"]}}, steps=1)[0]
+    outside = moments({0: {"treasures": ["sword"]}}, steps=1)[0]
+    unknown = moments({0: {"treasures": None, "in_dungeon": None}}, steps=1)[0]
+    assert phase_of(phases, "bramble:vale", inside).name == "dungeon"
+    assert phase_of(phases, "bramble:vale", outside).name == "armed"
+    assert phase_of(phases, "other", outside).name == "any"
+    assert phase_of(phases, "bramble:vale", unknown).name == "any"
+
+
+def row(number: int, gained: int, value: float | None) -> SegmentRow:
+    judges = [] if value is None else [JudgeRow(judge=JudgeName("state"), value=value, votes={"progress": [3, 3, 3]})]
+    return SegmentRow(
+        segment=SegmentId(f"s{number}"),
+        episode=EpisodeId("e1"),
+        index=number,
+        gained=gained,
+        status="abstained" if value is None else "judged",
+        weighted=value,
+        judges=judges,
+    )
+
+
+def test_the_report_measures_scores_against_true_progress_now_and_next() -> None:
+    gains = [0, 1, 0, 2, 0, 0, 3, 0]
+    parts = [
+        Part(replica="a", rows=[row(i, gain, 0.1 + 0.2 * gain) for i, gain in enumerate(gains[:4])]),
+        Part(
+            replica="b",
+            rows=[row(i + 4, gain, 0.1 + 0.2 * gain) for i, gain in enumerate(gains[4:])] + [row(9, 1, None)],
+            usage={"state": Usage(calls=8, prompt_tokens=800)},
+            canary=[CanaryRow(judge=JudgeName("state"), change=0.2), CanaryRow(judge=JudgeName("state"), change=-0.1)],
+        ),
+        Part(replica="c", rows=[row(0, 0, 0.1)], usage={"state": Usage(calls=1, prompt_tokens=100)}),
+    ]
+    merged = report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
+    state = merged.judges["state"]
+    assert merged.segments == {"judged": 8, "abstained": 1}
+    assert state.correlation.segment == pytest.approx(1.0)
+    assert state.correlation.next is not None
+    assert state.correlation.next < 0.5
+    assert (state.usage.calls, state.usage.prompt_tokens) == (9, 900)
+    assert state.drift == pytest.approx(0.05)
+    assert state.drift_absolute == pytest.approx(0.15)
+
+
+def test_a_judge_that_prefers_the_first_clip_is_found_out() -> None:
+    pairs = [PairRow(forward="A", backward="A", gap=0.3)] * 6 + [PairRow(forward="A", backward="B", gap=0.2)] * 4
+    merged = report(RunId("demo"), 0, "default", [Part(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC))
+    assert merged.pairs.consistent == 0.4
+    assert merged.pairs.bias == pytest.approx(0.3)
+    fair = [PairRow(forward="A", backward="B", gap=0.2), PairRow(forward="B", backward="A", gap=-0.2)]
+    merged = report(RunId("demo"), 0, "default", [Part(replica="a", pairs=fair)], datetime(2026, 1, 1, tzinfo=UTC))
+    assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
+
+
+def test_what_nobody_judged_has_no_value() -> None:
+    merged = report(RunId("demo"), 0, "default", [], datetime(2026, 1, 1, tzinfo=UTC))
+    assert (merged.agreement, merged.correlation.segment, merged.pairs.bias, merged.votes) == (None, None, None, 0)
+    assert values_of([]) == {}
