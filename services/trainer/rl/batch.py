@@ -54,9 +54,7 @@ class BatchBuilder:
         cuts = np.cumsum([len(stretch) for stretch in observations])[:-1]
         with torch.inference_mode():
             every = torch.from_numpy(np.concatenate(observations))
-            heads = {GAME_VALUES: network.game_value(every)[:, 0]}
-            if self.curiosity:
-                heads[CURIOSITY_VALUES] = network.curiosity_value(every)[:, 0]
+            heads = network.values(every)
         return {name: np.split(value.numpy(), cuts) for name, value in heads.items()}
 
     def _game(self, chunks: list[Any], values: list[Floats]) -> dict[str, NDArray[Any]]:

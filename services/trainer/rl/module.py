@@ -1,4 +1,4 @@
-"""The networks: policy, two value heads and the RND pair. Env runners hold only the policy.
+"""The networks: policy, a critic with one head per reward stream, the RND pair. Env runners hold only the policy.
 
 The module samples its own actions and returns their log-probabilities, which saves RLlib's generic distribution code
 on every step.
@@ -14,13 +14,13 @@ from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor, nn
 
 EMBEDDING = 64  # width of the RND embedding
-CRITIC_ONLY = ("game_value", "curiosity_value", "rnd_target", "rnd_predictor")
+LEARNER_ONLY = ("critic", "rnd_target", "rnd_predictor")
 GAME_VALUES = "game_values"
 CURIOSITY_VALUES = "curiosity_values"
 
 
 class PlayModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
-    """Separate networks for acting, valuing the game, valuing curiosity, and for the novelty of a state."""
+    """Separate networks for acting, for valuing, and for the novelty of a state."""
 
     def setup(self) -> None:
         """Build the parts that this process needs. `model_config`: hidden widths and whether curiosity is on."""
@@ -29,15 +29,14 @@ class PlayModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
         self.pi = network(shape, hidden, self.action_space.n, gain=0.01)
         if self.inference_only:
             return
-        self.game_value = network(shape, hidden, 1)
+        self.critic = network(shape, hidden, 2 if self.model_config["curiosity"] else 1)
         if self.model_config["curiosity"]:
-            self.curiosity_value = network(shape, hidden, 1)
             self.rnd_target = network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
             self.rnd_predictor = network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
 
     def get_non_inference_attributes(self) -> list[str]:
         """Networks that never travel to env runners."""
-        return [name for name in CRITIC_ONLY if hasattr(self, name)]
+        return [name for name in LEARNER_ONLY if hasattr(self, name)]
 
     @torch.inference_mode()
     def _forward_exploration(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
@@ -51,18 +50,16 @@ class PlayModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
         return {Columns.ACTIONS: self.pi(batch[Columns.OBS]).argmax(-1)}
 
     def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
-        out = {
-            Columns.ACTION_DIST_INPUTS: self.pi(batch[Columns.OBS]),
-            GAME_VALUES: self.game_value(batch[Columns.OBS])[:, 0],
-        }
-        if self.model_config["curiosity"]:
-            out[CURIOSITY_VALUES] = self.curiosity_value(batch[Columns.OBS])[:, 0]
-        return out
+        return {Columns.ACTION_DIST_INPUTS: self.pi(batch[Columns.OBS]), **self.values(batch[Columns.OBS])}
+
+    def values(self, observations: Tensor) -> dict[str, Tensor]:
+        """Value of every reward stream, each (N,): the game's, and curiosity's if it is on."""
+        heads = self.critic(observations).unbind(-1)
+        return dict(zip((GAME_VALUES, CURIOSITY_VALUES), heads, strict=False))
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any | None = None) -> Tensor:
         """Value of the game reward, shape (N,)."""
-        values: Tensor = self.game_value(batch[Columns.OBS])[:, 0]
-        return values
+        return self.values(batch[Columns.OBS])[GAME_VALUES]
 
     def novelty(self, whitened: Tensor) -> Tensor:
         """Mean squared error of the predictor on whitened observations, shape (N,)."""
