@@ -1,23 +1,34 @@
 """Bramble as a game to play: the ROM of a world, what it can do, and its milestones."""
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Final
 
 import bramble
+from bramble.milestones import reached
 from shared.game import capabilities
+from shared.game.memory import byte_at
 from shared.game.roms import Game, Milestone
 
-BOOT_FRAMES: Final = 60  # from power-on to the first moment in play; a test holds that the hero obeys by then
+BOOT_FRAMES: Final = 120  # from power-on until the game has set up its memory
 
 
 @lru_cache(maxsize=32)
-def bramble_game(world: str, difficulty: str = "normal", seed: int = 0) -> Game:
-    """The game of one Bramble world; built once per process, because many environments share it."""
+def bramble_game(world: str, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> Game:
+    """The game of one Bramble world; built once per process, because many environments share it.
+
+    `torn` gives the build that updates while the picture is drawn, as commercial games do (see snapshot.py).
+    """
     return Game(
         name=f"bramble:{world}",
-        rom=bramble.build(world, difficulty=difficulty, seed=seed),
+        rom=bramble.build(world, difficulty=difficulty, seed=seed & 0xFFFF, torn=torn),
         capabilities=capabilities.BRAMBLE,
-        milestones=tuple(Milestone(name, test) for name, test in bramble.milestones(world)),
+        milestones=tuple(Milestone(step.name, _test(step)) for step in bramble.world(world).milestones),
         boot_frames=BOOT_FRAMES,
+        updates_after_vblank=torn,
         checks_hardware=True,
     )
+
+
+def _test(milestone: bramble.Milestone) -> Callable[[bytes], bool]:
+    return lambda image: reached(milestone, partial(byte_at, image))

@@ -9,7 +9,10 @@ from typing import Final
 from shared.game.memory import entries
 
 CORE: Final = frozenset({"core", "objects"})
-BRAMBLE: Final = CORE | {"dialog", "money", "dungeon", "sword", "essences", "inventory", "puzzle", "sound", "stats"}
+BRAMBLE: Final = CORE | {
+    "bombs", "chest", "choice", "dialog", "dungeon", "dungeon_items", "essences", "flags", "grab", "heart_pieces",
+    "inventory", "jump", "menu", "money", "puzzle", "season", "sound", "stats", "swim", "sword", "trade", "walls",
+}  # fmt: skip
 
 
 def every() -> frozenset[str]:

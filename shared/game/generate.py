@@ -1,12 +1,15 @@
-"""Writes what is derived from the RAM table: `python -m shared.game.generate` (with `--check`: only compare).
+"""Writes what is derived from the RAM table, the layout and the rows: `python -m shared.game.generate` (with `--check`: only compare).
 
 Never edit a generated file: a test holds each of them equal to its source.
 """
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from shared.game.layout import markdown
+from shared.game.rows import StateRow
 from shared.game.table import Entry, load_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,11 +91,18 @@ def ram_py(entries: tuple[Entry, ...]) -> str:
     return PYTHON_HEAD + "\n".join([*offsets, ""])
 
 
+def row_schema() -> str:
+    """The JSON Schema of a line of states.jsonl."""
+    return json.dumps(StateRow.model_json_schema(), indent=2, sort_keys=True) + "\n"
+
+
 def outputs() -> dict[Path, Callable[[], str]]:
     """Every generated file and the function that makes its text."""
     return {
         ROOT / "bramble/engine/ram.h": lambda: ram_h(load_table()),
         ROOT / "shared/game/ram.py": lambda: ram_py(load_table()),
+        ROOT / "docs/observation.md": markdown,
+        ROOT / "shared/game/state_row.schema.json": row_schema,
     }
 
 

@@ -5,7 +5,7 @@ For the decoder's hot path use the offsets of `ram.py` directly; this module ser
 
 from functools import cache
 
-from shared.game.table import Entry, load_table
+from shared.game.table import BANK_SIZE, HRAM_BASE, WRAM_SIZE, Entry, load_table
 
 Value = int | bytes
 
@@ -46,3 +46,10 @@ def has_bit(image: bytes, name: str, number: int) -> bool:
     if not 0 <= number < entry.size * 8:
         raise ValueError(f"{name} has {entry.size * 8} bits, so there is no bit {number}")
     return bool(image[entry.offset + (number >> 3)] >> (number & 7) & 1)
+
+
+def byte_at(image: bytes, address: int, bank: int = 0) -> int:
+    """The byte at a CPU address; `bank` is needed for D000-DFFF only."""
+    if address >= HRAM_BASE:
+        return image[WRAM_SIZE + address - HRAM_BASE]
+    return image[bank * BANK_SIZE + (address & (BANK_SIZE - 1))]

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from shared.game.decoder import Decoder
+from shared.game.errors import EmulatorFault
 from shared.game.roms import Game
 from shared.game.segment import pack_state
 
 if TYPE_CHECKING:
     from shared.game.emulator import Emulator
 
+LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state instead
 WARM_UP = 2  # frames between a load and the first step: the game sees that no button is held
 
 
@@ -36,11 +39,17 @@ def true_start(game: Game) -> StartState:
     """The moment the game hands over control for the first time, as a saved state; made once per process and game."""
     from shared.game.emulator import Emulator
 
-    emulator = Emulator(game)
+    emulator, decoder = Emulator(game), Decoder(game.capabilities)
     try:
-        return StartState("start", emulator.save())
+        for _ in range(LONGEST_OPENING):
+            if decoder.decode(emulator.image()).control:
+                return StartState("start", emulator.save())
+            emulator.warm_up(1)
     finally:
         emulator.close()
+    raise EmulatorFault(
+        f"{game.name} does not hand over control within {LONGEST_OPENING} frames: give a saved state to start from"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -30,7 +30,7 @@ class RecordingConfig(BaseModel):
     runners: int = Field(1, ge=1, description="env runners that share the budget")
     checkpoint: Digest | None = None
     reward_model: Digest | None = None
-    slots: int = Field(8, ge=1, le=256, description="segments that may wait for the store before some are dropped")
+    slots: int = Field(16, ge=1, le=256, description="segments that may wait for the store before some are dropped")
 
 
 class EnvConfig(BaseModel):
@@ -51,6 +51,7 @@ class EnvConfig(BaseModel):
     segment_steps: int = Field(300, ge=10, le=5_000)
     observation: ObservationName = "obs/v1"
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
+    start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
     allow_start: bool = Field(True, description="whether the START button is among the actions' effects")
     recording: RecordingConfig | None = None
     report: Path | None = Field(None, description="folder that receives the state of a failed emulator")

@@ -102,7 +102,9 @@ class Player:
         self.vector = VectorEncoder(self.game.capabilities)
         self.pixels: PixelEncoder | None = None
         self.seed, self._count = config.seed, 0
-        self.starts: Sequence[StartState] = ()
+        self.starts: Sequence[StartState] = tuple(
+            StartState(path.stem, path.read_bytes()) for path in config.start_states
+        )
         self.image = b""
         self.features: Observation = np.zeros(self.vector.shape, np.float32)
         self._reached: list[bool] = []
