@@ -1,7 +1,7 @@
 """Bramble: a free Game Boy Color game with the RAM layout of Oracle of Seasons.
 
-    rom = bramble.build("vale", difficulty="normal", seed=7)
-    steps = bramble.world("vale").milestones
+rom = bramble.build("vale", difficulty="normal", seed=7)
+steps = bramble.world("vale").milestones
 """
 
 from bramble.build import join

@@ -168,7 +168,12 @@ def _colours() -> tuple[bytes, bytes]:
             continue
         found[theme, words[0]] = b"".join(_colour(word) for word in words[1:])
     text = found["", "text"]
-    themes = b"".join(found[theme, name] for theme in THEMES for name in (*PALETTES[:-1], "text") if name != "text" or found.setdefault((theme, name), text))
+    themes = b"".join(
+        found[theme, name]
+        for theme in THEMES
+        for name in (*PALETTES[:-1], "text")
+        if name != "text" or found.setdefault((theme, name), text)
+    )
     return themes, b"".join(b"\0\0" + found["sprites", name] for name in SPRITE_PALETTES)
 
 
@@ -201,7 +206,9 @@ def tile_tables(art: Art) -> dict[str, bytes]:
     of_id = bytearray(256)
     for number, (value, _, _) in enumerate(entries):
         of_id[value] = number
-    becomes = [art.numbers[art.by_name[tile.becomes].ids[0]] if tile.becomes else n for n, (_, tile, _) in enumerate(entries)]
+    becomes = [
+        art.numbers[art.by_name[tile.becomes].ids[0]] if tile.becomes else n for n, (_, tile, _) in enumerate(entries)
+    ]
     return {
         "tile_of_id": bytes(of_id),
         "tile_id": bytes(value for value, _, _ in entries),

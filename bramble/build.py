@@ -78,7 +78,7 @@ def _art_pieces() -> tuple[Art, dict[str, bytes]]:
     return art, pieces
 
 
-def _edge(cell: Cell) -> int:
+def edge_of(cell: Cell) -> int:
     """Which of four door tiles stands at this cell: upper, right, lower or left edge; inside the room the upper one."""
     column, row = cell
     if row == 0:
@@ -93,7 +93,7 @@ def _edge(cell: Cell) -> int:
 def tile_number(art: Art, letter: str, cell: Cell) -> int:
     """Number of the metatile that a letter of a map means at a cell."""
     ids = art.by_letter[letter].ids
-    return art.numbers[ids[_edge(cell)] if len(ids) > 1 else ids[0]]
+    return art.numbers[ids[edge_of(cell)] if len(ids) > 1 else ids[0]]
 
 
 def _run_lengths(values: list[int]) -> bytes:
@@ -155,7 +155,9 @@ class _Joiner:
         """Theme and riddle, map, records, 0."""
         flags = iter((ITEM, SECOND_ITEM))
         out = bytearray([THEMES.index(room.theme) | SOLVES.index(room.solve) << 4])
-        cells = [tile_number(self.art, letter, (x, y)) for y, row in enumerate(room.rows) for x, letter in enumerate(row)]
+        cells = [
+            tile_number(self.art, letter, (x, y)) for y, row in enumerate(room.rows) for x, letter in enumerate(row)
+        ]
         out += _run_lengths(cells)
         out += b"".join(_season_records(self.art, room))
         for thing in room.things:
@@ -185,7 +187,10 @@ def join(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = F
     data = _Data(int.from_bytes(rom[PROGRAM_END : PROGRAM_END + 2], "little"))
     places = {name: data.add(piece) for name, piece in pieces.items()}
     joiner = _Joiner(world, art, data)
-    entries = [bytes([place.group, place.room]) + _word(data.add(joiner.room(room))) for place, room in sorted(world.rooms.items())]
+    entries = [
+        bytes([place.group, place.room]) + _word(data.add(joiner.room(room)))
+        for place, room in sorted(world.rooms.items())
+    ]
     rooms = data.add(b"".join(entries) + b"\xff\xff\0\0")
     packed, pairs = pack_texts(tuple(joiner.texts.numbers))
     texts = data.add(b"".join(_word(data.add(text)) for text in packed))
@@ -203,4 +208,3 @@ def _finish(rom: bytearray, data: _Data, head: bytes, world: World) -> bytes:
     rom[GLOBAL_CHECKSUM : GLOBAL_CHECKSUM + 2] = b"\0\0"
     rom[GLOBAL_CHECKSUM : GLOBAL_CHECKSUM + 2] = (sum(rom) & 0xFFFF).to_bytes(2, "big")
     return bytes(rom)
-

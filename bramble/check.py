@@ -11,6 +11,7 @@ from bramble.art import ACTS, Tile, load_art
 from bramble.model import COLUMNS, ROWS, SEASONS, Cell, Place, Room, Thing, World, WorldError
 
 OPENABLE = frozenset(ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "boss_key", "shutter", "push"))
+TRAPS = frozenset(ACTS.index(act) for act in ("cut", "lift", "push"))
 LIMITS = {"person": 10, "enemy": 8, "warp": 4, "sign": 6}
 MAX_TREASURES = 2
 """A room has two flags for things that are taken once."""
@@ -31,9 +32,22 @@ def passable(letter: str) -> bool:
     return found.solid != 0x0F or found.act in OPENABLE
 
 
+def _edge_letters(rows: list[str], side: str) -> str:
+    return {"up": rows[0], "down": rows[-1]}.get(side) or "".join(row[0 if side == "left" else -1] for row in rows)
+
+
 def _edge(rows: list[str], side: str) -> list[bool]:
-    line = {"up": rows[0], "down": rows[-1]}.get(side) or "".join(row[0 if side == "left" else -1] for row in rows)
-    return [passable(letter) for letter in line]
+    return [passable(letter) for letter in _edge_letters(rows, side)]
+
+
+def _check_border(world: World, room: Room) -> None:
+    """What grows or lies on the outer cells would trap a hero who comes in there."""
+    for side in ("up", "right", "down", "left"):
+        for at, letter in enumerate(_edge_letters(room.rows, side)):
+            if tile(letter).act in TRAPS:
+                raise WorldError(
+                    f"{world.where(room.line)}: {tile(letter).name} on the {side} edge of room {room.place} (number {at}): move it inside"
+                )
 
 
 def _exits(room: Room) -> set[Cell]:
@@ -52,7 +66,9 @@ def _check_edge(world: World, room: Room, side: str) -> None:
             cell = {"up": (at, 0), "down": (at, ROWS - 1), "left": (0, at), "right": (COLUMNS - 1, at)}[side]
             if a != b and a and cell not in _exits(room):
                 to = f"room {place} is closed there" if other else "there is no room"
-                raise WorldError(f"{world.where(room.line)}: room {room.place} is open on its {side} edge at {cell} in {season}, but {to}")
+                raise WorldError(
+                    f"{world.where(room.line)}: room {room.place} is open on its {side} edge at {cell} in {season}, but {to}"
+                )
 
 
 def _check_counts(world: World, room: Room) -> None:
@@ -62,9 +78,13 @@ def _check_counts(world: World, room: Room) -> None:
     counts["sign"] += len(room.of_kind("chest"))
     for kind, limit in LIMITS.items():
         if counts[kind] > limit:
-            raise WorldError(f"{world.where(room.line)}: room {room.place} has {counts[kind]} of {kind}, the engine holds {limit}")
+            raise WorldError(
+                f"{world.where(room.line)}: room {room.place} has {counts[kind]} of {kind}, the engine holds {limit}"
+            )
     if len(treasures) > MAX_TREASURES:
-        raise WorldError(f"{world.where(room.line)}: room {room.place} has {len(treasures)} treasures, it can remember {MAX_TREASURES}")
+        raise WorldError(
+            f"{world.where(room.line)}: room {room.place} has {len(treasures)} treasures, it can remember {MAX_TREASURES}"
+        )
     if room.solve == "cleared" and not room.of_kind("enemy"):
         raise WorldError(f"{world.where(room.line)}: room {room.place} is solved by clearing it, but has no enemy")
 
@@ -89,8 +109,14 @@ def _check_warp(world: World, room: Room, thing: Thing) -> None:
     column, row = thing.arrival
     if not passable(target.rows[row][column]):
         raise WorldError(f"{where}: the warp leads into {tile(target.rows[row][column]).name} of room {thing.target}")
+    if any(other.cell == thing.arrival for other in target.of_kind("warp")):
+        raise WorldError(
+            f"{where}: the warp ends on another warp, at {thing.arrival} of room {thing.target}: end beside it"
+        )
     if not any(back.target == room.place for back in target.of_kind("warp")):
-        raise WorldError(f"{where}: the warp leads to room {thing.target}, from which no warp leads back to {room.place}")
+        raise WorldError(
+            f"{where}: the warp leads to room {thing.target}, from which no warp leads back to {room.place}"
+        )
 
 
 def _neighbours(world: World, node: Node) -> Iterator[Node]:
@@ -132,6 +158,7 @@ def check_world(world: World) -> None:
     for room in world.rooms.values():
         for side in ("up", "right", "down", "left"):
             _check_edge(world, room, side)
+        _check_border(world, room)
         _check_counts(world, room)
         for thing in room.things:
             _check_thing(world, room, thing)

@@ -14,7 +14,21 @@ from bramble.art import header, load_art
 
 ENGINE = Path(__file__).parent / "engine"
 SDCC_VERSION = "4.2.0"
-SOURCES = ("ram", "main", "video", "sprites", "hud", "text", "script", "bag", "rooms", "hero", "items", "objects", "enemies")
+SOURCES = (
+    "ram",
+    "main",
+    "video",
+    "sprites",
+    "hud",
+    "text",
+    "script",
+    "bag",
+    "rooms",
+    "hero",
+    "items",
+    "objects",
+    "enemies",
+)
 FLAGS = ("-msm83", "--std-c11", "--opt-code-size", "--max-allocs-per-node", "20000", "--no-std-crt0", "--nostdlib")
 CODE_START = "0x200"
 DATA_START = "0xC110"

@@ -130,7 +130,10 @@ class Room:
         rows = self.rows
         for names, overlay in self.seasons:
             if season in names:
-                rows = ["".join(o if o != "-" else b for b, o in zip(*pair, strict=True)) for pair in zip(rows, overlay, strict=True)]
+                rows = [
+                    "".join(o if o != "-" else b for b, o in zip(*pair, strict=True))
+                    for pair in zip(rows, overlay, strict=True)
+                ]
         return rows
 
     def of_kind(self, kind: str) -> list[Thing]:

@@ -1,11 +1,11 @@
 """Read scripts and tests from the words of a world file: the indented lines below a person, a sign, a chest.
 
-    if not owns sword and rupees 10
-      say Take this blade.
-      pay 10
-      give sword
-    else
-      say Mind the beasts.
+if not owns sword and rupees 10
+  say Take this blade.
+  pay 10
+  give sword
+else
+  say Mind the beasts.
 """
 
 from bramble.model import DIRECTIONS, SEASONS, TREASURES, Branch, Cell, Place, Script, Step, Test, World

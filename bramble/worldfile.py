@@ -10,7 +10,21 @@ from pathlib import Path
 
 from bramble.art import load_art
 from bramble.milestones import parse_milestone
-from bramble.model import COLUMNS, ENEMIES, LOOKS, ROWS, SEASONS, SOLVES, THEMES, Branch, Room, Test, Thing, World, WorldError
+from bramble.model import (
+    COLUMNS,
+    ENEMIES,
+    LOOKS,
+    ROWS,
+    SEASONS,
+    SOLVES,
+    THEMES,
+    Branch,
+    Room,
+    Test,
+    Thing,
+    World,
+    WorldError,
+)
 from bramble.script import give_steps
 from bramble.scriptfile import (
     Row,

@@ -1,0 +1,69 @@
+"""The walk-through of each world, by buttons alone, with a check after each milestone.
+
+It is the test of the RAM map (a wrong address ends the walk), the source of demonstrations, and the maker of curriculum
+states.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import bramble
+from bramble.game import Game
+from bramble.milestones import reached
+from bramble.model import Place, World
+from bramble.walk import Player, StuckError
+
+Routine = Callable[[Player], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a walk-through did: its actions (indices of ACTIONS) and the step of each milestone."""
+
+    world: str
+    actions: tuple[int, ...]
+    milestones: dict[str, int]
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of four frames."""
+        return len(self.actions)
+
+
+class _Judge:
+    """Notes at which step each milestone is reached."""
+
+    def __init__(self, world: World) -> None:
+        self.open = list(world.milestones)
+        self.steps: dict[str, int] = {}
+
+    def __call__(self, game: Game) -> None:
+        for milestone in [m for m in self.open if reached(m, game.read)]:
+            self.steps[milestone.name] = game.steps
+            self.open.remove(milestone)
+
+
+def _garden(player: Player) -> None:
+    player.talk(Place(0, 0x10), (4, 5))
+    player.travel(Place(0, 0x02), (7, 4))
+    player.travel(Place(0, 0x01), (2, 3))
+    player.settle()
+
+
+ROUTINES: dict[str, Routine] = {"garden": _garden}
+
+
+def solve(name: str, seed: int = 0, observe: Callable[[Game], None] | None = None) -> Walk:
+    """Play a world to its end. Raise StuckError when it is not reached, or a milestone was missed."""
+    world = bramble.world(name)
+    if name not in ROUTINES:
+        raise StuckError(f"there is no walk-through for {name}: there is one for {', '.join(ROUTINES)}")
+    with Game(bramble.build(name, seed=seed)) as game:
+        judge = _Judge(world)
+        game.after_step.append(judge)
+        if observe is not None:
+            game.after_step.append(observe)
+        ROUTINES[name](Player(game, world))
+        if judge.open:
+            raise StuckError(f"{name}: not reached: {', '.join(m.name for m in judge.open)}")
+        return Walk(name, tuple(game.actions), judge.steps)

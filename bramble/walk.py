@@ -1,0 +1,312 @@
+"""A player with nothing but buttons: walks, talks, fights, pushes, guided by RAM and the map of the world.
+
+Each move ends in what it was for or in a StuckError that says where and why: the player is also the test of the RAM map.
+"""
+
+from bramble.game import Game
+from bramble.model import Cell, Place, World
+from bramble.route import CUT, LIFT, STEPS, Node, Router
+
+OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
+MIDDLE_X, MIDDLE_Y = 8, 5
+"""Point of a cell where the hero's feet are in its middle: his body is 6 wide and reaches from y to y + 5."""
+SLACK = 3
+STEPS_A_CELL = 40
+FIGHT_LIMIT = 900
+ENEMY_SLOTS = 8
+DANGER = 30
+PLAYING, TEXT_YES = 1, 0
+
+
+class StuckError(Exception):
+    """The player could not do what he set out to do."""
+
+
+class Player:
+    """Plays one game. `limit` is the number of steps after which he gives up."""
+
+    def __init__(self, game: Game, world: World, limit: int = 60000) -> None:
+        self.game = game
+        self.world = world
+        self.router = Router(world, game)
+        self.limit = limit
+        self.fights = True
+
+    # ---- senses ----
+
+    @property
+    def place(self) -> Place:
+        """The room he is in."""
+        return self.router.here()[0]
+
+    @property
+    def cell(self) -> Cell:
+        """The cell under his feet."""
+        return self.router.here()[1]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Centre of the body in pixels of the room."""
+        return self.game.value("link_x"), self.game.value("link_y")
+
+    def enemies(self) -> list[tuple[int, int]]:
+        """Where the enemies of the room are, in pixels."""
+        read = self.game.read
+        slots = [0xD080 + 0x100 * n for n in range(ENEMY_SLOTS)]
+        return [(read(slot + 0x0D), read(slot + 0x0B)) for slot in slots if read(slot)]
+
+    def owns(self, name: str) -> bool:
+        """Whether he has a treasure."""
+        return self.router.owns(name)
+
+    def complain(self, what: str) -> StuckError:
+        """A mistake that names where it happened."""
+        return StuckError(f"{what} (room {self.place}, cell {self.cell}, step {self.game.steps})")
+
+    # ---- time ----
+
+    def press(self, action: str, steps: int = 1) -> None:
+        """Hold a button for some steps."""
+        for _ in range(steps):
+            if self.game.steps >= self.limit:
+                raise self.complain(f"not finished in {self.limit} steps")
+            self.game.step(action)
+
+    def settle(self) -> None:
+        """Let a scroll, a warp, a fall or a knock-back end; sit through a dialog that opened by itself."""
+        while True:
+            value = self.game.value
+            if value("text_active"):
+                self.read_text()
+            elif value("scroll_mode") != PLAYING or value("link_state") != 1 or value("link_knockback"):
+                self.press("nop")
+            else:
+                return
+
+    def read_text(self, answer: int = TEXT_YES) -> None:
+        """Press A until the dialog is over. A question is answered: 0 yes, 1 no."""
+        while self.game.value("text_active"):
+            choosing = self.game.value("text_display_mode") == 1
+            if choosing and self.game.read(0xD0E8, 7) != answer:
+                self.press("right")
+                self.press("nop")
+                continue
+            self.press("a")
+            self.press("nop")
+
+    # ---- walking ----
+
+    def face(self, direction: str) -> None:
+        """Turn: a held arrow key also walks if it can."""
+        if self.game.value("link_direction") != list(STEPS).index(direction):
+            self.press(direction)
+            self.press("nop")
+
+    def _arrow(self, target: Cell) -> str | None:
+        """Arrow key towards the middle of a neighbouring cell (or this one): first onto the axis, then along it."""
+        x, y = self.position
+        dx, dy = target[0] * 16 + MIDDLE_X - x, target[1] * 16 + MIDDLE_Y - y
+        sideways = target[0] != self.cell[0]
+        across, along = (dy, dx) if sideways else (dx, dy)
+        across_keys, along_keys = (
+            (("up", "down"), ("left", "right")) if sideways else (("left", "right"), ("up", "down"))
+        )
+        if abs(across) > SLACK:
+            return across_keys[across > 0]
+        if abs(along) > SLACK:
+            return along_keys[along > 0]
+        return None
+
+    def step_to(self, target: Cell) -> bool:
+        """Walk to a neighbouring cell; cut or lift what is in the way. False when something interfered."""
+        place = self.place
+        for _ in range(STEPS_A_CELL):
+            if self.place != place or self.game.value("text_active"):
+                self.settle()
+                return False
+            if self.fights and self.owns("sword") and self.strike_near():
+                return False
+            key = self._arrow(target)
+            if key is None:
+                return True
+            self.clear_cell(target)
+            self.press(key)
+            if self.game.value("link_knockback") or self.game.value("link_state") != 1:
+                self.settle()
+                return False
+        return False
+
+    def clear_cell(self, target: Cell) -> None:
+        """Cut or lift what grows or lies on a neighbouring cell."""
+        column, row = target
+        if target == self.cell or not self.game.value("room_collisions", row * 16 + column):
+            return
+        tile = self.router.tiles[self.router.rows_now(self.place)[row][column]]
+        if tile.act == CUT:
+            self.face(self.direction_to(target))
+            self.use("sword")
+        elif tile.act == LIFT:
+            self.face(self.direction_to(target))
+            self.press("a")
+            self.press("nop", 2)
+            self.press("a")
+            self.press("nop", 6)
+
+    def direction_to(self, target: Cell) -> str:
+        """Direction of a neighbouring cell."""
+        step = target[0] - self.cell[0], target[1] - self.cell[1]
+        for name, delta in STEPS.items():
+            if delta == step:
+                return name
+        raise self.complain(f"{target} is not beside the hero")
+
+    def _leave(self, node: Node, before: Place) -> None:
+        """Over the edge of the room."""
+        direction = next(side for side in STEPS if before.neighbour(side) == node[0])
+        for _ in range(STEPS_A_CELL):
+            self.press(direction)
+            if self.place != before:
+                break
+        self.settle()
+
+    def travel(self, place: Place, cell: Cell | None = None) -> None:
+        """Walk to a room, or to a cell of it, through as many rooms as it takes."""
+        for _ in range(200):
+            self.settle()
+            if self.place == place and cell in (None, self.cell):
+                return
+            way = self.router.way(place, cell)
+            if way is None:
+                raise self.complain(f"there is no way to room {place} cell {cell}")
+            self._follow(way)
+        raise self.complain(f"could not get to room {place} cell {cell}")
+
+    def _follow(self, way: list[Node]) -> None:
+        """Walk along a way until its end or until something interferes."""
+        for node in way:
+            before = self.place
+            if node[0] == before:
+                arrived = self.step_to(node[1])
+                self.settle()
+                if not arrived:
+                    return
+            else:
+                self._leave(node, before)
+            if self.router.here() != node:
+                return
+
+    # ---- doing ----
+
+    def use(self, item: str) -> None:
+        """Press the button that holds an item; put it on B first when no button holds it."""
+        number = {"sword": 5, "bombs": 3, "feather": 0x17, "rod": 7}[item]
+        if self.game.value("equipped_a") == number:
+            button = "a"
+        else:
+            if self.game.value("equipped_b") != number:
+                self.equip(number)
+            button = "b"
+        self.press(button)
+        self.press("nop", 3 if item == "sword" else 1)
+
+    def equip(self, number: int) -> None:
+        """Put an item of the pack on B by the menu."""
+        inventory = [self.game.value("inventory", slot) for slot in range(4)]
+        self.press("start")
+        self.press("nop", 5)
+        for _ in range(inventory.index(number)):
+            self.press("down")
+            self.press("nop", 4)
+        self.press("b")
+        self.press("nop", 5)
+        self.press("start")
+        self.press("nop", 2)
+
+    def talk(self, place: Place, cell: Cell, answer: int = TEXT_YES) -> None:
+        """Go beside a person, sign or chest, press A, and read what comes."""
+        for _ in range(6):
+            self.travel(place, self._beside(place, cell))
+            self.face(self.direction_to(cell))
+            self.press("a")
+            self.press("nop", 2)
+            if self.game.value("text_active"):
+                self.read_text(answer)
+                self.settle()
+                return
+        raise self.complain(f"nobody answers at {cell}")
+
+    def _beside(self, place: Place, cell: Cell) -> Cell:
+        """The nearest free cell beside a cell; below it if there is a choice."""
+        options = []
+        for order, name in enumerate(("down", "up", "left", "right")):
+            dx, dy = STEPS[name]
+            spot = cell[0] + dx, cell[1] + dy
+            way = self.router.way(place, spot) if 0 <= spot[0] < 10 and 0 <= spot[1] < 8 else None
+            if way is not None:
+                options.append((len(way), order, spot))
+        if not options:
+            raise self.complain(f"no way to stand beside {cell} of room {place}")
+        return min(options)[2]
+
+    def push(self, block: Cell, direction: str) -> None:
+        """Push a block one cell."""
+        dx, dy = STEPS[direction]
+        self.travel(self.place, (block[0] - dx, block[1] - dy))
+        for _ in range(30):
+            self.press(direction)
+            if self.game.value("pushed_object_enabled"):
+                break
+        else:
+            raise self.complain(f"the block at {block} does not move {direction}")
+        self.press("nop", 5)
+        self.settle()
+
+    def open_door(self, direction: str, cell: Cell) -> None:
+        """Stand before a locked door and push against it until it opens."""
+        dx, dy = STEPS[direction]
+        self.travel(self.place, (cell[0] - dx, cell[1] - dy))
+        for _ in range(30):
+            self.press(direction)
+            if not self.game.value("room_collisions", cell[1] * 16 + cell[0]):
+                return
+        raise self.complain(f"the door at {cell} does not open")
+
+    # ---- fighting ----
+
+    def strike_near(self) -> bool:
+        """Strike at an enemy that is close and in line. True when he did."""
+        x, y = self.position
+        for ex, ey in self.enemies():
+            dx, dy = ex - x, ey - y
+            if abs(dx) + abs(dy) < DANGER and min(abs(dx), abs(dy)) < 11:
+                self._strike(dx, dy)
+                return True
+        return False
+
+    def _strike(self, dx: int, dy: int) -> None:
+        direction = (("left", "right")[dx > 0]) if abs(dx) >= abs(dy) else (("up", "down")[dy > 0])
+        self.face(direction)
+        self.use("sword")
+
+    def clear_room(self) -> None:
+        """Beat every enemy of the room."""
+        place = self.place
+        for _ in range(FIGHT_LIMIT):
+            self.settle()
+            if not self.enemies():
+                return
+            if self.place != place:
+                self.travel(place)
+            if not self.strike_near():
+                self._approach()
+        raise self.complain("the enemies are still there")
+
+    def _approach(self) -> None:
+        x, y = self.position
+        ex, ey = min(self.enemies(), key=lambda enemy: abs(enemy[0] - x) + abs(enemy[1] - y))
+        way = self.router.way(self.place, (ex >> 4, min(ey >> 4, 7)))
+        inside = [node for node in way or [] if node[0] == self.place]
+        if not way or len(inside) != len(way) or len(way) < 2:
+            self.press("nop")
+            return
+        self.step_to(way[0][1])
