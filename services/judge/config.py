@@ -117,7 +117,9 @@ class JudgesFile(Strict):
             raise ValueError(f"judges {', '.join(names)}: a name is used twice")
         for judge in self.judges:
             if judge.route is not None and judge.route not in self.routes:
-                raise ValueError(f"judge {judge.name}: no route {judge.route!r}; there are {', '.join(self.routes)}")
+                raise ValueError(
+                    f"judge {judge.name}: no route {judge.route!r}, only: {', '.join(self.routes) or 'none'}"
+                )
         return self
 
 
@@ -158,7 +160,10 @@ def _read(path: Path) -> Any:
 
 
 def _parse(model: type[T], data: Any, where: str) -> T:
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: not a mapping; it needs {', '.join(model.model_fields)}")
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {first_problem(error)}") from error
+        problem = first_problem(error).replace("Value error, ", "").removeprefix("document: ")
+        raise ConfigError(f"{where}: {problem}") from error

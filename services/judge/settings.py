@@ -1,9 +1,11 @@
 """Settings of the judge service, `ZELDA_JUDGE__...`, and `ZELDA_JUDGES_FILE`."""
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from services.judge.config import load_judges, load_phases
 from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
 
 
@@ -31,9 +33,22 @@ class JudgeGroup(Group):
     canary_segments: int = Field(8, ge=0, le=200, description="segments of epoch 0 judged again in every later epoch")
     audit_share: float = Field(0.05, ge=0, le=1, description="share of segments also compared in pairs, both orders")
 
+    @field_validator("phases_file")
+    @classmethod
+    def _phases_are_right(cls, value: Path | None) -> Path | None:
+        load_phases(value)
+        return value
+
 
 class JudgeSettings(ServiceSettings):
     """Everything the judge reads from its environment."""
 
     judges_file: ReadableFile | None = Field(None, description="YAML with routes and judges; else the built-in three")
     judge: JudgeGroup = Field(default_factory=JudgeGroup)
+
+    @field_validator("judges_file")
+    @classmethod
+    def _judges_are_right(cls, value: Path | None) -> Path | None:
+        if value is not None:
+            load_judges(value, "")
+        return value
