@@ -1,26 +1,32 @@
-"""Starts a real nats-server from the configuration that the chart renders, with generated credentials."""
+"""Starts real nats-servers from the configuration that the chart renders, with generated credentials."""
 
 import asyncio
 import os
 import runpy
 import shutil
-import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.helm.rendering import CHART, named, profile, render
+from tests.helm.pods import literal
+from tests.helm.rendering import CHART, Object, named, profile, render
+from tests.servers import free_ports
 
 READY_S = 10.0
+CLIENT, CLUSTER, MONITOR = "0.0.0.0:4222", "0.0.0.0:6222", "0.0.0.0:8222"
 
 
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@dataclass(frozen=True)
+class RunningBus:
+    """Addresses of the servers, the entries of the bus Secret, and the authority of their certificates, if any."""
+
+    addresses: list[str]
+    secret: dict[str, str]
+    authority: Path | None
 
 
 def server_binary() -> str | None:
@@ -34,35 +40,60 @@ def credentials(users: list[str]) -> dict[str, str]:
     return dict(entries)
 
 
-def configuration(folder: Path, port: int) -> tuple[Path, list[str]]:
-    """The rendered dev configuration on a free port and in `folder`, and its users."""
-    objects = render(profile("dev"))
-    text: str = named(objects, "ConfigMap", "zelda-nats")["data"]["nats.conf"]
-    (container,) = named(objects, "StatefulSet", "zelda-nats")["spec"]["template"]["spec"]["containers"]
-    users = [e["name"].removesuffix("_PASSWORD").lower() for e in container["env"] if e["name"].endswith("_PASSWORD")]
-    text = text.replace("0.0.0.0:4222", f"127.0.0.1:{port}").replace("0.0.0.0:8222", f"127.0.0.1:{free_port()}")
-    path = folder / "nats.conf"
-    path.write_text(text.replace("store_dir: /data", f'store_dir: "{folder}/data"'))
-    return path, users
+def certificate(folder: Path) -> Path:
+    """A key and a self-signed certificate for the loopback interface, where the configuration looks for them."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", "tls.key", "-out", "tls.crt"]
+    subprocess.run([*command.split(), *names], cwd=folder, check=True, capture_output=True)
+    return folder / "tls.crt"
 
 
 @asynccontextmanager
-async def running_bus(binary: str, folder: Path) -> AsyncIterator[tuple[str, dict[str, str]]]:
-    """(address, entries of the bus Secret) of a server that answers."""
-    port = free_port()
-    path, users = configuration(folder, port)
-    secret = credentials(users)
-    passwords = {f"{user.upper()}_PASSWORD": secret[f"{user}.password"] for user in users}
-    environment = {"PATH": os.environ["PATH"], "POD_NAME": "zelda-nats-0", **passwords}
-    with (folder / "log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(binary, "-c", str(path), env=environment, stderr=log, stdout=log)
+async def running_bus(binary: str, folder: Path, name: str = "dev") -> AsyncIterator[RunningBus]:
+    """The bus of a profile, one process for each pod, until the block ends."""
+    objects = render(profile(name))
+    text: str = named(objects, "ConfigMap", "zelda-nats")["data"]["nats.conf"]
+    stateful = named(objects, "StatefulSet", "zelda-nats")["spec"]
+    (container,) = stateful["template"]["spec"]["containers"]
+    users = [e["name"].removesuffix("_PASSWORD").lower() for e in container["env"] if e["name"].endswith("_PASSWORD")]
+    secret, ports = credentials(users), free_ports(3 * stateful["replicas"])
+    authority = certificate(folder) if "tls {" in text else None
+    processes = [
+        await _start(binary, folder, text, _environment(container, secret, ports, index), ports[3 * index :])
+        for index in range(stateful["replicas"])
+    ]
     try:
-        await _answering(port, process, folder / "log")
-        yield f"nats://127.0.0.1:{port}", secret
+        for index, process in enumerate(processes):
+            await _answering(ports[3 * index], process, folder / f"log-{ports[3 * index]}")
+        scheme = "tls" if authority else "nats"
+        yield RunningBus([f"{scheme}://127.0.0.1:{port}" for port in ports[::3]], secret, authority)
     finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+        for process in processes:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+
+def _environment(container: Object, secret: dict[str, str], ports: list[int], index: int) -> dict[str, str]:
+    passwords = {name.replace(".password", "_PASSWORD").upper(): v for name, v in secret.items() if ".password" in name}
+    routes = {}
+    for name, value in literal(container).items():
+        host, _, _ = value.rpartition("@")
+        number = int(name.removeprefix("ROUTE_"))
+        address = f"{host}@127.0.0.1:{ports[3 * number + 1]}"
+        routes[name] = address.replace("$(CLUSTER_PASSWORD)", passwords["CLUSTER_PASSWORD"])
+    return {"PATH": os.environ["PATH"], "POD_NAME": f"zelda-nats-{index}", **passwords, **routes}
+
+
+async def _start(
+    binary: str, folder: Path, text: str, environment: dict[str, str], ports: list[int]
+) -> asyncio.subprocess.Process:
+    for address, port in zip((CLIENT, CLUSTER, MONITOR), ports, strict=False):
+        text = text.replace(address, f"127.0.0.1:{port}")
+    path = folder / f"nats-{ports[0]}.conf"
+    path.write_text(text.replace(" /data\n", f' "{folder}/data-{ports[0]}"\n').replace("/etc/nats-tls/", f"{folder}/"))
+    with (folder / f"log-{ports[0]}").open("wb") as log:
+        return await asyncio.create_subprocess_exec(binary, "-c", str(path), env=environment, stderr=log, stdout=log)
 
 
 async def _answering(port: int, process: asyncio.subprocess.Process, log: Path) -> None:

@@ -1,6 +1,7 @@
 """The rendered bus configuration in a real server: each service may do what the topology says, and nothing else."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import nats
@@ -15,7 +16,7 @@ from shared.contracts.events import EVENTS, EventData, RunChanged
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.subjects import ROOT as SUBJECTS
 from shared.runtime.settings import BusSettings
-from tests.helm.bus_server import running_bus, server_binary
+from tests.helm.bus_server import RunningBus, running_bus, server_binary
 from tests.helm.rendering import CHART
 
 BINARY = server_binary()
@@ -50,15 +51,16 @@ def declared(service: str) -> set[str]:
     return events | dead | {subject for subscription in role.subscriptions for subject in own_api(subscription)}
 
 
-async def denied(address: str, line: str, publish: set[str], subscribe: set[str]) -> set[str]:
+async def denied(bus: RunningBus, service: str, publish: set[str], subscribe: set[str]) -> set[str]:
     """The subjects that the server refuses to this user."""
     refused: list[str] = []
 
     async def on_error(error: Exception) -> None:
         refused.append(str(error).lower())
 
-    user, _, password = line.partition(":")
-    client = await nats.connect(address, user=user, password=password, error_cb=on_error, inbox_prefix=f"_INBOX_{user}")
+    user, _, password = bus.secret[f"{service}.credentials"].partition(":")
+    inbox = f"_INBOX_{user}"
+    client = await nats.connect(bus.addresses[0], user=user, password=password, error_cb=on_error, inbox_prefix=inbox)
     for subject in publish:
         await client.publish(subject, b"")
     for subject in subscribe:
@@ -76,9 +78,9 @@ async def denied(address: str, line: str, publish: set[str], subscribe: set[str]
 @needs_server
 @pytest.mark.parametrize("service", SERVICES)
 async def test_a_service_may_publish_exactly_what_the_topology_declares(service: str, tmp_path: Path) -> None:
-    async with running_bus(str(BINARY), tmp_path) as (address, secret):
+    async with running_bus(str(BINARY), tmp_path) as bus:
         subjects = every_subject()
-        refused = await denied(address, secret[f"{service}.credentials"], subjects, set())
+        refused = await denied(bus, service, subjects, set())
     assert subjects - refused == declared(service)
 
 
@@ -86,30 +88,31 @@ async def test_a_service_may_publish_exactly_what_the_topology_declares(service:
 @pytest.mark.parametrize("service", SERVICES)
 async def test_a_service_hears_its_own_answers_and_no_others(service: str, tmp_path: Path) -> None:
     inboxes = {f"_INBOX_{name}.>" for name in (*SERVICES, "provision")} | {">", "zelda.>", "$JS.EVENT.>", "$SYS.>"}
-    async with running_bus(str(BINARY), tmp_path) as (address, secret):
-        refused = await denied(address, secret[f"{service}.credentials"], set(), inboxes)
+    async with running_bus(str(BINARY), tmp_path) as bus:
+        refused = await denied(bus, service, set(), inboxes)
     assert inboxes - refused == {f"_INBOX_{service}.>"}
 
 
 @needs_server
 async def test_the_hook_provisions_and_every_service_finds_its_consumers(tmp_path: Path) -> None:
-    async with running_bus(str(BINARY), tmp_path) as (address, secret):
-        await provision(settings(address, secret, "provision", tmp_path))
+    async with running_bus(str(BINARY), tmp_path) as bus:
+        await provision(settings(bus, "provision", tmp_path))
         for service in SERVICES:
-            bus = await open_bus(settings(address, secret, service, tmp_path), service)
+            connection = await open_bus(settings(bus, service, tmp_path), service)
             for subscription in ROLES[service].subscriptions:
-                await bus.ensure(subscription)
-                assert await bus.fetch(subscription, 1, 0.05) == []
-            await bus.close()
+                await connection.ensure(subscription)
+                assert await connection.fetch(subscription, 1, 0.05) == []
+            await connection.close()
 
 
 @needs_server
-async def test_an_event_goes_from_coordinator_to_trainer(tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
+async def test_three_servers_with_tls_carry_an_event_from_one_to_another(tmp_path: Path) -> None:
     event: EventData = RunChanged(run=RunId("demo"), epoch=0, key="models/x", digest=Digest("0" * 64), state="running")
-    async with running_bus(str(BINARY), tmp_path) as (address, secret):
-        await provision(settings(address, secret, "provision", tmp_path))
-        sender = await open_bus(settings(address, secret, "coordinator", tmp_path), "coordinator")
-        receiver = await open_bus(settings(address, secret, "trainer", tmp_path), "trainer")
+    async with running_bus(str(BINARY), tmp_path, "prod") as bus:
+        await provision(settings(bus, "provision", tmp_path), replicas=3)
+        sender = await open_bus(settings(bus, "coordinator", tmp_path, server=1), "coordinator")
+        receiver = await open_bus(settings(bus, "trainer", tmp_path, server=2), "trainer")
         await sender.publish(wrap(event, source="test"))
         (subscription,) = ROLES["trainer"].subscriptions
         (delivery,) = await receiver.fetch(subscription, 1, 2.0)
@@ -119,11 +122,11 @@ async def test_an_event_goes_from_coordinator_to_trainer(tmp_path: Path) -> None
         await receiver.close()
 
 
-def settings(address: str, secret: dict[str, str], user: str, folder: Path) -> BusSettings:
+def settings(bus: RunningBus, user: str, folder: Path, server: int = 0) -> BusSettings:
     """Bus settings of one user, with its credentials in a file as in a pod."""
     path = folder / f"{user}.credentials"
-    path.write_text(secret[f"{user}.credentials"])
-    return BusSettings(url=address, credentials_file=path)
+    path.write_text(bus.secret[f"{user}.credentials"])
+    return BusSettings(url=bus.addresses[server], credentials_file=path, ca_file=bus.authority)
 
 
 def test_the_committed_permissions_are_the_generated_ones() -> None:

@@ -44,9 +44,9 @@ def wanted(environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The Secrets to make: name -> entries."""
     store_keys = environment["STORE_KEYS"].split(",")
     return {
-        environment["BUS_SECRET"]: bus_entries(environment["BUS_USERS"].split(",")),
-        environment["STORE_SECRET"]: {key: word() for key in store_keys},
-        environment["API_SECRET"]: api_entries(),
+        environment["BUS_SECRET_NAME"]: bus_entries(environment["BUS_USERS"].split(",")),
+        environment["STORE_SECRET_NAME"]: {key: word() for key in store_keys},
+        environment["API_SECRET_NAME"]: api_entries(),
     }
 
 

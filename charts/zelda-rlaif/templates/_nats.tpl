@@ -1,7 +1,7 @@
 {{/* The embedded NATS server's configuration. Permissions come from files/bus.yaml, which is generated
      from the topology that the services themselves use. Passwords are variables, filled from the Secret at the start. */}}
 {{- define "zelda.natsConfig" -}}
-{{- $nats := .Values.bus.embedded }}{{ $host := printf "%s-nats" (include "zelda.fullname" .) }}
+{{- $nats := .Values.bus.embedded }}
 server_name: $POD_NAME
 listen: 0.0.0.0:4222
 http: 0.0.0.0:8222
@@ -22,11 +22,7 @@ cluster {
   name: {{ include "zelda.fullname" . }}
   listen: 0.0.0.0:6222
   authorization { user: cluster, password: $CLUSTER_PASSWORD }
-  routes: [
-    {{- range $i := until (int $nats.replicas) }}
-    nats-route://cluster:$CLUSTER_PASSWORD@{{ $host }}-{{ $i }}.{{ $host }}-headless.{{ $.Release.Namespace }}.svc:6222
-    {{- end }}
-  ]
+  routes: [{{ range $i := until (int $nats.replicas) }}{{ if $i }}, {{ end }}$ROUTE_{{ $i }}{{ end }}]
 }
 {{- end }}
 accounts {

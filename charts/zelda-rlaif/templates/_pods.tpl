@@ -1,7 +1,11 @@
-{{/* Parts of pods. Nothing here names a user id: OpenShift's restricted-v2 gives each namespace its own. */}}
+{{/* Parts of pods. OpenShift's restricted-v2 gives each namespace a user id of its own, so none is named by default. */}}
 
 {{- define "zelda.podSecurity" -}}
 runAsNonRoot: true
+{{- with .Values.platform.userId }}
+runAsUser: {{ . }}
+fsGroup: {{ . }}
+{{- end }}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 

@@ -1,0 +1,164 @@
+"""What must hold for everything the chart renders, in every profile: rights, secrets, resources, network."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.helm.rendering import PROFILES, Object, containers, merged, named, of_kind, pod_templates, profile, render
+from tests.helm.test_chart_objects import EVERYTHING, switched
+
+SETS = {name: profile(name) for name in PROFILES} | {
+    f"{name}-everything": merged(merged(profile(name), switched("on")), EVERYTHING) for name in PROFILES
+}
+SECRET_WORDS = re.compile(r"(password|secret_key|api[-_]?key|token)\s*[:=]\s*[\"']?[A-Za-z0-9+/]{12,}", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module", params=SETS)
+def objects(request: pytest.FixtureRequest) -> list[Object]:
+    return render(SETS[request.param])
+
+
+def named_containers(objects: list[Object]) -> list[tuple[str, Object]]:
+    return [(f"{owner}:{c['name']}", c) for owner, pod in pod_templates(objects) for c in containers(pod)]
+
+
+def test_no_pod_asks_for_a_user_or_more_rights(objects: list[Object]) -> None:
+    for owner, pod in pod_templates(objects):
+        security = pod["spec"]["securityContext"]
+        assert security == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}, owner
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod["spec"].keys(), owner
+        assert all("hostPath" not in volume for volume in pod["spec"].get("volumes", [])), owner
+    for who, container in named_containers(objects):
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False, who
+        assert security["readOnlyRootFilesystem"] is True, who
+        assert security["capabilities"] == {"drop": ["ALL"]}, who
+        assert not {"runAsUser", "runAsGroup", "privileged"} & security.keys(), who
+
+
+def test_every_image_is_pinned_to_a_version(objects: list[Object]) -> None:
+    for who, container in named_containers(objects):
+        assert re.search(r"(@sha256:[0-9a-f]{64}|:[A-Za-z0-9._-]+)$", container["image"]), who
+        assert not container["image"].endswith(":latest"), who
+
+
+def test_every_container_has_requests_and_limits(objects: list[Object]) -> None:
+    for who, container in named_containers(objects):
+        for kind in ("requests", "limits"):
+            assert {"cpu", "memory"} <= container["resources"][kind].keys(), who
+
+
+def test_no_secret_stands_in_any_object(objects: list[Object]) -> None:
+    assert of_kind(objects, "Secret") == []
+    for who, container in named_containers(objects):
+        plain = {e["name"] for e in container.get("env", []) if "value" in e}
+        assert not {name for name in plain if name.endswith(("PASSWORD", "_KEY", "TOKEN", "SECRET"))}, who
+    for one in of_kind(objects, "ConfigMap"):
+        for name, text in one["data"].items():
+            assert not SECRET_WORDS.search(text), f"{one['metadata']['name']}/{name}"
+
+
+def test_rights_name_verbs_resources_and_objects(objects: list[Object]) -> None:
+    assert of_kind(objects, "ClusterRole", "ClusterRoleBinding") == []
+    for role in of_kind(objects, "Role"):
+        for rule in role["rules"]:
+            assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], role["metadata"]["name"]
+            assert rule["verbs"] == ["create"] or rule["resourceNames"], role["metadata"]["name"]
+    roles = {role["metadata"]["name"] for role in of_kind(objects, "Role")}
+    assert roles == {binding["roleRef"]["name"] for binding in of_kind(objects, "RoleBinding")}
+
+
+def test_only_pods_that_need_the_api_server_get_a_token(objects: list[Object]) -> None:
+    with_token = {owner for owner, pod in pod_templates(objects) if pod["spec"].get("automountServiceAccountToken", True)}
+    assert with_token <= {"Job/zelda-secrets"}
+    for account in of_kind(objects, "ServiceAccount"):
+        assert account["automountServiceAccountToken"] is False
+
+
+def test_services_can_be_probed_spread_and_ended(objects: list[Object]) -> None:
+    for owner, pod in pod_templates(objects):
+        if owner.startswith("Deployment/") and "rules-judge" not in owner:
+            main = pod["spec"]["containers"][0]
+            assert {"startupProbe", "livenessProbe", "readinessProbe"} <= main.keys(), owner
+            assert pod["spec"]["terminationGracePeriodSeconds"] >= 45, owner
+            assert pod["spec"]["topologySpreadConstraints"], owner
+
+
+def test_a_service_mounts_its_own_bus_credentials_only(objects: list[Object]) -> None:
+    for deployment in of_kind(objects, "Deployment"):
+        name = deployment["metadata"]["name"].removeprefix("zelda-")
+        for volume in deployment["spec"]["template"]["spec"]["volumes"]:
+            if volume["name"] == "bus":
+                assert [item["key"] for item in volume["secret"]["items"]] == [f"{name}.credentials"]
+    for owner, pod in pod_templates(objects):
+        if owner.startswith("Ray"):
+            assert all(volume["name"] != "bus" for volume in pod["spec"]["volumes"]), owner
+
+
+def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    exact = all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+    return exact and all(labels.get(e["key"]) in e["values"] for e in selector.get("matchExpressions", []))
+
+
+def pods_with_models(objects: list[Object]) -> list[tuple[str, dict[str, str], set[int]]]:
+    """(who, labels, ports) of every pod; the models' pods are made by a controller from its own labels."""
+    found = []
+    for owner, pod in pod_templates(objects):
+        ports = {port["containerPort"] for c in containers(pod) for port in c.get("ports", [])}
+        found.append((owner, pod["metadata"]["labels"], ports))
+    for model in of_kind(objects, "LLMInferenceService"):
+        labels = {"app.kubernetes.io/part-of": "llminferenceservice", "app.kubernetes.io/name": model["metadata"]["name"]}
+        found.append((f"LLMInferenceService/{model['metadata']['name']}", labels, {8000, 9002, 9090, 5557}))
+    return found
+
+
+def test_everything_is_denied_first(objects: list[Object]) -> None:
+    policy = named(objects, "NetworkPolicy", "zelda-deny-all")
+    assert policy["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+def test_every_allowed_edge_leads_from_a_pod_to_a_port_that_exists(objects: list[Object]) -> None:
+    pods = pods_with_models(objects)
+    for policy in of_kind(objects, "NetworkPolicy"):
+        name, spec = policy["metadata"]["name"], policy["spec"]
+        own = [pod for pod in pods if matches(spec["podSelector"], pod[1])]
+        if name in ("zelda-deny-all", "zelda-dns"):
+            continue
+        assert own, f"{name} is about no pod"
+        for rule in spec.get("ingress", []):
+            ports = {port["port"] for port in rule.get("ports", [])}
+            assert ports <= set().union(*(pod[2] for pod in own)), f"{name}: nobody listens on {ports}"
+        for rule in [*spec.get("ingress", []), *spec.get("egress", [])]:
+            for peer in rule.get("from", rule.get("to", [])):
+                if "podSelector" in peer:
+                    assert [pod for pod in pods if matches(peer["podSelector"], pod[1])], f"{name}: nobody at its end"
+
+
+def test_what_one_end_may_send_the_other_end_may_receive(objects: list[Object]) -> None:
+    pods = pods_with_models(objects)
+    policies = of_kind(objects, "NetworkPolicy")
+
+    def allows(direction: str, word: str, here: dict[str, str], there: dict[str, str], port: int) -> bool:
+        return any(
+            any("podSelector" in peer and matches(peer["podSelector"], there) for peer in rule[word])
+            and (not rule.get("ports") or port in {entry["port"] for entry in rule["ports"]})
+            for policy in policies
+            if matches(policy["spec"]["podSelector"], here)
+            for rule in policy["spec"].get(direction, [])
+        )
+
+    for who, here, _ in pods:
+        for other, there, ports in pods:
+            for port in ports:
+                sends, receives = allows("egress", "to", here, there, port), allows("ingress", "from", there, here, port)
+                assert sends == receives, f"{who} to {other}:{port}: may send {sends}, may be received {receives}"
+
+
+def test_only_named_components_reach_the_outside(objects: list[Object]) -> None:
+    outside = set()
+    for policy in of_kind(objects, "NetworkPolicy"):
+        rules = policy["spec"].get("egress", [])
+        if any("ipBlock" in peer for rule in rules for peer in rule["to"]):
+            outside.add(policy["metadata"]["name"])
+    assert outside <= {"zelda-store-clients", "zelda-login", "zelda-secrets", "zelda-models", "zelda-ray-autoscaler"}

@@ -1,0 +1,92 @@
+"""The values: what is generated from their models is committed, and a wrong value is refused in words."""
+
+from typing import Any
+
+import helm_python
+import pytest
+
+from deploy.build import chart_docs
+from tests.helm.rendering import CHART, PROFILES, profile
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown key at the top": ({"replicas": 3}, "replicas"),
+    "unknown service": ({"services": {"planner": {}}}, "planner"),
+    "misspelt key": ({"services": {"judge": {"replica": 2}}}, "replica"),
+    "replicas as text": ({"services": {"judge": {"replicas": "two"}}}, "replicas"),
+    "negative replicas": ({"services": {"exporter": {"replicas": -1}}}, "replicas"),
+    "too many replicas": ({"services": {"exporter": {"replicas": 1000}}}, "replicas"),
+    "foreign environment variable": ({"services": {"judge": {"env": {"PATH": "/"}}}}, "PATH"),
+    "environment value as number": ({"services": {"judge": {"env": {"ZELDA_JUDGE__SLOTS": 3}}}}, "SLOTS"),
+    "memory without unit name": ({"services": {"judge": {"resources": {"limits": {"memory": "lots"}}}}}, "memory"),
+    "cpu as number": ({"services": {"judge": {"resources": {"limits": {"cpu": 1}}}}}, "cpu"),
+    "unknown resource": ({"services": {"judge": {"resources": {"limits": {"disk": "1Gi"}}}}}, "disk"),
+    "unknown training backend": ({"services": {"trainer": {"backend": "slurm"}}}, "backend"),
+    "too short grace": ({"services": {"judge": {"graceSeconds": 1}}}, "graceSeconds"),
+    "the tag latest": ({"images": {"tag": "latest"}}, "tag"),
+    "a digest that is none": ({"images": {"digests": {"judge": "sha256:abc"}}}, "judge"),
+    "unknown pull policy": ({"images": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
+    "unknown platform": ({"platform": {"odhVersion": "2.9"}}, "odhVersion"),
+    "platform as number": ({"platform": {"odhVersion": 3.5}}, "odhVersion"),
+    "switch as truth value": ({"apis": {"route": True}}, "route"),
+    "unknown optional API": ({"apis": {"istio": "on"}}, "istio"),
+    "unknown log level": ({"log": {"level": "LOUD"}}, "level"),
+    "bus address with a password": ({"bus": {"mode": "external", "url": "nats://me:secret@host:4222"}}, "url"),
+    "bus address without scheme": ({"bus": {"mode": "external", "url": "host:4222"}}, "url"),
+    "two bus servers": ({"bus": {"embedded": {"replicas": 2}}}, "replicas"),
+    "store without scheme": ({"store": {"mode": "external", "endpoint": "s3.example.com"}}, "endpoint"),
+    "capital letters in a bucket": ({"store": {"prefix": "Zelda"}}, "prefix"),
+    "unknown store": ({"store": {"mode": "disk"}}, "mode"),
+    "ROM path upwards": ({"rom": {"source": "pvc", "name": "roms", "path": "../zelda.gbc"}}, "path"),
+    "ROM checksum too short": ({"rom": {"sha256": "123abc"}}, "sha256"),
+    "unknown judge mode": ({"judges": {"mode": "oracle"}}, "mode"),
+    "no votes": ({"judges": {"votes": [0]}}, "votes"),
+    "model from the open web": ({"llm": {"models": {"state": {"uri": "http://example.com/x"}}}}, "uri"),
+    "nine GPUs in a pod": ({"llm": {"models": {"state": {"gpus": 9}}}}, "gpus"),
+    "Ray version without patch": ({"ray": {"version": "2.60"}}, "version"),
+    "a password in the values": ({"api": {"token": "secret"}}, "token"),
+    "unknown door": ({"expose": {"kind": "loadbalancer"}}, "kind"),
+    "a network that is none": ({"networkPolicies": {"externalCidr": "everywhere"}}, "externalCidr"),
+    "policies off by word": ({"networkPolicies": {"enabled": "no"}}, "enabled"),
+    "scrape interval without unit": ({"monitoring": {"interval": "30"}}, "interval"),
+    "endless test": ({"hooks": {"testTimeoutSeconds": 1000000}}, "testTimeoutSeconds"),
+}
+
+
+def test_there_are_thirty_wrong_values() -> None:
+    assert len(WRONG) >= 30
+
+
+@pytest.mark.parametrize("title", WRONG)
+def test_a_wrong_value_is_refused_and_named(title: str) -> None:
+    values, word = WRONG[title]
+    with helm_python.Chart.load(CHART) as chart, pytest.raises(helm_python.HelmError) as refusal:
+        chart.validate_schema(chart.merge_values(values))
+    message = str(refusal.value)
+    assert word in message, message
+    assert len(message) < 600, message
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_profile_is_allowed(name: str) -> None:
+    with helm_python.Chart.load(CHART) as chart:
+        chart.validate_schema(chart.merge_values(profile(name)))
+
+
+def test_what_is_generated_from_the_models_is_committed() -> None:
+    assert (CHART / "values.yaml").read_text() == chart_docs.values_yaml(), "run `python -m deploy.build`"
+    assert (CHART / "values.schema.json").read_text() == chart_docs.schema_json(), "run `python -m deploy.build`"
+    readme = chart_docs.readme((CHART / "README.md.in").read_text())
+    assert (CHART / "README.md").read_text() == readme, "run `python -m deploy.build`"
+
+
+def test_every_value_is_explained() -> None:
+    lines = [line.strip() for line in (CHART / "values.yaml").read_text().splitlines()]
+    keys = [index for index, line in enumerate(lines) if line and not line.startswith("#")]
+    assert [lines[index] for index in keys if len(lines[index - 1].lstrip("# ")) < 3] == []
+
+
+def test_helm_finds_nothing_to_complain_about() -> None:
+    for name in PROFILES:
+        report = helm_python.lint(CHART, values=profile(name), strict=True)
+        assert "ERROR" not in str(report), report
+        assert "WARNING" not in str(report), report
