@@ -19,7 +19,7 @@ OWN_CORES = 2  # threads that step the games when the driver samples itself; the
 
 
 def play_config(
-    run: RunId, config: RunConfig, hyper: Hyper, store: StoreSettings | None, rom: str | None, runner: int | None = None
+    run: RunId, config: RunConfig, hyper: Hyper, store: StoreSettings | None, rom: str | None, runner: int = 0
 ) -> dict[str, Any]:
     """What PlayVector needs, as plain data for Ray. Without a store nothing is recorded."""
     return {
@@ -29,7 +29,8 @@ def play_config(
         "store": store.model_dump(mode="json") if store is not None else None,
         "rom": rom,
         "runner": runner,
-        "threads": OWN_CORES if config.env_runners == 0 else 1,
+        # Bramble's steps are so short that handing them to threads costs what it gains (bench/env.py).
+        "threads": OWN_CORES if config.env_runners == 0 and config.game != "bramble" else 1,
     }
 
 

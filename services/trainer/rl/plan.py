@@ -50,6 +50,9 @@ class Harvest:
 class GameVector(Protocol):
     """The part of a vector environment that the driver talks to, beside Gymnasium's own."""
 
+    runner: int
+    """Index of the env runner; part of every episode's name, set before the first reset."""
+
     def begin_epoch(self, plan: EpochPlan) -> None:
         """Take over the plan. The next call is `reset`: no episode crosses the border of an epoch."""
         ...

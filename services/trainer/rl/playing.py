@@ -35,8 +35,9 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
 
     def __init__(self, config: Any) -> None:
+        self._games: ZeldaVectorEnv | None = None
         self.run = RunConfig.model_validate(config["run_config"])
-        self.runner = int(config["runner"] if config["runner"] is not None else config.worker_index)
+        self.runner = int(config["runner"])  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
         self._config = dict(config)
         self.single_observation_space = observation_space(self.run.observation)
@@ -45,7 +46,6 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._plan = EpochPlan(0)
         self._summaries: list[EpisodeSummary] = []
-        self._games: ZeldaVectorEnv | None = None
         self._shaping: Shaping | None = None
         self._habits = Habits(self.num_envs)
         self._ended = np.zeros(self.num_envs, np.bool_)

@@ -20,6 +20,7 @@ class PlanKeeper(RLlibCallback):
 
     def on_environment_created(self, *, env_runner: Any, env: Any, **kwargs: Any) -> None:
         """In the runner: an environment was built; if the runner has a plan, it is a rebuilt one."""
+        env.runner = env_runner.worker_index or 0  # RLlib does not tell vector environments which runner they are in
         plan = getattr(env_runner, PLAN, None)
         if plan is not None:
             lives = getattr(env_runner, LIVES, 0) + 1
