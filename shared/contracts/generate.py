@@ -1,0 +1,160 @@
+"""Writes the published form of the contracts: `python -m shared.contracts.generate [--check]`.
+
+JSON Schema of every event (with its envelope) and document, and one AsyncAPI 3 document of who sends and receives what.
+The files in `schemas/` are committed and a test holds them equal; they are read by people and other tools, never by us.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from shared.bus.topology import ROLES, STREAMS
+from shared.contracts.base import Contract
+from shared.contracts.card import RewardModelCard
+from shared.contracts.driver import DriverFailed, DriverHeartbeat, DriverStopped
+from shared.contracts.envelope import Envelope
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart
+from shared.contracts.events import EVENTS, EventData
+from shared.contracts.ids import ID_PATTERN
+from shared.contracts.progress import RunProgress, RunSummary
+from shared.contracts.run import RunConfig, RunRecord
+from shared.contracts.scores import SegmentScores
+from shared.contracts.segment import SegmentManifest
+from shared.contracts.subjects import ROOT
+
+FOLDER: Final = Path(__file__).parent / "schemas"
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+DOCUMENTS: Final[dict[str, type[Contract]]] = {
+    "run-config": RunConfig,
+    "run-record": RunRecord,
+    "run-progress": RunProgress,
+    "run-summary": RunSummary,
+    "epoch-start": EpochStart,
+    "epoch-finished": EpochFinishedRecord,
+    "segment-manifest": SegmentManifest,
+    "segment-scores": SegmentScores,
+    "reward-model-card": RewardModelCard,
+    "driver-heartbeat": DriverHeartbeat,
+    "driver-stopped": DriverStopped,
+    "driver-failed": DriverFailed,
+}
+
+
+def event_schema(event: type[EventData]) -> dict[str, Any]:
+    """The schema of one kind of event as it travels: the envelope, with the data that belongs to its type."""
+    schema, data = Envelope.model_json_schema(), event.model_json_schema()
+    definitions = {**schema.pop("$defs", {}), **data.pop("$defs", {})}
+    definitions.pop(EventData.__name__, None)
+    schema["title"], schema["description"] = event.__name__, event.__doc__
+    schema["properties"]["type"] = {"const": event.TYPE}
+    schema["properties"]["data"] = data
+    return {
+        "$schema": DIALECT,
+        "$id": f"{event.TYPE}.json",
+        **schema,
+        **({"$defs": definitions} if definitions else {}),
+    }
+
+
+def document_schema(name: str, document: type[Contract]) -> dict[str, Any]:
+    """The schema of one kind of object in the store."""
+    return {"$schema": DIALECT, "$id": f"{name}.json", **document.model_json_schema()}
+
+
+def asyncapi() -> dict[str, Any]:
+    """The bus as an AsyncAPI 3 document: one channel an event, one operation a service and direction."""
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Zelda RLAIF event bus",
+            "version": "1.0.0",
+            "description": "CloudEvents 1.0 in structured JSON on NATS JetStream. An event announces an object in the "
+            "store and carries its key and digest, never its content.",
+        },
+        "defaultContentType": "application/json",
+        "channels": {event.NAME: _channel(event) for event in EVENTS},
+        "operations": _operations(),
+        "components": {"messages": {event.__name__: _message(event) for event in EVENTS}},
+    }
+
+
+def _channel(event: type[EventData]) -> dict[str, Any]:
+    stream = next(stream for stream in STREAMS if event in stream.events)
+    return {
+        "address": f"{ROOT}.{{run}}.{event.NAME}",
+        "description": f"{event.__doc__} Stream {stream.name}.",
+        "parameters": {"run": {"description": f"run id, {ID_PATTERN}"}},
+        "messages": {event.__name__: {"$ref": f"#/components/messages/{event.__name__}"}},
+    }
+
+
+def _message(event: type[EventData]) -> dict[str, Any]:
+    payload = {
+        "schemaFormat": "application/schema+json;version=draft-2020-12",
+        "schema": {"$ref": f"{event.TYPE}.json"},
+    }
+    return {
+        "name": event.TYPE,
+        "title": event.__name__,
+        "contentType": "application/cloudevents+json",
+        "payload": payload,
+    }
+
+
+def _operations() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for service, role in ROLES.items():
+        heard = {event for subscription in role.subscriptions for event in subscription.events}
+        for event in EVENTS:
+            if event in role.publishes:
+                found[f"{service}.send.{event.NAME}"] = _operation("send", event)
+            if event in heard:
+                found[f"{service}.receive.{event.NAME}"] = _operation("receive", event)
+    return found
+
+
+def _operation(action: str, event: type[EventData]) -> dict[str, Any]:
+    channel = f"#/channels/{event.NAME}"
+    return {
+        "action": action,
+        "channel": {"$ref": channel},
+        "messages": [{"$ref": f"{channel}/messages/{event.__name__}"}],
+    }
+
+
+def files() -> dict[str, str]:
+    """Name and text of every published file."""
+    schemas = {f"{event.TYPE}.json": event_schema(event) for event in EVENTS}
+    schemas |= {f"{name}.json": document_schema(name, document) for name, document in DOCUMENTS.items()}
+    schemas["asyncapi.json"] = asyncapi()
+    return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
+
+
+def stale(folder: Path = FOLDER) -> list[str]:
+    """Files that are missing, differ, or should not be there."""
+    wanted = files()
+    there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.json")}
+    return sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m shared.contracts.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is out of date")
+    if parser.parse_args(argv).check:
+        names = stale()
+        sys.stdout.write("".join(f"out of date: {name}; run `python -m shared.contracts.generate`\n" for name in names))
+        return 1 if names else 0
+    FOLDER.mkdir(exist_ok=True)
+    for name in stale():
+        (FOLDER / name).unlink(missing_ok=True)
+    for name, text in files().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
