@@ -8,6 +8,7 @@ import argparse
 import os
 import signal
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -63,6 +64,12 @@ class Driver:
                 self.runner.evaluation.close()
                 self.runner.session.close()
 
+    def listen_for_signals(self) -> None:
+        """From now on SIGTERM and SIGINT mean: finish the iteration, save, leave. Only the main thread can do this."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.pulse.end("signal"))
+
     def _claim(self, former: str | None) -> None:
         """Wait until no other driver of this run is alive."""
         while (beat := self.archive.heartbeat()) is not None:
@@ -87,6 +94,7 @@ class Driver:
         if self.runner is None:
             config = order.config
             session, evaluation = self._make(order.run, config)
+            self.listen_for_signals()  # Ray has just put its own handler there, which would end us in mid-step
             self.runner = EpochRunner(self.archive, self.pulse, session, evaluation, tuple(self.settings.curriculum))
         self.pulse.tell(epoch=order.epoch, steps=0, epoch_steps=order.config.epoch_steps)
         self.runner.run(order)
@@ -119,8 +127,7 @@ def main(argv: list[str] | None = None) -> int:
         return session_of(run, config, settings.driver, settings.store), evaluation_of(run, config, settings.driver)
 
     driver = Driver(Archive(store, arguments.run, name), settings.driver, make, arguments.parent)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: driver.pulse.end("signal"))
+    driver.listen_for_signals()
     driver.run(arguments.former)
     log.info("driver leaves", reason=driver.pulse.leave or "idle")
     store.close()
