@@ -1,4 +1,4 @@
-"""Writes what is derived from the RAM table, the layout and the rows: `python -m shared.game.generate` (with `--check`: only compare).
+"""Writes what is derived: RAM header and offsets, tables, schemas. `python -m shared.game.generate [--check]`.
 
 Never edit a generated file: a test holds each of them equal to its source.
 """

@@ -16,6 +16,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.player import NUMBER_OF_ACTIONS, EpisodeReport, Player, Recording
 from shared.game import layout
+from shared.game.roms import Game
 from shared.game.start import StartState
 
 
@@ -47,12 +48,13 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         render_mode: str | None = None,
         recording: Recording | None = None,
         env: int = 0,
+        game: Game | None = None,
     ) -> None:
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config or {})
         self.render_mode = render_mode
         self.observation_space = observation_space(self.config.observation)
         self.action_space = action_space()
-        self.player = Player(self.config, env, recording)
+        self.player = Player(self.config, env, recording, game)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -23,6 +23,7 @@ from shared.game.emulator import Emulator
 from shared.game.encoder import Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
 from shared.game.names import ACTIONS
+from shared.game.roms import Game
 from shared.game.start import StartState, begin_episode, packed, true_start
 from shared.game.state import GameState
 from shared.game.trace import EpisodeTrace
@@ -91,10 +92,12 @@ class Episode:
 class Player:
     """Plays episodes of one game. Not thread-safe; two players may run in two threads."""
 
-    def __init__(self, config: EnvConfig, env: int = 0, recording: Recording | None = None) -> None:
-        """`env` is the index of this environment within its runner."""
+    def __init__(
+        self, config: EnvConfig, env: int = 0, recording: Recording | None = None, game: Game | None = None
+    ) -> None:
+        """`env` is the index of this environment within its runner; `game` replaces the configured one."""
         self.config, self.env = config, env
-        self.game = config.open_game()
+        self.game = game or config.open_game()
         self._emulator: Emulator | None = None
         self._recording = recording
         self._rewards = Rewards(RewardProfile.load(config.rewards))

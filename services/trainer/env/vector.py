@@ -19,6 +19,7 @@ from services.trainer.env.env import action_space, observation_space, report_inf
 from services.trainer.env.player import Player
 from services.trainer.env.recording import recording_of
 from shared.game import layout
+from shared.game.roms import Game
 from shared.game.start import StartState
 
 Step = tuple[np.ndarray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -46,7 +47,9 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def __init__(self, config: EnvConfig | dict[str, Any], rewarder: Rewarder | None = None) -> None:
+    def __init__(
+        self, config: EnvConfig | dict[str, Any], rewarder: Rewarder | None = None, game: Game | None = None
+    ) -> None:
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config)
         self.num_envs = count = self.config.num_envs
         self.single_observation_space = observation_space(self.config.observation)
@@ -55,7 +58,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, count)
         self.recording = recording_of(self.config)
         takes = [self.recording.take(env) if self.recording else None for env in range(count)]
-        self.players = [Player(self.config, env, takes[env]) for env in range(count)]
+        self.players = [Player(self.config, env, takes[env], game) for env in range(count)]
         self.rewarder = rewarder
         self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
         self._pool = ThreadPoolExecutor(len(self._parts), "env") if len(self._parts) > 1 else None

@@ -1,0 +1,54 @@
+"""What the measuring scripts share: interleaved rounds, tables, the JSON file.
+
+Rates of two things are compared only within one run, in turns of a fraction of a second each, because a machine's
+speed drifts more between minutes than most differences are large.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+Figures = dict[str, float]
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """`--json FILE` and `--quick` (a tenth of the rounds, for trying out)."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; the figures are not to be quoted")
+    return parser.parse_args()
+
+
+def interleave(jobs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Run each job once a round, in turns, and return what each returned; the first round warms up and is dropped."""
+    results: dict[str, list[float]] = {name: [] for name in jobs}
+    for turn in range(rounds + 1):
+        for name, job in jobs.items():
+            value = job()
+            if turn:
+                results[name].append(value)
+    return results
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """Median of the ratios of neighbouring rounds."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def report(title: str, rows: Sequence[tuple[str, str]], figures: Figures, target: Path | None) -> None:
+    """Print the table with machine and date, and write the figures if asked to."""
+    cores = len(os.sched_getaffinity(0))
+    sys.stdout.write(f"{title} ({cores} cores, {date.today().isoformat()})\n\n")
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        sys.stdout.write(f"  {name:<{width}}  {value}\n")
+    sys.stdout.write("\n")
+    for name, figure in figures.items():
+        sys.stdout.write(f"  {name} = {figure:.3f}\n")
+    if target is not None:
+        target.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
