@@ -28,7 +28,7 @@ def connection(url: str | None = None, token_file: Path | None = None) -> Connec
         return saved
     if file is None:
         raise Quit(USAGE, f"{url} needs a token: name its file with --token-file or {TOKEN_FILE}.")
-    return Connection(url, file, 0)
+    return Connection(url, file, 0, {})
 
 
 class Client:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 
 def say(text: str) -> None:
@@ -46,25 +46,25 @@ def number(value: Any, pattern: str = "{:.2f}") -> str:
     return "-" if value is None else pattern.format(value)
 
 
+EPOCH_COLUMNS: Final = (
+    *("epoch", "steps", "episodes", "recorded", "judged", "abstained", "dead", "votes", "agreement"),
+    *("shaped by", "rm accuracy", "rm passed"),
+)
+
+
 def epochs_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """One line for each finished epoch of a run."""
-    columns = ("epoch", "steps", "episodes", "recorded", "judged", "abstained", "dead", "votes", "agreement")
-    more = ("rm accuracy", "rm used")
-    table(title, (*columns, *more), [_epoch_row(row) for row in rows])
+    table(title, EPOCH_COLUMNS, [epoch_cells(row) for row in rows])
 
 
-def _epoch_row(row: Mapping[str, Any]) -> list[str]:
-    used = row["reward_model"]
+def epoch_cells(row: Mapping[str, Any]) -> list[str]:
+    """One epoch's line: `shaped by` is the reward model used in it, the accuracy that of the one trained after it."""
+    used, passed = row["reward_model"], row["reward_model_passed"]
     return [
-        str(row["epoch"]),
-        str(row["steps"]),
-        str(row["episodes"]),
-        str(row["segments_recorded"]),
-        str(row["segments_judged"]),
-        str(row["segments_abstained"]),
-        str(row["segments_dead"]),
-        str(row["votes"]),
+        *(str(row[name]) for name in ("epoch", "steps", "episodes", "segments_recorded", "segments_judged")),
+        *(str(row[name]) for name in ("segments_abstained", "segments_dead", "votes")),
         number(row["agreement"]),
+        f"epoch {row['reward_model_epoch']} {used[:8]}" if used else "none",
         number(row["reward_model_accuracy"]),
-        f"epoch {row['reward_model_epoch']}: {used[:8]}" if used else "none",
+        "-" if passed is None else "yes" if passed else "no",
     ]

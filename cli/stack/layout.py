@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,17 +61,20 @@ def write_secret(path: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where a running system answers, and with which token."""
+    """Where a running system answers, with which token, and the settings that lead to its bus and store.
+
+    Settings name files of secrets, never secrets.
+    """
 
     url: str
     token_file: Path
     pid: int
+    settings: Mapping[str, str]
 
     def save(self, path: Path) -> None:
         """Let other terminals find it."""
-        path.write_text(
-            json.dumps({"url": self.url, "token_file": str(self.token_file), "pid": self.pid}), encoding="utf-8"
-        )
+        saved = {"url": self.url, "token_file": str(self.token_file), "pid": self.pid, "settings": dict(self.settings)}
+        path.write_text(json.dumps(saved, indent=2), encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Connection | None":
@@ -78,4 +82,4 @@ class Connection:
         if not path.exists():
             return None
         saved = json.loads(path.read_text(encoding="utf-8"))
-        return cls(str(saved["url"]), Path(saved["token_file"]), int(saved["pid"]))
+        return cls(str(saved["url"]), Path(saved["token_file"]), int(saved["pid"]), dict(saved["settings"]))

@@ -23,13 +23,13 @@ Tell = Callable[[str], None]
 class Options:
     """What a person may choose. `store` is a directory to use instead of the S3 server.
 
-    `extra` holds further `ZELDA_*` settings for the services.
+    `extra` holds further `ZELDA_*` settings by service.
     """
 
     root: Path
     store: Path | None = None
     api_port: int | None = None
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     services: Sequence[str] = SERVICES
 
 
@@ -52,7 +52,7 @@ class System:
     @property
     def connection(self) -> Connection:
         """How a command line reaches it."""
-        return Connection(self.url, self.layout.secret("operator"), os.getpid())
+        return Connection(self.url, self.layout.secret("operator"), os.getpid(), self.settings)
 
     @property
     def names(self) -> set[str]:
@@ -109,11 +109,13 @@ def prepare(options: Options, tell: Tell) -> System:
         others={name: ports.free() for name in options.services if name != "coordinator"},
     )
     store_url = f"file://{options.store.absolute()}" if options.store else f"s3://{BUCKETS}"
-    settings = {**shared_settings(layout, addresses, store_url), **options.extra}
+    settings = shared_settings(layout, addresses, store_url)
     servers = [nats_server(layout, addresses.bus, ports.free()), rules_judge(addresses.judge)]
     if addresses.store is not None:
         servers.append(s3_server(layout, ports, addresses.store))
-    services = [service(name, layout, addresses, settings) for name in options.services]
+    services = [
+        service(name, layout, addresses, {**settings, **options.extra.get(name, {})}) for name in options.services
+    ]
 
     def supervised(spec: Spec) -> Supervised:
         return Supervised(spec, layout.logs / f"{spec.name}.log", tell)

@@ -1,0 +1,84 @@
+"""Gathers what a report shows from the store: summary, scores, where the agent was, and the best segment's video."""
+
+import io
+import json
+import zipfile
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from shared.contracts.ids import RunId
+from shared.contracts.progress import EpochRow, RunSummary
+from shared.contracts.scores import SegmentScores
+from shared.contracts.segment import STATES
+from shared.store import keys
+from shared.store.port import NotFound, Store
+
+MOST_SEGMENTS: Final = 400  # archives read for the map; of more, every n-th is taken
+MAX_VIDEO: Final = 8 * 1024 * 1024  # bytes embedded in the page
+
+Rooms = Counter[tuple[int, int]]
+"""Steps spent in each (group, room)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The segment that the judges liked most among those with a video."""
+
+    scores: SegmentScores
+    video: bytes
+
+
+@dataclass(slots=True)
+class Material:
+    """All that a report shows."""
+
+    summary: RunSummary
+    scores: dict[int, list[SegmentScores]] = field(default_factory=dict)
+    rooms: dict[int, Rooms] = field(default_factory=dict)
+    best: Best | None = None
+
+    @property
+    def rows(self) -> list[EpochRow]:
+        """Finished epochs."""
+        return self.summary.epochs
+
+
+async def gather(store: Store, run: RunId) -> Material:
+    """The material of a run; NotFound before its first summary."""
+    material = Material(RunSummary.from_bytes(await store.get(keys.run_summary(run))))
+    for row in material.rows:
+        entries = await store.list(keys.scores_prefix(run, row.epoch))
+        material.scores[row.epoch] = [SegmentScores.from_bytes(await store.get(entry.key)) for entry in entries]
+        material.rooms[row.epoch] = await _rooms(store, run, row.epoch)
+    material.best = await _best(store, run, material)
+    return material
+
+
+async def _rooms(store: Store, run: RunId, epoch: int) -> Rooms:
+    entries = await store.list(keys.segments_prefix(run, epoch))
+    every = max(1, len(entries) // MOST_SEGMENTS)
+    found: Rooms = Counter()
+    for entry in entries[::every]:
+        found += rooms_of(await store.get(entry.key))
+    return found
+
+
+def rooms_of(archive: bytes) -> Rooms:
+    """Steps in each room, from one segment's archive."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        rows = (json.loads(line) for line in opened.read(STATES).splitlines())
+        return Counter((int(row["group"]), int(row["room"])) for row in rows)
+
+
+async def _best(store: Store, run: RunId, material: Material) -> Best | None:
+    judged = [scores for epoch in material.scores.values() for scores in epoch if scores.weighted is not None]
+    for scores in sorted(judged, key=lambda one: one.weighted or 0.0, reverse=True):
+        prefix = keys.export_prefix(run, scores.epoch, scores.episode, scores.segment)
+        try:
+            video = await store.get(f"{prefix}video.mp4")
+        except NotFound:
+            continue
+        if len(video) <= MAX_VIDEO:
+            return Best(scores, video)
+    return None

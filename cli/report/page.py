@@ -1,0 +1,77 @@
+"""The HTML of a report. Every text from outside is escaped; the page loads nothing."""
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from string import Template
+from typing import Any
+
+from cli.console import EPOCH_COLUMNS, epoch_cells, number
+from cli.report import plots
+from cli.report.material import Best, Material
+
+PAGE = Template(
+    """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$run</title><style>
+body { font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; color: #1d242c; max-width: 66rem; margin: 2rem auto;
+       padding: 0 1rem; }
+h1 { margin-bottom: .2rem; } h2 { margin-top: 2.2rem; font-size: 1.1rem; } .dim { color: #667382; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
+.scroll { overflow-x: auto; }
+th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid #d9dfe6; } th { color: #667382; }
+svg { max-width: 100%; height: auto; } video { image-rendering: pixelated; border: 1px solid #d9dfe6; }
+pre { background: #f3f5f7; padding: .8rem; overflow-x: auto; font-size: .85rem; }
+</style></head><body>
+<h1>$run</h1><p class="dim">$state. $world, $attempts, made $created.</p>
+<h2>Epochs</h2><div class="scroll">$table</div>$alarms
+<h2>Does it learn?</h2>$learning
+<h2>What do the judges say?</h2>$judging
+<h2>How good is the reward model?</h2>$accuracy
+<h2>Where was it?</h2>$rooms
+<h2>The best segment</h2>$best
+<h2>What was asked for</h2><pre>$config</pre>
+</body></html>
+"""
+)
+
+
+def page(material: Material) -> str:
+    """The whole page."""
+    summary = material.summary
+    config = summary.config
+    return PAGE.substitute(
+        run=escape(summary.run),
+        state=escape(f"{summary.state.capitalize()}{f': {summary.reason}' if summary.reason else ''}"),
+        world=escape(f"{config.game} {config.world}, seed {config.seed}"),
+        attempts="one attempt" if summary.attempt == 1 else f"{summary.attempt} attempts",
+        created=f"{summary.created:%Y-%m-%d %H:%M} UTC",
+        table=_table(EPOCH_COLUMNS, [epoch_cells(row.model_dump()) for row in material.rows]),
+        alarms="".join(f"<p><strong>{escape(row.alarm)}</strong></p>" for row in material.rows if row.alarm),
+        learning=plots.learning(material),
+        judging=plots.judging(material),
+        accuracy=plots.accuracy(material),
+        rooms=plots.rooms_map(material) if any(material.rooms.values()) else "<p>No segment was recorded.</p>",
+        best=_best(material.best),
+        config=escape(config.model_dump_json(indent=2)),
+    )
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    lines = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def _best(best: Best | None) -> str:
+    if best is None:
+        return "<p>No judged segment was exported as a video.</p>"
+    scores = best.scores
+    data = base64.b64encode(best.video).decode()
+    reasons = [reason for judge in scores.judges for reason in judge.reasons[:1]]
+    return (
+        f'<video controls loop muted width="480" src="data:video/mp4;base64,{data}"></video>'
+        f"<p>{escape(scores.segment)} of epoch {scores.epoch}: score {number(scores.weighted)}, "
+        f"agreement {number(scores.agreement)}.</p>"
+        f"<ul>{''.join(f'<li>{escape(reason)}</li>' for reason in reasons)}</ul>"
+    )
