@@ -160,7 +160,7 @@ def lease_revision(name: str, revision: int) -> str:
     return f"{lease_prefix(name)}{revision:012d}.json"
 
 
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}")
+_PART = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}(?<!\.)")
 
 
 def split(key: str, *, prefix: bool = False) -> tuple[str, str]:

@@ -1,0 +1,32 @@
+"""Failpoints do nothing unless armed, what they are told when armed, and refuse to exist in production."""
+
+import pytest
+
+from shared.errors import Transient
+from shared.runtime.failpoints import arm, reach
+
+
+def test_an_unarmed_failpoint_is_passed() -> None:
+    arm({})
+    reach("judge.before_ack")
+
+
+def test_an_armed_error_is_raised_so_many_times() -> None:
+    arm({"ZELDA_FAILPOINTS": "judge.after_score=error:2;trainer.after_put=error"})
+    for visit in (1, 2):
+        with pytest.raises(Transient, match=rf"failpoint judge.after_score \(visit {visit}\)"):
+            reach("judge.after_score")
+    reach("judge.after_score")
+    with pytest.raises(Transient):
+        reach("trainer.after_put")
+    arm({})
+
+
+def test_a_wrong_value_is_told() -> None:
+    with pytest.raises(ValueError, match=r"'judge=boom' is not NAME=exit"):
+        arm({"ZELDA_FAILPOINTS": "judge=boom"})
+
+
+def test_production_refuses_them() -> None:
+    with pytest.raises(ValueError, match="production image"):
+        arm({"ZELDA_FAILPOINTS": "judge.before_ack=exit", "ZELDA_PRODUCTION": "1"})

@@ -1,0 +1,148 @@
+"""The lease: one holder at a time, a fence that only grows, and nobody's clock trusted but one's own."""
+
+import asyncio
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from shared.errors import Transient
+from shared.state.lease import KEPT, Lease
+from shared.store import keys
+from shared.store.memory import MemoryStore
+
+TTL_S = 9.0
+
+
+class Clock:
+    """Seconds that pass only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_the_first_takes_it_and_the_second_waits() -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    await first.step()
+    await second.step()
+    assert (first.fence, second.fence) == (1, None)
+
+
+async def test_renewing_keeps_the_fence() -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    for _ in range(60):
+        await first.step()
+        await second.step()
+        clock.now += TTL_S / 3
+    assert (first.fence, second.fence) == (1, None)
+    assert len(await store.list(keys.lease_prefix("c"))) <= KEPT + 2
+
+
+async def test_a_holder_that_cannot_renew_stops_long_before_another_starts() -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    await first.step()
+    await second.step()
+    clock.now += TTL_S * 2 / 3 + 0.1
+    assert first.fence is None
+    await second.step()
+    assert second.fence is None
+    clock.now += TTL_S / 3
+    await second.step()
+    assert second.fence == 2
+
+
+async def test_a_sleeper_that_wakes_up_finds_itself_replaced() -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    await first.step()
+    for _ in range(5):
+        await second.step()
+        clock.now += TTL_S / 2
+    assert second.fence == 2
+    await first.step()
+    assert first.fence is None
+    await second.step()
+    assert second.fence == 2
+
+
+async def test_a_released_lease_is_free_at_once_and_the_fence_grows() -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    await first.step()
+    await first.release()
+    assert first.fence is None
+    await second.step()
+    assert second.fence == 3  # taking, releasing and taking again are revisions 1, 2 and 3
+
+
+async def test_of_many_who_try_at_once_one_wins() -> None:
+    store, clock = MemoryStore(), Clock()
+    crowd = [Lease(store, "c", f"owner-{number}", TTL_S, clock) for number in range(20)]
+    await asyncio.gather(*(lease.step() for lease in crowd))
+    assert sum(lease.fence is not None for lease in crowd) == 1
+
+
+async def test_a_creation_whose_answer_was_lost_still_counts_as_ours() -> None:
+    class Forgetful(MemoryStore):
+        lose = False
+
+        async def create(self, key: str, data: bytes) -> str:
+            digest = await super().create(key, data)
+            if self.lose:
+                self.lose = False
+                raise Transient("no answer")
+            return digest
+
+    store, clock = Forgetful(), Clock()
+    lease = Lease(store, "c", "first", TTL_S, clock)
+    store.lose = True
+    with pytest.raises(Transient):
+        await lease.step()
+    clock.now += TTL_S + 1
+    await lease.step()
+    clock.now += TTL_S + 1
+    await lease.step()
+    assert lease.fence is not None
+
+
+class Contest(RuleBasedStateMachine):
+    """Three processes with their own clocks, any of which may sleep, fall behind, release or meet a silent store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = MemoryStore()
+        self.time = Clock()
+        self.leases = [Lease(self.store, "c", f"p{number}", TTL_S, self.time) for number in range(3)]
+        self.highest = 0
+
+    @rule(who=st.integers(0, 2))
+    def step(self, who: int) -> None:
+        asyncio.run(self.leases[who].step())
+
+    @rule(who=st.integers(0, 2))
+    def release(self, who: int) -> None:
+        if self.leases[who].fence is not None:
+            asyncio.run(self.leases[who].release())
+
+    @rule(seconds=st.floats(0.1, 2 * TTL_S))
+    def time_passes(self, seconds: float) -> None:
+        self.time.now += seconds
+
+    @invariant()
+    def at_most_one_acts_and_the_fence_never_falls(self) -> None:
+        fences = [lease.fence for lease in self.leases if lease.fence is not None]
+        assert len(fences) <= 1
+        for fence in fences:
+            assert fence >= self.highest
+            self.highest = fence
+
+
+TestContest = Contest.TestCase
+TestContest.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
