@@ -50,7 +50,43 @@ def _garden(player: Player) -> None:
     player.settle()
 
 
-ROUTINES: dict[str, Routine] = {"garden": _garden}
+def _vale_outdoors(player: Player) -> None:
+    player.talk(Place(0, 0x31), (6, 2))
+    player.talk(Place(3, 0x08), (5, 2))
+    player.travel(Place(0, 0x22), (2, 3))
+    player.travel(Place(0, 0x23), (1, 6))
+    player.talk(Place(0, 0x31), (6, 2))
+    player.talk(Place(0, 0x33), (3, 2))
+    player.talk(Place(0, 0x13), (4, 3))
+    player.talk(Place(0, 0x11), (3, 2))
+    player.travel(Place(4, 0x71))
+
+
+def _vale_mill(player: Player) -> None:
+    for block in ((4, 3), (5, 3), (6, 3)):
+        player.push(block, "right")
+    player.push((7, 3), "down")
+    player.travel(Place(4, 0x61))
+    player.clear_room()
+    player.talk(Place(4, 0x61), (7, 1))
+    player.open_door("up", (4, 0))
+    player.travel(Place(4, 0x42), (2, 1))
+    player.travel(Place(4, 0x42), (7, 6))
+    player.talk(Place(4, 0x42), (7, 2))
+    player.travel(Place(4, 0x51), (8, 3))
+    player.open_door("right", (9, 3))
+    player.travel(Place(4, 0x52), (1, 3))
+    player.clear_room()
+    player.travel(Place(4, 0x53), (5, 3))
+    player.settle()
+
+
+def _vale(player: Player) -> None:
+    _vale_outdoors(player)
+    _vale_mill(player)
+
+
+ROUTINES: dict[str, Routine] = {"garden": _garden, "vale": _vale}
 
 
 def solve(name: str, seed: int = 0, observe: Callable[[Game], None] | None = None) -> Walk:
