@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from services.coordinator import gauges
 from services.coordinator.adapters.tallies import Tallies
 from services.coordinator.adapters.views import Views
 from services.coordinator.domain.report import progress, row, summary
@@ -76,6 +77,8 @@ class Reporter:
         for line in table.epochs:
             if known.get(line.epoch) != line:
                 await self._epoch_documents(run, line)
+        if table.epochs:
+            gauges.show(table.epochs[-1])
         await self._store.put(keys.run_summary(run), table.to_bytes())
         self._written[run] = table
 

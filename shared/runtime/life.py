@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from importlib.metadata import version
 from typing import Any, Final, Generic, TypeVar
 
 import structlog
@@ -30,6 +31,7 @@ PROBE_KEY: Final = "models/probe"
 EXIT_FATAL, EXIT_CONNECT, EXIT_TOPOLOGY, EXIT_CLOSED = 1, 3, 4, 6
 
 RESTARTS: Final = metrics.counter("service_background_restarts_total", "failed background jobs started again", ["job"])
+BUILD: Final = metrics.gauge("build_info", "always 1; what runs here", ["service", "version"])
 S = TypeVar("S", bound=ServiceSettings)
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -57,6 +59,7 @@ class Life(Generic[S]):
 
     async def run(self, build: Callable[[S, Ports], Awaitable[Service]], listener: socket.socket) -> int:
         """Live, and return the exit code."""
+        BUILD.labels(self._name, version("zelda-rlaif")).set(1)
         async with serving(self._health, listener):
             log.info("started", address="{}:{}".format(*listener.getsockname()[:2]))
             try:

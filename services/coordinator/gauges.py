@@ -1,0 +1,45 @@
+"""The newest finished epoch as metrics: is it learning, do judges agree, is the reward model any good.
+
+Figures come from the epoch's row, which people read, too. Only the leader reports, and runs are no labels: with several
+runs the one that finished an epoch last is shown. It never decides anything.
+"""
+
+from typing import Final
+
+from shared.contracts.progress import EpochRow
+from shared.runtime import metrics
+
+NUMBER: Final = metrics.gauge("epoch_number", "the newest finished epoch, counted from 0")
+TRAINING: Final = metrics.gauge("epoch_training_value", "figures of its episodes, e.g. return_mean, rooms", ["figure"])
+TERM: Final = metrics.gauge("epoch_reward_term_value", "mean return of an episode by reward term", ["term"])
+LEARNER: Final = metrics.gauge("epoch_learner_value", "figures of its updates, e.g. kl, entropy", ["figure"])
+EVALUATION: Final = metrics.gauge("epoch_evaluation_value", "figures of episodes without exploration", ["figure"])
+SEGMENTS: Final = metrics.gauge("epoch_segments", "its segments by status, and those dropped", ["status"])
+SCORE: Final = metrics.gauge("epoch_score_ratio", "mean score of its judged segments")
+AGREEMENT: Final = metrics.gauge("epoch_agreement_ratio", "mean share of unanimous dimensions")
+ACCURACY: Final = metrics.gauge("epoch_reward_model_accuracy_ratio", "held-out accuracy of the model trained after it")
+PASSED: Final = metrics.gauge("epoch_reward_model_passed_state", "1 if that model may shape")
+AGE: Final = metrics.gauge("epoch_reward_model_age_epochs", "epochs between it and the scores of the model shaping it")
+ALARM: Final = metrics.gauge("epoch_alarm_state", "1 if reward models were withdrawn after it")
+
+_GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
+
+
+def show(row: EpochRow) -> None:
+    """Set every gauge from one row. A figure that is not known leaves its gauge without a value (NaN)."""
+    NUMBER.set(row.epoch)
+    for name, value in row.metrics.items():
+        gauge, label = TRAINING, name
+        for prefix, group in _GROUPS:
+            if name.startswith(prefix):
+                gauge, label = group, name.removeprefix(prefix)
+        gauge.labels(label).set(value)
+    for name, value in (row.evaluation or {}).items():
+        EVALUATION.labels(name).set(value)
+    for status in ("judged", "abstained", "dead", "waiting", "dropped"):
+        SEGMENTS.labels(status).set(getattr(row, f"segments_{status}"))
+    for gauge, known in ((SCORE, row.score_mean), (AGREEMENT, row.agreement), (ACCURACY, row.reward_model_accuracy)):
+        gauge.set(float("nan") if known is None else known)
+    PASSED.set(float("nan") if row.reward_model_passed is None else row.reward_model_passed)
+    AGE.set(float("nan") if row.reward_model_epoch is None else row.epoch - row.reward_model_epoch)
+    ALARM.set(row.alarm is not None)

@@ -1,0 +1,48 @@
+"""The newest epoch as metrics: each figure where a dashboard looks for it, and nothing invented."""
+
+import math
+
+from prometheus_client import REGISTRY
+
+from services.coordinator import gauges
+from shared.contracts.progress import EpochRow
+
+FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
+
+
+def row(**more: object) -> EpochRow:
+    known = {"steps": 10, "episodes": 1, "seconds": 1, "votes": 3, "segments_recorded": 4, "segments_judged": 3}
+    counts = {"segments_abstained": 1, "segments_dead": 0, "segments_waiting": 0}
+    return EpochRow.model_validate({"epoch": 2, "metrics": FIGURES, **known, **counts, **more})
+
+
+def value(name: str, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(f"zelda_epoch_{name}", labels)
+
+
+def test_each_figure_is_shown_in_its_family() -> None:
+    gauges.show(row(reward_model_epoch=1, reward_model_accuracy=0.8, evaluation={"milestones_mean": 2.0}))
+    assert value("number") == 2
+    assert value("training_value", figure="return_mean") == 1.5
+    assert value("training_value", figure="rooms_mean") == 7
+    assert value("reward_term_value", term="coverage") == 0.25
+    assert value("learner_value", figure="kl") == 0.01
+    assert value("evaluation_value", figure="milestones_mean") == 2
+    assert value("segments", status="abstained") == 1
+    assert value("reward_model_age_epochs") == 1
+    assert value("reward_model_accuracy_ratio") == 0.8
+
+
+def test_what_is_not_known_has_no_value() -> None:
+    gauges.show(row())
+    for name in ("score_ratio", "reward_model_accuracy_ratio", "reward_model_age_epochs"):
+        shown = value(name)
+        assert shown is not None
+        assert math.isnan(shown)
+
+
+def test_an_alarm_is_raised_and_withdrawn() -> None:
+    gauges.show(row(alarm="the judges' scores rise, the milestones fall"))
+    assert value("alarm_state") == 1
+    gauges.show(row())
+    assert value("alarm_state") == 0
