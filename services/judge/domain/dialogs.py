@@ -14,11 +14,9 @@ def texts_shown(moments: Sequence[Moment]) -> Iterator[tuple[int, str]]:
         if lines and (now.line is None or now.text != number):
             yield begun, _joined(lines)
             lines = []
-        if now.line is None:
-            continue
-        if not lines:
-            begun, number = now.step, now.text
-        _add(lines, now.line)
+        if now.line:  # empty while the box is cleared for the next line
+            begun, number = (begun, number) if lines else (now.step, now.text)
+            _add(lines, now.line)
     if lines:
         yield begun, _joined(lines)
 

@@ -12,6 +12,8 @@ from itertools import pairwise
 from services.judge.domain.dialogs import texts_shown
 from services.judge.domain.moments import Moment
 
+MARKED_WITHIN = 12  # steps; a scroll between rooms takes about ten
+
 Places = Mapping[str, str]
 """Names of rooms by `group:room` in hexadecimal, e.g. `0:d9`."""
 
@@ -67,10 +69,8 @@ def room_label(moment: Moment, places: Places) -> str:
 
 def events_of(moments: Sequence[Moment], places: Places) -> list[Event]:
     """All events of a segment, in the order of their steps."""
-    found: list[Event] = []
-    seen = {moments[0].place} if moments else set()
+    found = list(_moves(moments, places))
     for before, now in pairwise(moments):
-        found.extend(_moves(before, now, seen, places))
         found.extend(_gains(before, now))
         found.extend(_harm(before, now))
     for now in moments:
@@ -80,19 +80,25 @@ def events_of(moments: Sequence[Moment], places: Places) -> list[Event]:
     return sorted(found, key=lambda event: event.step)
 
 
-def _moves(before: Moment, now: Moment, seen: set[tuple[int, int] | None], places: Places) -> Iterator[Event]:
-    if before.in_dungeon is False and now.in_dungeon is True:
-        yield Event(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
-    if now.place is None or now.place == before.place:
-        return
-    label = room_label(now, places)
-    if (difference(before.rooms_visited, now.rooms_visited) or 0) > 0:
-        yield Event(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
-    elif now.place not in seen:
-        yield Event(now.step, "room", f"entered {label}, known from before this clip", Importance.NORMAL)
-    else:
-        yield Event(now.step, "back", f"went back to {label}", Importance.MINOR)
-    seen.add(now.place)
+def _moves(moments: Sequence[Moment], places: Places) -> Iterator[Event]:
+    """Rooms entered: never seen before, known from before the clip, or seen in it."""
+    seen, visited = {moments[0].place}, moments[0].rooms_visited
+    for number, (before, now) in enumerate(pairwise(moments), start=1):
+        if before.in_dungeon is False and now.in_dungeon is True:
+            yield Event(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
+        if now.place is None or now.place == before.place:
+            continue
+        # The game marks a room as visited some steps before or after the hero is in it.
+        soon = moments[min(number + MARKED_WITHIN, len(moments) - 1)].rooms_visited
+        label = room_label(now, places)
+        if now.place not in seen and (difference(visited, soon) or 0) > 0:
+            yield Event(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
+            visited = soon
+        elif now.place not in seen:
+            yield Event(now.step, "room", f"entered {label}, known from before this clip", Importance.NORMAL)
+        else:
+            yield Event(now.step, "back", f"went back to {label}", Importance.MINOR)
+        seen.add(now.place)
 
 
 def _gains(before: Moment, now: Moment) -> Iterator[Event]:

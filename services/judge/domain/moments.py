@@ -56,7 +56,7 @@ class Moment:
             treasures=None if treasures is None else frozenset(treasures),
             sounds=sounds,
             text=_number(shown.get("text")),
-            line=_word(shown.get("line")),
+            line=(_word(shown.get("line")) or "") if shown else None,
             talking=bool(shown) if "dialog" in row else None,
         )
 

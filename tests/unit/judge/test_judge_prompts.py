@@ -55,6 +55,7 @@ def test_facts_name_what_happened() -> None:
                 20: {"treasures": ["sword"], "events": ["item"]},
                 40: {"dialog": {"text": 7, "line": "TAKE THIS"}},
                 41: {"dialog": {"text": 7, "line": "TAKE THIS BLADE."}},
+                43: {"dialog": {"text": 7, "line": ""}},
                 45: {"dialog": {"text": 7, "line": "CUT THE BRAMBLES"}},
                 50: {"dialog": None},
                 60: {"events": ["solved"], "doors_opened": 1},

@@ -1,0 +1,108 @@
+"""Real Bramble segments for benchmarks of the judges: played by the solver, by chance, and by mixtures of both.
+
+`play` drives the training environment and its recorder, so that the archives are those of a real run, in memory.
+"""
+
+import io
+import random
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import bramble
+from bramble.game import ACTIONS, Game
+from bramble.solve import ROUTINES
+from bramble.walk import Player as Walker
+from bramble.walk import StuckError
+from services.trainer.domain.sampling import Quota, Sampler
+from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.env import ZeldaEnv
+from services.trainer.env.outbox import Outbox, Parcel
+from services.trainer.env.recording import Take
+from services.trainer.env.writer import archive
+from shared.contracts.ids import RunId, SegmentId
+from shared.contracts.segment import MANIFEST, SegmentManifest
+from shared.runtime.settings import StoreSettings
+
+RUN = RunId("bench")
+
+
+class _Enough(Exception):
+    """The steps of this episode are used up, or it ended."""
+
+
+@dataclass
+class _Kept(Outbox):
+    """An outbox that keeps archives in memory instead of sending them to a writer process."""
+
+    archives: list[bytes] = field(default_factory=list)
+
+    def post(self, parcel: Parcel) -> None:
+        self.archives.append(archive(dict(parcel.facts), [b"".join(part) for part in parcel.parts]))
+
+
+class _InEnvironment(Game):
+    """The solver's view of a game that is really the training environment's. Some of its steps are left to chance."""
+
+    def __init__(self, env: ZeldaEnv, wandering: float, limit: int, seed: int) -> None:
+        self.env, self.pyboy = env, env.player.emulator._pyboy  # read only: the solver looks at RAM
+        self.steps, self.limit = 0, limit
+        self._wandering, self._dice = wandering, random.Random(seed)
+
+    def step(self, action: str) -> None:
+        if self._dice.random() < self._wandering / 20:  # a walk of chance of about twenty steps
+            for _ in range(self._dice.randrange(5, 36)):
+                self.by_chance()
+        self.do(action)
+
+    def by_chance(self) -> None:
+        """One step with any button but START."""
+        self.do(self._dice.choice(ACTIONS[:7]))
+
+    def do(self, action: str) -> None:
+        """One step of the environment."""
+        if self.steps >= self.limit:
+            raise _Enough
+        self.steps += 1
+        *_, terminated, truncated, _ = self.env.step(ACTIONS.index(action))
+        if terminated or truncated:
+            raise _Enough
+
+
+def play(world: str, steps: int, wandering: float | None, seed: int, segment_steps: int = 300) -> list[bytes]:
+    """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
+    config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
+    recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
+    kept = _Kept()
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=10**6, expected=10**6), seed=0)
+    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, sampler, kept))
+    env.reset()
+    game = _InEnvironment(env, wandering or 0.0, steps, seed)
+    try:
+        _course(world, wandering)(game)
+        while True:  # the solver is done; what is left of the episode is chance
+            game.by_chance()
+    except (_Enough, StuckError):
+        pass
+    finally:
+        env.close()
+    return kept.archives
+
+
+def _course(world: str, wandering: float | None) -> Callable[[_InEnvironment], None]:
+    if wandering is None or world not in ROUTINES:
+        return lambda game: None
+    return lambda game: ROUTINES[world](Walker(game, bramble.world(world), limit=10**9))
+
+
+def renamed(raw: bytes, segment: str) -> bytes:
+    """The same recording under another segment id."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename == MANIFEST:
+                manifest = SegmentManifest.from_bytes(data).model_copy(update={"segment": SegmentId(segment)})
+                data = manifest.to_bytes()
+            new.writestr(info, data)
+    return out.getvalue()
