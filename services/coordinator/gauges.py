@@ -6,6 +6,9 @@ runs the one that finished an epoch last is shown. It never decides anything.
 
 from typing import Final
 
+from prometheus_client import Gauge
+
+from shared.contracts.card import RewardModelCard
 from shared.contracts.progress import EpochRow
 from shared.runtime import metrics
 
@@ -21,6 +24,11 @@ ACCURACY: Final = metrics.gauge("epoch_reward_model_accuracy_ratio", "held-out a
 PASSED: Final = metrics.gauge("epoch_reward_model_passed_state", "1 if that model may shape")
 AGE: Final = metrics.gauge("epoch_reward_model_age_epochs", "epochs between it and the scores of the model shaping it")
 ALARM: Final = metrics.gauge("epoch_alarm_state", "1 if reward models were withdrawn after it")
+
+ECE: Final = metrics.gauge("reward_model_ece_ratio", "expected calibration error of the newest model, held out")
+SPREAD: Final = metrics.gauge("reward_model_spread_value", "its standard deviation over the policy's states")
+RANK: Final = metrics.gauge("reward_model_rank_correlation", "its Spearman correlation with the judges, held out")
+BASELINE: Final = metrics.gauge("reward_model_baseline_ratio", "held-out accuracy of what must be beaten", ["baseline"])
 
 _GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
 
@@ -38,8 +46,22 @@ def show(row: EpochRow) -> None:
         EVALUATION.labels(name).set(value)
     for status in ("judged", "abstained", "dead", "waiting", "dropped"):
         SEGMENTS.labels(status).set(getattr(row, f"segments_{status}"))
-    for gauge, known in ((SCORE, row.score_mean), (AGREEMENT, row.agreement), (ACCURACY, row.reward_model_accuracy)):
-        gauge.set(float("nan") if known is None else known)
-    PASSED.set(float("nan") if row.reward_model_passed is None else row.reward_model_passed)
-    AGE.set(float("nan") if row.reward_model_epoch is None else row.epoch - row.reward_model_epoch)
+    _set(SCORE, row.score_mean)
+    _set(AGREEMENT, row.agreement)
+    _set(ACCURACY, row.reward_model_accuracy)
+    _set(PASSED, row.reward_model_passed)
+    _set(AGE, None if row.reward_model_epoch is None else row.epoch - row.reward_model_epoch)
     ALARM.set(row.alarm is not None)
+
+
+def show_card(card: RewardModelCard) -> None:
+    """Set the gauges of the newest reward model from its card."""
+    _set(ECE, card.calibration.ece if card.calibration else None)
+    _set(SPREAD, card.spread)
+    _set(RANK, card.rank_correlation)
+    for name, accuracy in card.baselines.items():
+        _set(BASELINE.labels(name), accuracy)
+
+
+def _set(gauge: Gauge, known: float | None) -> None:
+    gauge.set(float("nan") if known is None else known)

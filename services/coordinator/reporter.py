@@ -79,6 +79,9 @@ class Reporter:
                 await self._epoch_documents(run, line)
         if table.epochs:
             gauges.show(table.epochs[-1])
+        for epoch in view.epochs:
+            if epoch.card is not None:
+                gauges.show_card(epoch.card.document)
         await self._store.put(keys.run_summary(run), table.to_bytes())
         self._written[run] = table
 

@@ -1,10 +1,12 @@
 """The newest epoch as metrics: each figure where a dashboard looks for it, and nothing invented."""
 
 import math
+from datetime import UTC, datetime
 
 from prometheus_client import REGISTRY
 
 from services.coordinator import gauges
+from shared.contracts.card import RewardModelCard
 from shared.contracts.progress import EpochRow
 
 FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
@@ -46,3 +48,26 @@ def test_an_alarm_is_raised_and_withdrawn() -> None:
     assert value("alarm_state") == 1
     gauges.show(row())
     assert value("alarm_state") == 0
+
+
+def test_a_card_shows_what_the_model_is_worth() -> None:
+    gauges.show_card(card(spread=0.4, baselines={"linear": 0.61}))
+    assert REGISTRY.get_sample_value("zelda_reward_model_spread_value") == 0.4
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) == 0.61
+    error = REGISTRY.get_sample_value("zelda_reward_model_ece_ratio")
+    assert error is not None
+    assert math.isnan(error)
+
+
+def card(**more: object) -> RewardModelCard:
+    known = {
+        "run": "demo",
+        "epoch": 1,
+        "observation": "obs/v1",
+        "weights_key": "models/x",
+        "ensemble": 5,
+        "segments": 9,
+    }
+    digests = {"weights_digest": "0" * 64, "data_digest": "1" * 64, "gates_passed": True, "seconds": 1}
+    pairs = {"pairs_train": 10, "pairs_heldout": 5, "accuracy": {"pairs": 5}, "created": datetime.now(UTC)}
+    return RewardModelCard.model_validate({**known, **digests, **pairs, **more})
