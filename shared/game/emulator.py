@@ -99,6 +99,11 @@ class Emulator:
         packed: NDArray[np.uint32] = self._pyboy.screen.ndarray.view(np.uint32)[:, :, 0].copy()
         return packed
 
+    def screen_bytes(self) -> memoryview:
+        """The last rendered picture as packed RGBA bytes, without a copy: it changes with the next drawn step."""
+        view: memoryview = self._pyboy.screen.ndarray.data.cast("B")
+        return view
+
     def save(self) -> bytes:
         """The whole state of the emulator (about 186 kB, 12 ms)."""
         buffer = io.BytesIO()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from services.trainer.env import wire
+from services.trainer.env.buffers import BufferPool, SegmentBuffer
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.runtime.settings import StoreSettings
 
@@ -26,10 +27,17 @@ RESTART_S: Final = 5.0  # pause before a writer that died is started again
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A finished segment: the manifest's fields, and images, features, actions, prefix, start state, pictures."""
+    """A finished segment: the manifest's fields, what was gathered, and how the episode came there."""
 
     facts: dict[str, Any]
-    parts: tuple[list[bytes], ...]
+    buffer: SegmentBuffer
+    actions: bytes
+    prefix: bytes
+    packed_start: bytes
+
+    def parts(self) -> tuple[bytes | memoryview, ...]:
+        """What travels to the writer: images, features, pictures, actions, prefix, start state."""
+        return (*self.buffer.parts(), self.actions, self.prefix, self.packed_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +53,9 @@ class Written:
 class Outbox:
     """Holds at most `slots` parcels. `post` never waits."""
 
-    def __init__(self, store: StoreSettings, slots: int) -> None:
+    def __init__(self, store: StoreSettings, slots: int, steps: int) -> None:
         self._store, self._slots = store, slots
+        self.pool = BufferPool(steps)
         self._waiting: list[Parcel] = []
         self._lock = threading.Condition()
         self._seen_full = 0
@@ -71,7 +80,8 @@ class Outbox:
             self.dropped += 1
             place = self._dice.randrange(self._seen_full)
             if place < self._slots:
-                self._waiting[place] = parcel
+                parcel, self._waiting[place] = self._waiting[place], parcel
+        self.pool.give_back(parcel.buffer)
 
     def written(self) -> list[Written]:
         """What the writer put into the store since the last call."""
@@ -104,9 +114,10 @@ class Outbox:
             with self._lock:
                 self._sent += 1
             try:
-                wire.send(self._running(), parcel.facts, parcel.parts)
+                wire.send(self._running(), parcel.facts, parcel.parts())
             except (BrokenPipeError, ConnectionError, OSError, ValueError):
                 self._lose()
+            self.pool.give_back(parcel.buffer)
         writer = self._writer
         if writer is not None and writer.stdin is not None:
             with suppress(OSError):

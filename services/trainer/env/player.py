@@ -183,6 +183,11 @@ class Player:
         """The episode's start state as archives hold it; compressed once for all segments that begin there."""
         return packed(self.episode.start)
 
+    @property
+    def features_bytes(self) -> memoryview:
+        """The last obs/v1 as bytes."""
+        return self.features.data.cast("B")
+
     def picture(self) -> np.ndarray:
         """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""
         return self.emulator.screen()

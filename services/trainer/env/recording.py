@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from services.trainer.domain.sampling import Candidate, Quota, Sampler
+from services.trainer.env.buffers import SegmentBuffer
 from services.trainer.env.compact import compact
 from services.trainer.env.outbox import Outbox, Parcel, Written
 from shared.contracts.ids import EpisodeId, SegmentId
@@ -40,11 +41,9 @@ class Open:
     milestones: int
     tiles: int
     ram_start: str
-    prefix: bytes
     terms: dict[str, float]
-    images: list[bytes] = field(default_factory=list)
-    features: list[bytes] = field(default_factory=list)
-    pictures: list[tuple[int, bytes]] = field(default_factory=list)
+    buffer: SegmentBuffer
+    key_frames: list[int] = field(default_factory=list)
 
 
 class Take:
@@ -76,33 +75,36 @@ class Take:
         if segment is None:
             return
         self._count = count = self._count + 1
-        segment.images.append(compact(player.image))
-        segment.features.append(player.features.tobytes())
+        segment.buffer.add_moment(compact(player.image), player.features_bytes)
         if count in self._drawn:
-            segment.pictures.append((count, player.emulator.raw_screen().tobytes()))
+            segment.key_frames.append(count)
+            segment.buffer.add_picture(player.emulator.screen_bytes())
         ended = outcome.report is not None
         if count == self._steps or ended:
-            if count >= SHORTEST:
-                self._finish(segment, player, outcome.terminated)
+            if count < SHORTEST or not self._finish(segment, player, outcome.terminated):
+                self._out.pool.give_back(segment.buffer)
             self._open = None
             if not ended:
                 self._start(player, segment.index + 1)
 
     def _start(self, player: "Player", index: int) -> None:
         self._count = 0
+        if self._open is not None:  # an episode was left before its end
+            self._out.pool.give_back(self._open.buffer)
+        buffer = self._out.pool.lend()
+        buffer.add_moment(compact(player.image), player.features_bytes)
         self._open = Open(
             index=index,
             first_step=player.episode.steps,
             milestones=player.milestones,
             tiles=player.trace.tiles,
             ram_start=player.emulator.ram_hash(),
-            prefix=bytes(player.episode.actions),
             terms=player.term_sums,
-            images=[compact(player.image)],
-            features=[player.features.tobytes()],
+            buffer=buffer,
         )
 
-    def _finish(self, segment: Open, player: "Player", terminated: bool) -> None:
+    def _finish(self, segment: Open, player: "Player", terminated: bool) -> bool:
+        """Decide about the finished segment; whether it went into the outbox."""
         name = SegmentId(f"{self._episode}-s{segment.index:03d}")
         candidate = Candidate(
             segment=name,
@@ -111,9 +113,19 @@ class Take:
             novelty=(player.trace.tiles - segment.tiles) / self._count,
         )
         reason = self._sampler.decide(candidate)
-        if reason is not None:
-            facts = self._facts(segment, player, name, terminated) | {"sampled": reason}
-            self._out.post(Parcel(facts, self._payload(segment, player)))
+        if reason is None:
+            return False
+        actions = player.episode.actions
+        self._out.post(
+            Parcel(
+                facts=self._facts(segment, player, name, terminated) | {"sampled": reason},
+                buffer=segment.buffer,
+                actions=bytes(actions[segment.first_step :]),
+                prefix=bytes(actions[: segment.first_step]),
+                packed_start=player.packed_start,
+            )
+        )
+        return True
 
     def _facts(self, segment: Open, player: "Player", name: SegmentId, terminated: bool) -> dict[str, Any]:
         """The fields of the manifest that are known here."""
@@ -135,7 +147,7 @@ class Take:
             "observation": VERSION,
             "ram_start": segment.ram_start,
             "ram_end": player.emulator.ram_hash(),
-            "key_frames": [step for step, _ in segment.pictures],
+            "key_frames": segment.key_frames,
             "checkpoint": settings.checkpoint,
             "reward_model": settings.reward_model,
             "milestones_start": segment.milestones,
@@ -147,17 +159,6 @@ class Take:
             "capabilities": sorted(player.game.capabilities),
         }
 
-    def _payload(self, segment: Open, player: "Player") -> tuple[list[bytes], ...]:
-        actions = bytes(player.episode.actions[segment.first_step :])
-        return (
-            segment.images,
-            segment.features,
-            [actions],
-            [segment.prefix],
-            [player.packed_start],
-            [picture for _, picture in segment.pictures],
-        )
-
 
 class Recorder:
     """The recording of one env runner: its takes, its outbox, its account."""
@@ -166,7 +167,7 @@ class Recorder:
         self._config, self._settings = config, settings
         quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
         self._sampler = Sampler(quota, seed=config.seed)
-        self.outbox = Outbox(settings.store, settings.slots)
+        self.outbox = Outbox(settings.store, settings.slots, config.segment_steps)
 
     def take(self, env: int) -> Take:
         """The take of environment `env` of this runner."""

@@ -11,13 +11,13 @@ _LENGTH: Final = struct.Struct("<I")
 MAX_PART: Final = 64 * 1024 * 1024
 
 
-def send(pipe: IO[bytes], head: dict[str, Any], parts: tuple[list[bytes], ...]) -> None:
+def send(pipe: IO[bytes], head: dict[str, Any], parts: tuple[bytes | memoryview, ...]) -> None:
     """Write one message; blocks while the reader is busy, without holding the interpreter's lock."""
-    sizes = [sum(map(len, part)) for part in parts]
+    sizes = [len(part) for part in parts]
     text = json.dumps({**head, "parts": sizes}).encode()
     pipe.write(_LENGTH.pack(len(text)) + text)
     for part in parts:
-        pipe.write(b"".join(part))
+        pipe.write(part)
     pipe.flush()
 
 

@@ -12,6 +12,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from services.trainer.env import wire
+from services.trainer.env.buffers import PICTURE_SIZE
 from services.trainer.env.compact import COMPACT_SIZE, expand
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
@@ -34,10 +35,9 @@ PICTURE: Final = (144, 160)
 
 def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
     """The archive of one parcel (see outbox.py)."""
-    images, features, actions, prefix, packed_start, pictures = parts
-    size = PICTURE[0] * PICTURE[1] * 4
+    images, features, pictures, actions, prefix, packed_start = parts
     frames = {
-        step: palette_png(np.frombuffer(pictures, np.uint32, size // 4, place * size).reshape(PICTURE))
+        step: palette_png(np.frombuffer(pictures, np.uint32, PICTURE_SIZE // 4, place * PICTURE_SIZE).reshape(PICTURE))
         for place, step in enumerate(facts["key_frames"])
     }
     capabilities = frozenset(facts.pop("capabilities"))
