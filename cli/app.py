@@ -48,7 +48,7 @@ def build(argv: Sequence[str]) -> typer.Typer:
 
 
 def adopt_local() -> None:
-    """Let a part reach bus and store of the system that `zelda up` started here, unless the environment names others."""
+    """Lead a part to bus and store of the system that `zelda up` started here, unless the environment names others."""
     from cli.client import LOCAL
     from cli.stack.layout import Connection
 

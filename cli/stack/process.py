@@ -68,10 +68,11 @@ class Supervised:
                 return
             if code == WRONG_CONFIG:
                 raise StackError(f"{self.spec.name} refuses its configuration: {self.last_line()} (log: {self.log})")
-            pause = FIRST_PAUSE_S if time.monotonic() - started > STABLE_S else min(pause * 2, LONGEST_PAUSE_S)
+            pause = FIRST_PAUSE_S if time.monotonic() - started > STABLE_S else pause
             self.restarts += 1
             self.tell(f"{self.spec.name} ended with code {code}; starting it again in {pause:.1f} s")
             await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
             if not self._ending:
                 await self._spawn()
 

@@ -1,0 +1,107 @@
+"""Supervised processes are started again when they crash, and nothing is left running at the end."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.stack.ports import Ports, is_free
+from cli.stack.process import Spec, StackError, Supervised
+
+
+def supervised(tmp_path: Path, program: str, said: list[str] | None = None, grace_s: float = 5.0) -> Supervised:
+    """A Python program under supervision; it is ready when it has written something."""
+    log = tmp_path / "program.log"
+
+    async def ready() -> bool:
+        return log.exists() and log.stat().st_size > 0
+
+    spec = Spec("program", [sys.executable, "-c", program], dict(os.environ), ready, grace_s)
+    return Supervised(spec, log, (said if said is not None else []).append)
+
+
+SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+PARENT = (
+    "import subprocess, sys, time\n"
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+    "print(child.pid, flush=True); time.sleep(600)"
+)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that waits to be reaped does not."""
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().split()[2] != "Z"
+
+
+async def test_a_killed_process_is_started_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = supervised(tmp_path, SLEEPER, said)
+    await one.start()
+    keeper = asyncio.create_task(one.keep())
+    assert one.process is not None
+    first = one.process.pid
+    os.kill(first, signal.SIGKILL)
+    await asyncio.sleep(1.0)
+    assert one.process.pid != first
+    assert one.restarts == 1
+    assert said == ["program ended with code -9; starting it again in 0.5 s"]
+    await one.end()
+    await keeper
+    assert one.exited is not None
+
+
+async def test_a_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = supervised(tmp_path, DEAF, said, grace_s=0.3)
+    await one.start()
+    await one.end()
+    assert one.exited == -signal.SIGKILL
+    assert said == ["program did not end in 0 s and is killed"]
+
+
+async def test_children_of_a_process_end_with_it(tmp_path: Path) -> None:
+    one = supervised(tmp_path, PARENT)
+    await one.start()
+    child = int(one.log.read_text())
+    await one.end()
+    await asyncio.sleep(0.2)
+    assert not alive(child)
+
+
+async def test_a_process_that_never_gets_ready_is_told_with_its_last_words(tmp_path: Path) -> None:
+    one = supervised(tmp_path, "raise SystemExit('no such bus')")
+
+    async def never() -> bool:
+        return False
+
+    one.spec = Spec("program", one.spec.command, one.spec.environment, never)
+    with pytest.raises(StackError, match="program did not become ready: no such bus"):
+        await one.start()
+    await one.end()
+
+
+async def test_a_wrong_configuration_is_not_tried_again(tmp_path: Path) -> None:
+    one = supervised(tmp_path, "print('ZELDA_BUS__URL: not a bus', flush=True); raise SystemExit(2)")
+    await one.start()
+    with pytest.raises(StackError, match="program refuses its configuration: ZELDA_BUS__URL: not a bus"):
+        await one.keep()
+    assert one.restarts == 0
+
+
+def test_ports_are_given_once_and_a_taken_one_is_refused() -> None:
+    ports = Ports()
+    given = [ports.free() for _ in range(20)]
+    assert len(set(given)) == 20
+    assert all(is_free(port) for port in given)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port {number} is taken"):
+            ports.free(number)

@@ -1,0 +1,93 @@
+"""The report shows what the store holds, says what is missing, and cannot be made to run anybody's script."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cli.report.material import gather, rooms_of
+from cli.report.page import page
+from cli.report.write import write_report
+from shared.contracts.ids import EpisodeId
+from shared.contracts.progress import RunSummary
+from shared.store import keys
+from shared.store.port import NotFound
+from tests.unit.coordinator.world import RUN, World, segment
+
+
+def archive(rooms: list[tuple[int, int]]) -> bytes:
+    """A segment's archive with one state in each of these rooms."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as opened:
+        opened.writestr("states.jsonl", "\n".join(json.dumps({"group": g, "room": r}) for g, r in rooms))
+    return buffer.getvalue()
+
+
+async def played() -> World:
+    """A finished run of two epochs whose segments were in two rooms."""
+    world = World()
+    await world.ask(epochs=2, world="garden")
+    await world.rounds()
+    for epoch in range(2):
+        await world.train(epoch, metrics={"milestones_mean": 1.0 + epoch, "return_mean": 3.0})
+        for number in range(4):
+            name = segment(epoch, number)
+            await world.store.put(
+                keys.segment(RUN, epoch, EpisodeId(name[:9]), name), archive([(0, 17), (0, 18), (3, 1)])
+            )
+        await world.judge(epoch)
+        await world.train_reward_model(epoch, passed=epoch == 0)
+        await world.rounds(2)
+    return world
+
+
+async def test_the_report_is_one_page_with_table_and_pictures(tmp_path: Path) -> None:
+    world = await played()
+    material = await gather(world.store, RUN)
+    assert material.rooms[0] == {(0, 17): 4, (0, 18): 4, (3, 1): 4}
+    write_report(material, tmp_path / "demo")
+    text = (tmp_path / "demo" / "report.html").read_text()
+    assert text.count("<svg") == 4
+    assert "group 3: steps in each room" in text
+    assert "src=" not in text
+    assert "No judged segment was exported as a video." in text
+    summary = RunSummary.from_bytes((tmp_path / "demo" / "summary.json").read_bytes())
+    assert [row.epoch for row in summary.epochs] == [0, 1]
+
+
+async def test_the_best_segment_with_a_video_is_embedded() -> None:
+    world = await played()
+    name = segment(1, 2)
+    await world.store.put(f"{keys.export_prefix(RUN, 1, EpisodeId(name[:9]), name)}video.mp4", b"moving pictures")
+    material = await gather(world.store, RUN)
+    assert material.best is not None
+    assert material.best.scores.segment == name
+    assert "data:video/mp4;base64,bW92aW5n" in page(material)
+
+
+async def test_text_from_judges_and_runs_is_never_markup() -> None:
+    world = await played()
+    record = await world.desk.runs.latest(RUN)
+    table = RunSummary.from_bytes(await world.store.get(keys.run_summary(RUN)))
+    hostile = table.model_copy(update={"reason": "<script>alert(1)</script>", "run": record.run})
+    await world.store.put(keys.run_summary(RUN), hostile.to_bytes())
+    assert "<script>" not in page(await gather(world.store, RUN))
+
+
+async def test_a_run_without_any_finished_epoch_has_an_honest_report() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds(2)
+    text = page(await gather(world.store, RUN))
+    assert "No segment was recorded." in text
+
+
+async def test_a_run_that_nobody_started_has_none() -> None:
+    with pytest.raises(NotFound):
+        await gather(World().store, RUN)
+
+
+def test_rooms_are_counted_step_by_step() -> None:
+    assert rooms_of(archive([(0, 1), (0, 1), (4, 2)])) == {(0, 1): 2, (4, 2): 1}
