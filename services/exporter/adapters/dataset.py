@@ -1,9 +1,9 @@
 """Writes segments as one Parquet file, one row a step, for tools that know nothing of this project."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -48,24 +48,33 @@ def schema(features: int) -> pa.Schema:
     )
 
 
-def write_parquet(path: Path, segments: Iterable[SegmentData]) -> int:
-    """Write the segments in order and return the number of rows. The file appears only when it is complete."""
-    partial = path.with_name(path.name + ".partial")
-    writer: pq.ParquetWriter | None = None
-    rows = 0
-    try:
-        for segment in segments:
-            columns = schema(segment.observations.shape[1])
-            if writer is None:
-                writer = pq.ParquetWriter(partial, columns, compression="zstd")
-            writer.write_table(table(segment, columns))
-            rows += len(segment.actions)
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is not None:
-        partial.replace(path)
-    return rows
+class Dataset:
+    """A Parquet file that grows by one segment at a time, and appears under its name only when it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._partial = path, path.with_name(path.name + ".partial")
+        self._writer: pq.ParquetWriter | None = None
+        self.rows = 0
+
+    def add(self, segment: SegmentData) -> None:
+        """Append the steps of a segment."""
+        columns = schema(segment.observations.shape[1])
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._partial, columns, compression="zstd")
+        self._writer.write_table(table(segment, columns))
+        self.rows += len(segment.actions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._writer is None:
+            return
+        self._writer.close()
+        if kind is None:
+            self._partial.replace(self._path)
+        else:
+            self._partial.unlink()
 
 
 def table(segment: SegmentData, columns: pa.Schema) -> pa.Table:

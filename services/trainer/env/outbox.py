@@ -103,6 +103,7 @@ class Outbox:
             writer.kill()
             writer.wait()
             self._reader.join(5.0)
+            _close(writer)
         with self._lock:
             self.dropped += len(self._waiting) + self._sent - self._answered
             self._waiting.clear()
@@ -152,6 +153,7 @@ class Outbox:
             writer.kill()
             writer.wait()
             self._reader.join(5.0)
+            _close(writer)
         with self._lock:
             self.dropped += self._sent - self._answered
             self._answered = self._sent
@@ -175,6 +177,14 @@ class Outbox:
                         Digest(answer["digest"]),
                     )
                 )
+
+
+def _close(writer: subprocess.Popen[bytes]) -> None:
+    """Give back both pipes of a writer that has ended; what could not be sent is counted already."""
+    for pipe in (writer.stdin, writer.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
 
 
 def _stdin(writer: subprocess.Popen[bytes]) -> IO[bytes]:

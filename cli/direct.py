@@ -1,0 +1,32 @@
+"""Settings for commands that read the store or the bus themselves, instead of asking the coordinator."""
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from cli.client import LOCAL
+from cli.exits import UNREACHABLE, USAGE, Quit
+from cli.stack.layout import Connection
+from shared.contracts.base import first_problem
+from shared.runtime.settings import ProcessSettings
+
+S = TypeVar("S", bound=ProcessSettings)
+
+
+def settings(kind: type[S], local: Path = LOCAL) -> S:
+    """Settings from `ZELDA_*` variables if they name a store or a bus, else those of the system that runs here."""
+    if not {"ZELDA_STORE__URL", "ZELDA_BUS__URL"} & os.environ.keys():
+        saved = Connection.load(local)
+        if saved is None:
+            raise Quit(
+                UNREACHABLE,
+                "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
+                "to reach another one.",
+            )
+        os.environ.update(saved.settings)
+    try:
+        return kind()
+    except ValidationError as error:
+        raise Quit(USAGE, f"A ZELDA_* variable is wrong: {first_problem(error)}.") from error

@@ -1,0 +1,30 @@
+"""A little real play for the exporter's tests: a random walk through the garden, recorded into a directory."""
+
+from pathlib import Path
+
+import numpy as np
+
+from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, SamplingConfig
+from shared.runtime.settings import StoreSettings
+
+RUN = RunId("walk")
+CONFIG = RunConfig(
+    world="garden", seed=3, epoch_steps=600, episode_length=300, segment_steps=60, batch_size=64, envs_per_runner=1
+)
+
+
+def record(directory: Path, steps: int = 130) -> None:
+    """Record two segments of a random walk into a store in `directory`."""
+    store = StoreSettings(url=f"file://{directory}")
+    recording = RecordingConfig(
+        run=RUN, epoch=0, store=store, epoch_steps=CONFIG.epoch_steps, sampling=SamplingConfig(share=1.0)
+    )
+    env = ZeldaVectorEnv(EnvConfig.of_run(CONFIG, recording=recording))
+    rng = np.random.default_rng(0)
+    env.reset(seed=CONFIG.seed)
+    for _ in range(steps):
+        env.step(rng.integers(0, 7, 1))
+    env.close()
