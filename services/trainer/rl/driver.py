@@ -20,7 +20,7 @@ from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
 from services.trainer.rl.evaluation import Evaluation
-from services.trainer.rl.game import evaluation_of, session_of
+from services.trainer.rl.game import evaluation_of, session_of, stop_ray
 from services.trainer.rl.pulse import Pulse
 from services.trainer.rl.session import Session
 from services.trainer.settings import DriverGroup, DriverSettings
@@ -131,6 +131,7 @@ def main(argv: list[str] | None = None) -> int:
     driver.run(arguments.former)
     log.info("driver leaves", reason=driver.pulse.leave or "idle")
     store.close()
+    stop_ray()
     return 0
 
 

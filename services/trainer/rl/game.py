@@ -79,3 +79,9 @@ def start_ray(runners: int, driver: DriverGroup) -> None:
         log_to_driver=False,
         configure_logging=False,
     )
+
+
+def stop_ray() -> None:
+    """End an own Ray with all its processes, or leave the cluster."""
+    if ray.is_initialized():
+        ray.shutdown()
