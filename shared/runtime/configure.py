@@ -84,8 +84,10 @@ def _not_ours(name: str, value: str, known: set[str]) -> bool:
 
 
 def _unknown(name: str, known: set[str]) -> str:
-    near = difflib.get_close_matches(name.upper(), sorted(known), n=1, cutoff=0.6)
-    advice = f"did you mean {near[0]}?" if near else "unset it, or see --print-config for the names"
+    # The prefix is left out, because it alone would make every two names look alike.
+    tails = sorted(candidate.removeprefix(PREFIX) for candidate in known)
+    near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), tails, n=1, cutoff=0.6)
+    advice = f"did you mean {PREFIX}{near[0]}?" if near else "unset it, or see --print-config for the names"
     return f"{name}: no such setting; {advice}"
 
 
