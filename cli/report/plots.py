@@ -58,7 +58,7 @@ def accuracy(material: Material) -> str:
         if row.reward_model_accuracy is not None and row.reward_model_passed is False:
             axes.plot(row.epoch, row.reward_model_accuracy, "x", color=ORANGE, markersize=9)
     axes.set_ylim(0, 1.02)
-    _label(axes, "reward model: pairs ordered rightly (x: missed its gates, not used)")
+    _label(axes, "pairs ordered rightly; x: missed its gates")
     return _svg(figure)
 
 
@@ -81,8 +81,8 @@ def _map(axes: "Axes", group: int, steps: dict[int, int]) -> None:
     for room, number in steps.items():
         row, column = room // ROOMS_A_ROW - min(rows), room % ROOMS_A_ROW - min(columns)
         grid[row][column] = log1p(number)
-        axes.text(column, row, f"{number}", ha="center", va="center", fontsize=7)
-    axes.imshow(grid, cmap="YlGn", vmin=0)
+        axes.text(column, row, f"{number}", ha="center", va="center", fontsize=8)
+    axes.imshow(grid, cmap="YlGn", vmin=0, vmax=2 * log1p(max(steps.values())))  # pale enough to read the numbers on
     axes.set_title(f"group {group}: steps in each room", fontsize=10)
     axes.set_xticks([])
     axes.set_yticks([])
