@@ -11,7 +11,6 @@ from typing import Final
 
 from nats.js import JetStreamContext, api
 from nats.js import errors as js_errors
-from pydantic import Field
 
 from shared.bus.jetstream import consumer_config, dead_stream_config, stream_config
 from shared.bus.nats import AWAY, NatsBus, connect
@@ -19,16 +18,10 @@ from shared.bus.topology import ROLES, STREAMS, stream_of
 from shared.contracts.subjects import pattern
 from shared.errors import Fatal, Transient, ZeldaError
 from shared.runtime.configure import EXIT_CONFIG, read
-from shared.runtime.settings import BusSettings, ProcessSettings
+from shared.runtime.settings import BusOnlySettings, BusSettings
 
 WAIT_S: Final = 60.0
 IDENTITY: Final = "provision"
-
-
-class ProvisionSettings(ProcessSettings):
-    """Only the bus matters here; variables of the other groups may be there, too."""
-
-    bus: BusSettings = Field(default_factory=BusSettings)
 
 
 async def provision(
@@ -89,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--replicas", type=int, default=1, choices=(1, 3, 5), help="copies of each stream in a cluster")
     parser.add_argument("--without", action="append", default=[], choices=sorted(ROLES), help="a service not deployed")
     arguments = parser.parse_args(argv)
-    settings, problems = read(ProvisionSettings)
+    settings, problems = read(BusOnlySettings)
     if settings is None or problems:
         sys.stderr.write("".join(f"provision: {problem}\n" for problem in problems))
         return EXIT_CONFIG

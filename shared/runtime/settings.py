@@ -132,6 +132,12 @@ class ProcessSettings(BaseSettings):
     )
 
 
+class BusOnlySettings(ProcessSettings):
+    """For commands that only need the bus; variables of the other groups may be there, too."""
+
+    bus: BusSettings = Field(default_factory=BusSettings)
+
+
 class ServiceSettings(ProcessSettings):
     """What every service knows. A service derives from it and adds its own groups as fields."""
 

@@ -1,0 +1,85 @@
+"""`zelda dlq` on a real bus, as a person calls it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import build
+from cli.exits import Quit
+from shared.bus.nats import NatsBus, connect
+from shared.bus.provision import provision
+from shared.bus.topology import JUDGE_SEGMENTS
+from tests.events import segment_ready
+from tests.servers import NatsServer
+
+
+@pytest.fixture
+async def bus(nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NatsBus]:
+    """A bus with three dead letters; the command is pointed to it."""
+    monkeypatch.setenv("ZELDA_BUS__URL", nats_server.url)
+    client = await connect(nats_server.settings, "judge")
+    for info in await client.context.streams_info():
+        await client.context.delete_stream(info.config.name or "")
+    await provision(nats_server.settings)
+    for number in range(3):
+        await client.publish(segment_ready(number))
+    for delivery in await client.fetch(JUDGE_SEGMENTS, 3, 2):
+        await delivery.reject("no manifest")
+    yield client
+    await client.close()
+
+
+def zelda(*argv: str) -> str:
+    """What `zelda dlq ...` prints; an error with a sentence is raised as it is in the command."""
+    outcome = CliRunner().invoke(build(["dlq"]), ["dlq", *argv])
+    if outcome.exception is not None:
+        raise outcome.exception
+    return outcome.stdout
+
+
+async def run(*argv: str) -> str:
+    """The command in a thread, because it has an event loop of its own."""
+    return await asyncio.to_thread(zelda, *argv)
+
+
+async def test_list_shows_them_and_show_shows_the_message(bus: NatsBus) -> None:
+    letters = json.loads(await run("list", "--json"))
+    assert [letter["reason"] for letter in letters] == ["no manifest"] * 3
+    assert "no manifest" in await run("list")
+    shown = json.loads(await run("show", str(letters[0]["number"]), "--json"))
+    assert json.loads(shown["message"])["type"] == "zelda.segment.ready.v1"
+
+
+async def test_replay_delivers_again_and_drop_removes(bus: NatsBus) -> None:
+    numbers = [str(letter["number"]) for letter in json.loads(await run("list", "--json"))]
+    assert await run("replay", numbers[0]) == "replayed: 1\n"
+    assert await bus.pending(JUDGE_SEGMENTS) == 1
+    assert await run("drop", numbers[1]) == "dropped: 1\n"
+    assert json.loads(await run("replay", "--all", "--json")) == {"replayed": [int(numbers[2])]}
+    assert json.loads(await run("list", "--json")) == []
+    assert await bus.pending(JUDGE_SEGMENTS) == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "sentence"),
+    [
+        (("show", "99"), 5, "no dead letter 99: `zelda dlq list` shows the numbers"),
+        (("drop", "99"), 5, "no dead letter 99: `zelda dlq list` shows the numbers"),
+        (("replay",), 2, "Give the numbers of dead letters, or --all."),
+        (("drop", "1", "--all"), 2, "Give the numbers of dead letters, or --all."),
+    ],
+)
+async def test_a_wrong_request_is_told(bus: NatsBus, argv: tuple[str, ...], code: int, sentence: str) -> None:
+    with pytest.raises(Quit) as caught:
+        await run(*argv)
+    assert (caught.value.code, str(caught.value)) == (code, sentence)
+
+
+async def test_without_a_bus_the_command_says_where_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZELDA_BUS__URL", "nats://127.0.0.1:9")
+    with pytest.raises(Quit, match=r"bus nats://127\.0\.0\.1:9 not reached") as caught:
+        await run("list")
+    assert caught.value.code == 3
