@@ -1,0 +1,129 @@
+"""Dashboards and alerts ask only for series that services really have, and alerts fire when they should."""
+
+import importlib
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from prometheus_client import REGISTRY
+
+from deploy.build.dashboards import DASHBOARDS
+from tests.helm.rendering import CHART, ROOT, of_kind, profile, render
+
+# Series of others: vLLM as served by OpenShift AI, every process, and Prometheus itself.
+OTHERS = {
+    "vllm:num_requests_waiting",
+    "vllm:kv_cache_usage_perc",
+    "vllm:prefix_cache_hits_total",
+    "vllm:prefix_cache_queries_total",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "up",
+}
+MAKES_METRICS = re.compile(r"metrics\.(counter|gauge|seconds)\(")
+NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+PROMTOOL = shutil.which("promtool")
+needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no promtool: apt-get install prometheus")
+
+
+@cache
+def served() -> set[str]:
+    """Every series name that some service's /metrics can have."""
+    for path in sorted([*(ROOT / "services").rglob("*.py"), *(ROOT / "shared").rglob("*.py")]):
+        if MAKES_METRICS.search(path.read_text()):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    return set(REGISTRY._names_to_collectors)
+
+
+def names(expression: str) -> set[str]:
+    """The series that an expression asks for; `(kserve_)?vllm:x` counts as `vllm:x`."""
+    text = expression.replace("(kserve_)?", "")
+    found = {name for name in NAME.findall(text) if name.startswith(("zelda_", "vllm:", "process_"))}
+    return found | ({"up"} if re.search(r"\bup\b", text) else set())
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    for dashboard in DASHBOARDS:
+        for panel in dashboard.panels:
+            for query in panel.queries:
+                yield f"{dashboard.name}: {panel.title}", query.expression
+
+
+def rules() -> list[dict[str, Any]]:
+    groups = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def test_every_series_of_a_dashboard_exists() -> None:
+    missing = {where: strange for where, text in queries() if (strange := names(text) - served() - OTHERS)}
+    assert missing == {}
+
+
+def test_every_series_of_an_alert_exists() -> None:
+    assert {rule["alert"]: names(rule["expr"]) - served() - OTHERS for rule in rules() if not names(rule["expr"])} == {}
+    assert [rule["alert"] for rule in rules() if names(rule["expr"]) - served() - OTHERS] == []
+
+
+def test_every_query_is_promql() -> None:
+    for _, expression in queries():
+        promql_parser.parse(expression)
+
+
+def test_there_are_three_dashboards_and_the_committed_ones_are_generated() -> None:
+    assert sorted(path.stem for path in (CHART / "files/dashboards").glob("*.json")) == ["cost", "flow", "learning"]
+    for dashboard in DASHBOARDS:
+        committed = (CHART / f"files/dashboards/{dashboard.name}.json").read_text()
+        assert committed == dashboard.to_json(), "run `python -m deploy.build`"
+
+
+def test_panels_explain_themselves_and_do_not_overlap() -> None:
+    for dashboard in DASHBOARDS:
+        assert all(panel.help and panel.queries for panel in dashboard.panels)
+        for title, row in dashboard.rows:
+            assert 24 // len(row) >= 4, f"{dashboard.name}/{title} has too many panels side by side"
+
+
+@needs_promtool
+def test_the_alert_rules_are_rules(tmp_path: Path) -> None:
+    done = subprocess.run([str(PROMTOOL), "check", "rules", str(CHART / "files/alerts.yaml")], capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_each_alert_fires_when_it_should_and_only_then() -> None:
+    done = subprocess.run([str(PROMTOOL), "test", "rules", "alerts.test.yaml"], cwd=Path(__file__).parent, capture_output=True)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
+def test_each_alert_has_a_firing_and_a_healthy_case() -> None:
+    cases = yaml.safe_load((Path(__file__).parent / "alerts.test.yaml").read_text())["tests"]
+    *firing, healthy = cases
+    alerts = {rule["alert"] for rule in rules()}
+    assert {case["name"] for case in firing if case["alert_rule_test"][0]["exp_alerts"]} == alerts
+    assert {check["alertname"] for check in healthy["alert_rule_test"] if not check["exp_alerts"]} == alerts
+
+
+def test_each_alert_leads_to_a_chapter_of_the_runbook() -> None:
+    headings = re.findall(r"^#+ (.+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
+    anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    wanted = {rule["annotations"]["runbook_url"].partition("#")[2] for rule in rules()}
+    assert wanted - anchors == set()
+
+
+def test_the_chart_carries_the_same_rules_and_dashboards() -> None:
+    objects = render(profile("prod"))
+    (rule,) = of_kind(objects, "PrometheusRule")
+    assert [r["alert"] for group in rule["spec"]["groups"] for r in group["rules"]] == [r["alert"] for r in rules()]
+    boards = of_kind(objects, "GrafanaDashboard")
+    files = {one["metadata"]["name"]: set(one["data"]) for one in of_kind(objects, "ConfigMap")}
+    assert len(boards) == 3
+    for board in boards:
+        reference = board["spec"]["configMapRef"]
+        assert files[reference["name"]] == {reference["key"]}
