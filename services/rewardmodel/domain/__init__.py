@@ -1,1 +1,1 @@
-"""Pure decisions of the rewardmodel: no I/O, no clock, no randomness that is not passed in."""
+"""Pure decisions of the reward model service: numpy and arithmetic; no I/O, no clock, no unseeded dice."""

@@ -1,0 +1,51 @@
+"""When an epoch's scores are in: every listed segment has an outcome, or the deadline passed and a quorum decides.
+
+Decided against the exact list of finished.json, never by counting events.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.contracts.epoch import EpochFinishedRecord
+from shared.contracts.events import ScoreStatus
+from shared.contracts.ids import SegmentId
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How many of an epoch's listed segments were judged, abstained from, dead, or have no outcome yet."""
+
+    judged: int
+    abstained: int
+    dead: int
+    missing: int
+
+    @property
+    def listed(self) -> int:
+        """Segments of the epoch."""
+        return self.judged + self.abstained + self.dead + self.missing
+
+    @property
+    def complete(self) -> bool:
+        """Whether every listed segment has an outcome."""
+        return self.missing == 0
+
+    def quorum(self, share: float) -> bool:
+        """Whether at least `share` of the listed segments were judged; an epoch without segments has its quorum."""
+        return self.judged >= share * self.listed
+
+    def counts(self) -> dict[str, int]:
+        """As the card shows them."""
+        return {"judged": self.judged, "abstained": self.abstained, "dead": self.dead, "missing": self.missing}
+
+
+def tally(listed: Iterable[SegmentId], found: Mapping[SegmentId, ScoreStatus]) -> Outcomes:
+    """Count the outcomes of the listed segments; scores of others are ignored."""
+    statuses = [found.get(segment) for segment in listed]
+    return Outcomes(statuses.count("judged"), statuses.count("abstained"), statuses.count("dead"), statuses.count(None))
+
+
+def deadline(finished: EpochFinishedRecord, judge_deadline_s: float) -> datetime:
+    """When waiting ends. It counts from the epoch's end, so that a restart of this service does not prolong it."""
+    return finished.created + timedelta(seconds=judge_deadline_s)

@@ -1,0 +1,75 @@
+"""What one training sees: the states of every chosen segment, its rating, its fold, and where it comes from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from services.rewardmodel.domain.preferences import Ints, Rated, Reals
+from services.rewardmodel.domain.ratings import Rating
+from shared.rewardnet import WIDTH, Floats
+
+STORED_STEPS: Final = 32
+"""States kept of a segment, evenly spaced with both ends: neighbours differ by one action and add little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is kept of one segment archive. `states` is (STORED_STEPS, 128)."""
+
+    states: Floats
+    first_step: int
+    steps: int
+    milestones: int
+    observation: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """n segments as arrays. `episode` numbers the episodes from 0; `milestones` are those reached at the end."""
+
+    states: Floats  # (n, STORED_STEPS, 128)
+    rated: Rated
+    fold: Ints
+    epoch: Ints
+    episode: Ints
+    first_step: Reals
+    steps: Reals
+    milestones: Reals
+
+    def __len__(self) -> int:
+        """Number of segments."""
+        return len(self.states)
+
+    @property
+    def episodes(self) -> int:
+        """Number of different episodes."""
+        return int(self.episode.max()) + 1 if len(self) else 0
+
+
+def thinned(observations: Floats) -> Floats:
+    """STORED_STEPS rows of `observations` (T, 128), first and last among them; short segments repeat rows."""
+    rows = np.linspace(0, len(observations) - 1, STORED_STEPS).round().astype(np.int64)
+    return np.ascontiguousarray(observations[rows])
+
+
+def assemble(ratings: Sequence[Rating], recordings: Sequence[Recording], folds: Sequence[int]) -> Dataset:
+    """Arrays from as many ratings, recordings and folds, in the same order."""
+    episodes = sorted({rating.episode for rating in ratings})
+    number = {episode: place for place, episode in enumerate(episodes)}
+    states = [recording.states for recording in recordings]
+    return Dataset(
+        states=np.stack(states) if states else np.zeros((0, STORED_STEPS, WIDTH), np.float32),
+        rated=Rated(
+            value=np.array([rating.value for rating in ratings], np.float64),
+            deviation=np.array([rating.deviation for rating in ratings], np.float64),
+            agreement=np.array([rating.agreement for rating in ratings], np.float64),
+        ),
+        fold=np.array(folds, np.int64),
+        epoch=np.array([rating.epoch for rating in ratings], np.int64),
+        episode=np.array([number[rating.episode] for rating in ratings], np.int64),
+        first_step=np.array([recording.first_step for recording in recordings], np.float64),
+        steps=np.array([recording.steps for recording in recordings], np.float64),
+        milestones=np.array([recording.milestones for recording in recordings], np.float64),
+    )

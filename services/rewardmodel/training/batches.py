@@ -1,0 +1,127 @@
+"""Minibatches for all members at once, as tensors: each member has its own segments and pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from services.rewardmodel.domain.preferences import Blocks, Ints, Pairs, Reals
+from shared.contracts.card import Pooling
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows (M, B) of the data, and pairs (M, P) as positions among them; weight 0 is padding."""
+
+    rows: Tensor
+    first: Tensor
+    second: Tensor
+    target: Tensor
+    weight: Tensor
+
+    def loss(self, scores: Tensor) -> Tensor:
+        """Bradley-Terry loss (M,) of segment scores (M, B) on soft labels; 0 for a member without pairs."""
+        margin = scores.gather(1, self.first) - scores.gather(1, self.second)
+        entropy = torch.nn.functional.softplus(margin) - self.target * margin
+        return (self.weight * entropy).sum(1) / self.weight.sum(1).clamp_min(1e-9)
+
+
+class Stream:
+    """Endless minibatches; every member passes over its own blocks in a new random order each time."""
+
+    def __init__(self, blocks: Sequence[Blocks | None], seed: int) -> None:
+        """One `Blocks` per member; None (nothing to learn from) becomes blocks of weight 0."""
+        found = [block for block in blocks if block is not None]
+        self.length = max((len(block.rows) for block in found), default=1)
+        size = max((block.rows.shape[1] for block in found), default=2)
+        most = max((block.first.shape[1] for block in found), default=1)
+        self._rows = torch.stack([_rows(block, self.length, size) for block in blocks])
+        self._parts = {
+            name: torch.stack([_part(block, name, self.length, most) for block in blocks])
+            for name in ("first", "second", "target", "weight")
+        }
+        self._members = torch.arange(len(blocks))
+        self._rng = torch.Generator().manual_seed(seed)
+        self._order = torch.zeros(len(blocks), 0, dtype=torch.int64)
+
+    def next(self) -> Batch:
+        """One minibatch."""
+        if not self._order.shape[1]:
+            draws = torch.rand(len(self._members), self.length, generator=self._rng)
+            self._order = draws.argsort(dim=1)
+        chosen, self._order = self._order[:, 0], self._order[:, 1:]
+        return Batch(self._rows[self._members, chosen], **{n: p[self._members, chosen] for n, p in self._parts.items()})
+
+
+def _rows(block: Blocks | None, length: int, size: int) -> Tensor:
+    if block is None:
+        return torch.zeros(length, size, dtype=torch.int64)
+    padded = np.pad(block.rows, ((0, 0), (0, size - block.rows.shape[1])), mode="wrap")
+    return torch.from_numpy(padded[np.arange(length) % len(padded)])
+
+
+def _part(block: Blocks | None, name: str, length: int, most: int) -> Tensor:
+    whole = name in ("first", "second")
+    if block is None:
+        return torch.zeros(length, most, dtype=torch.int64 if whole else torch.float32)
+    values: Ints | Reals = getattr(block, name)
+    padded = np.pad(values, ((0, 0), (0, most - values.shape[1])))
+    return torch.from_numpy(padded[np.arange(length) % len(padded)].astype(np.int64 if whole else np.float32))
+
+
+def validation_batch(pairs: Sequence[Pairs]) -> Batch:
+    """One batch of validation pairs, one `Pairs` (of data rows) per member; empty ones have weight 0."""
+    rows = [np.unique(np.concatenate([p.first, p.second, [0]])) for p in pairs]
+    size, most = max(len(r) for r in rows), max(1, *(len(p) for p in pairs))
+
+    def part(values: Sequence[Ints] | Sequence[Reals], dtype: type) -> Tensor:
+        return torch.from_numpy(np.stack([np.pad(v, (0, most - len(v))) for v in values]).astype(dtype))
+
+    return Batch(
+        rows=torch.from_numpy(np.stack([np.pad(r, (0, size - len(r))) for r in rows])),
+        first=part([np.searchsorted(r, p.first) for r, p in zip(rows, pairs, strict=True)], np.int64),
+        second=part([np.searchsorted(r, p.second) for r, p in zip(rows, pairs, strict=True)], np.int64),
+        target=part([p.target for p in pairs], np.float32),
+        weight=part([p.weight for p in pairs], np.float32),
+    )
+
+
+class Reading:
+    """Which stored states of a segment are read, and how their scores become the segment's score.
+
+    `mean` reads one random state of each of `strata` equal parts, an unbiased sample of the mean at a fraction of its
+    cost; `gain` is the score of the last state minus that of the first.
+    """
+
+    def __init__(self, states: Tensor, pooling: Pooling, strata: int, seed: int) -> None:
+        """`states` is (n, S, 128), standardised."""
+        self._states = states
+        self._pooling = pooling
+        self._strata = min(strata, states.shape[1])
+        self._rng = torch.Generator().manual_seed(seed)
+
+    def inputs(self, rows: Tensor, sampled: bool) -> Tensor:
+        """States (M, B * s, 128) of the segments `rows` (M, B); without `sampled`, the middle of each part."""
+        where = self._positions(sampled)
+        return self._states[rows[:, :, None], where].flatten(1, 2)
+
+    def hidden(self, members: int, share: float) -> Tensor:
+        """A random factor (M, 1, 128) that hides a share of the features and scales the others up."""
+        kept = torch.rand(members, 1, self._states.shape[2], generator=self._rng) >= share
+        return kept / (1.0 - share)
+
+    def pool(self, scores: Tensor, segments: int) -> Tensor:
+        """Segment scores (M, B) from state scores (M, B * s)."""
+        apart = scores.reshape(len(scores), segments, -1)
+        pooled: Tensor = apart[:, :, 1] - apart[:, :, 0] if self._pooling == "gain" else apart.mean(2)
+        return pooled
+
+    def _positions(self, sampled: bool) -> Tensor:
+        length = self._states.shape[1]
+        if self._pooling == "gain":
+            return torch.tensor([0, length - 1])
+        width = length // self._strata
+        within = torch.randint(width, (self._strata,), generator=self._rng) if sampled else width // 2
+        return torch.arange(self._strata) * width + within

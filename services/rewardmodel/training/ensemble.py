@@ -1,0 +1,77 @@
+"""The ensemble in torch: all members in one batched product, because five small ones after another cost five times.
+
+Same architecture as shared.rewardnet; a test compares the two.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shared.rewardnet import HIDDEN, WIDTH, Floats, RewardWeights
+
+Parameters = dict[str, Tensor]
+
+NAMES = ("hidden1_weight", "hidden1_bias", "hidden2_weight", "hidden2_bias", "value_weight", "value_bias")
+
+
+def fresh(members: int, seed: int) -> Parameters:
+    """He-initialised parameters of M members."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int, fan_in: int) -> Tensor:
+        drawn: Tensor = torch.randn(shape, generator=generator) * (2.0 / fan_in) ** 0.5
+        return drawn
+
+    return {
+        "hidden1_weight": normal(members, WIDTH, HIDDEN, fan_in=WIDTH),
+        "hidden1_bias": torch.zeros(members, HIDDEN),
+        "hidden2_weight": normal(members, HIDDEN, HIDDEN, fan_in=HIDDEN),
+        "hidden2_bias": torch.zeros(members, HIDDEN),
+        "value_weight": normal(members, HIDDEN, fan_in=HIDDEN * 10),  # nearly equal scores: no opinion at first
+        "value_bias": torch.zeros(members),
+    }
+
+
+def continued(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters:
+    """Parameters that compute what `weights` do, for inputs standardised with another mean and scale (128,).
+
+    A feature that has scale 0 now is constant in the new data and moves into the bias.
+    """
+    ratio = np.where(scale > 0, weights.input_scale / np.where(scale > 0, scale, 1.0), 0.0)
+    shift = ((mean - weights.input_mean) * weights.input_scale).astype(np.float32)
+    bias = weights.hidden1_bias + np.einsum("d,mdh->mh", shift, weights.hidden1_weight)
+    found = {name: torch.from_numpy(np.array(getattr(weights, name))) for name in NAMES}
+    found["hidden1_weight"] = torch.from_numpy((weights.hidden1_weight * ratio[None, :, None]).astype(np.float32))
+    found["hidden1_bias"] = torch.from_numpy(bias.astype(np.float32))
+    return found
+
+
+def joined(groups: list[Parameters]) -> Parameters:
+    """Several ensembles as one, members behind each other."""
+    return {name: torch.cat([group[name] for group in groups]) for name in NAMES}
+
+
+def score(parameters: Parameters, inputs: Tensor) -> Tensor:
+    """Scores (M, N) of standardised inputs (M, N, 128)."""
+    first = torch.baddbmm(parameters["hidden1_bias"][:, None], inputs, parameters["hidden1_weight"]).relu_()
+    second = torch.baddbmm(parameters["hidden2_bias"][:, None], first, parameters["hidden2_weight"]).relu_()
+    return torch.bmm(second, parameters["value_weight"][:, :, None])[:, :, 0] + parameters["value_bias"][:, None]
+
+
+def exported(parameters: Parameters, members: slice, mean: Floats, scale: Floats, observation: str) -> RewardWeights:
+    """The chosen members as weights for the numpy network, not yet standardised in their output."""
+    arrays = {name: parameters[name][members].detach().numpy().astype(np.float32).copy() for name in NAMES}
+    count = len(arrays["value_bias"])
+    return RewardWeights(
+        hidden1_weight=arrays["hidden1_weight"],
+        hidden1_bias=arrays["hidden1_bias"],
+        hidden2_weight=arrays["hidden2_weight"],
+        hidden2_bias=arrays["hidden2_bias"],
+        value_weight=arrays["value_weight"],
+        value_bias=arrays["value_bias"],
+        input_mean=mean,
+        input_scale=scale,
+        output_mean=np.zeros(count, np.float32),
+        output_scale=np.ones(count, np.float32),
+        observation=observation,
+    )

@@ -1,0 +1,107 @@
+"""The training loop: Bradley-Terry on soft labels, all members at once, each stopped by its own validation fold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from services.rewardmodel.training.batches import Batch, Reading, Stream
+from services.rewardmodel.training.ensemble import Parameters, score
+from shared.errors import Transient
+
+
+class Interrupted(Transient):
+    """The service is stopping; the epoch is trained again by whoever gets its event next."""
+
+
+@dataclass(frozen=True)
+class FitRules:
+    """How long and how fast to train."""
+
+    learning_rate: float = 1e-3
+    weight_decay: float = 10.0  # times the learning rate per step; hundreds of ratings must not fit 12,000 weights
+    feature_dropout: float = 0.3  # share of features hidden from a member in a step: no single one may decide
+    centring: float = 0.01  # of squared segment scores: Bradley-Terry leaves their offset free
+    passes: int = 12  # over all pairs, at most
+    least_steps: int = 400
+    most_steps: int = 2_000  # bounds the time that an epoch waits for its reward model
+    patience: int = 8  # validations without improvement
+    blind_steps: int = 150  # for a member without validation pairs; more would fit the noise of few ratings
+    strata: int = 8
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Parameters at each member's best validation, and that loss (M,); NaN where there were no validation pairs."""
+
+    parameters: Parameters
+    validation_loss: Tensor
+    steps: int
+
+
+def fit(
+    start: Parameters,
+    reading: Reading,
+    stream: Stream,
+    validation: Batch,
+    rules: FitRules,
+    interrupted: Callable[[], bool],
+) -> Fitted:
+    """Train from `start`; raise Interrupted soon after `interrupted()` turned true."""
+    parameters = {name: tensor.clone().requires_grad_() for name, tensor in start.items()}
+    optimiser = torch.optim.AdamW(
+        list(parameters.values()), lr=rules.learning_rate, weight_decay=rules.weight_decay, foreach=True
+    )
+    best = _Best(parameters, validation, rules)
+    steps = min(rules.most_steps, max(rules.least_steps, rules.passes * stream.length))
+    every = max(10, min(50, stream.length))
+    best.look(parameters, reading, 0)
+    for step in range(1, steps + 1):
+        if interrupted():
+            raise Interrupted("reward model training was interrupted, because the service is stopping")
+        optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(_loss(parameters, reading, stream.next(), rules))
+        optimiser.step()
+        if step % every == 0 or step == steps:
+            best.look(parameters, reading, step)
+            if best.settled:
+                break
+    return Fitted(best.parameters, best.loss, step)
+
+
+def _loss(parameters: Parameters, reading: Reading, batch: Batch, rules: FitRules) -> Tensor:
+    inputs = reading.inputs(batch.rows, sampled=True) * reading.hidden(len(batch.rows), rules.feature_dropout)
+    scores = reading.pool(score(parameters, inputs), batch.rows.shape[1])
+    # Members share nothing, so the gradient of the sum is the gradient of each.
+    return (batch.loss(scores) + rules.centring * scores.square().mean(1)).sum()
+
+
+class _Best:
+    """Each member's parameters at its best validation so far."""
+
+    def __init__(self, parameters: Parameters, validation: Batch, rules: FitRules) -> None:
+        self._validation, self._rules = validation, rules
+        self._measured = validation.weight.sum(1) > 0
+        members = len(self._measured)
+        self.parameters = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+        self.loss = torch.full((members,), float("nan"))
+        self._idle = torch.zeros(members, dtype=torch.int64)
+
+    def look(self, parameters: Parameters, reading: Reading, step: int) -> None:
+        """Measure now and keep what has improved."""
+        with torch.no_grad():
+            inputs = reading.inputs(self._validation.rows, sampled=False)
+            loss = self._validation.loss(reading.pool(score(parameters, inputs), self._validation.rows.shape[1]))
+        better = self.loss.isnan() | (loss < self.loss - 1e-4)
+        better = torch.where(self._measured, better, torch.tensor(step <= self._rules.blind_steps))
+        self._idle = torch.where(better, 0, self._idle + 1)
+        self.loss = torch.where(better & self._measured, loss, self.loss)
+        for name, tensor in parameters.items():
+            self.parameters[name][better] = tensor.detach()[better]
+
+    @property
+    def settled(self) -> bool:
+        """Whether no member has improved for a while."""
+        limit = torch.where(self._measured, self._rules.patience, 1)
+        return bool((self._idle >= limit).all())

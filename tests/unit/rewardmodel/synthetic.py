@@ -1,0 +1,44 @@
+"""A synthetic judge with a known rule: segments wander through a feature space, and the judge likes one part of it."""
+
+import numpy as np
+
+from services.rewardmodel.domain.dataset import STORED_STEPS, Dataset
+from services.rewardmodel.domain.folds import fold_of
+from services.rewardmodel.domain.preferences import Rated, Reals
+from shared.contracts.ids import EpisodeId, RunId
+from shared.rewardnet import Floats
+
+
+def rule(states: Floats) -> Reals:
+    """How much the judge likes each state (..., 128): being near a place, and having a thing only with its key."""
+    near = np.exp(-4.0 * ((states[..., 0] - 0.4) ** 2 + (states[..., 1] + 0.3) ** 2))
+    owns = (states[..., 2] > 0) & (states[..., 3] > 0)
+    liked: Reals = (near + 0.7 * owns).astype(np.float64)
+    return liked
+
+
+def wander(rng: np.random.Generator, segments: int) -> Floats:
+    """States (segments, S, 128): a random place per segment, slow movement around it."""
+    centre = rng.uniform(-1, 1, (segments, 1, 128))
+    walk = rng.normal(0, 0.03, (segments, STORED_STEPS, 128)).cumsum(axis=1)
+    return np.clip(centre + walk, -1, 1).astype(np.float32)
+
+
+def judged(segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epochs: int = 1, folds: int = 5) -> Dataset:
+    """A data set that the synthetic judge has rated, on the scale of votes, with an error of its own."""
+    rng = np.random.default_rng(seed)
+    states = wander(rng, segments)
+    liked = rule(states).mean(axis=1)
+    value = np.clip(liked / 1.7 + rng.normal(0, noise, segments), 0, 1)
+    episode = np.sort(rng.integers(0, episodes, segments))
+    names = [EpisodeId(f"e{number:04d}") for number in episode]
+    return Dataset(
+        states=states,
+        rated=Rated(value, np.full(segments, 0.02), np.full(segments, 0.8)),
+        fold=np.array([fold_of(RunId("synthetic"), name, folds) for name in names]),
+        epoch=episode * epochs // episodes,
+        episode=np.unique(episode, return_inverse=True)[1],
+        first_step=rng.integers(0, 10, segments) * 300.0,
+        steps=np.full(segments, 300.0),
+        milestones=(liked * 3).astype(np.int64).astype(np.float64),
+    )
