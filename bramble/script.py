@@ -25,6 +25,7 @@ GOT = {
     "rod": "You got the power of the season rod! Use it on a stump.",
     "bracelet": "You got the bracelet! Now you can lift rocks.",
     "feather": "You got the feather! You can jump over holes.",
+    "heart": "Your hearts are full of cheer!",
     "heart_container": "A new heart!",
     "heart_piece": "A piece of a heart! Four make a new one.",
     "flippers": "You got the flippers! Deep water is no bar to you now.",
@@ -77,15 +78,18 @@ def got_text(name: str, trades: dict[str, tuple[int, str]]) -> str:
     return trades[name][1] if name in trades else GOT[name]
 
 
-def give_steps(name: str, amount: int, trades: dict[str, tuple[int, str]], line: int) -> tuple[Step, ...]:
-    """Steps that hand over a treasure: held up with a text, but for money and hearts."""
+def give_steps(
+    name: str, amount: int, trades: dict[str, tuple[int, str]], line: int, from_chest: bool = False
+) -> tuple[Step, ...]:
+    """Steps that hand over a treasure: held up with a text. Money and hearts go without, unless from a chest."""
     number = treasure_id(name, trades)
     if name in trades:
         amount = trades[name][0]
     give = Step("give", (number, amount), line=line)
-    if name in ("rupees", "heart"):
+    if name in ("rupees", "heart") and not from_chest:
         return (give,)
-    return (Step("hold", (number,), line=line), give, Step("say", text=got_text(name, trades), line=line))
+    text = f"You found {amount} gems!" if name == "rupees" else got_text(name, trades)
+    return (Step("hold", (number,), line=line), give, Step("say", text=text, line=line))
 
 
 def bcd(number: int) -> int:

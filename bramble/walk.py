@@ -4,7 +4,7 @@ Each move ends in what it was for or in a StuckError that says where and why: th
 """
 
 from bramble.game import Game
-from bramble.model import Cell, Place, World
+from bramble.model import ENEMIES, Cell, Place, World
 from bramble.route import CUT, LIFT, STEPS, Node, Router
 
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
@@ -14,7 +14,9 @@ SLACK = 3
 STEPS_A_CELL = 40
 FIGHT_LIMIT = 900
 ENEMY_SLOTS = 8
-DANGER = 30
+BOSS = ENEMIES["boss"]
+REACH, WIDTH = 24, 11
+BOSS_REACH, BOSS_WIDTH, BOSS_DISTANCE = 34, 18, 30
 PLAYING, TEXT_YES = 1, 0
 
 
@@ -49,11 +51,11 @@ class Player:
         """Centre of the body in pixels of the room."""
         return self.game.value("link_x"), self.game.value("link_y")
 
-    def enemies(self) -> list[tuple[int, int]]:
-        """Where the enemies of the room are, in pixels."""
+    def enemies(self) -> list[tuple[int, int, int]]:
+        """Where the enemies of the room are, in pixels, and of which kind."""
         read = self.game.read
         slots = [0xD080 + 0x100 * n for n in range(ENEMY_SLOTS)]
-        return [(read(slot + 0x0D), read(slot + 0x0B)) for slot in slots if read(slot)]
+        return [(read(slot + 0x0D), read(slot + 0x0B), read(slot + 1)) for slot in slots if read(slot)]
 
     def owns(self, name: str) -> bool:
         """Whether he has a treasure."""
@@ -276,9 +278,10 @@ class Player:
     def strike_near(self) -> bool:
         """Strike at an enemy that is close and in line. True when he did."""
         x, y = self.position
-        for ex, ey in self.enemies():
+        for ex, ey, kind in self.enemies():
             dx, dy = ex - x, ey - y
-            if abs(dx) + abs(dy) < DANGER and min(abs(dx), abs(dy)) < 11:
+            reach, width = (BOSS_REACH, BOSS_WIDTH) if kind == BOSS else (REACH, WIDTH)
+            if abs(dx) + abs(dy) < reach + width and min(abs(dx), abs(dy)) < width and max(abs(dx), abs(dy)) < reach:
                 self._strike(dx, dy)
                 return True
         return False
@@ -289,24 +292,25 @@ class Player:
         self.use("sword")
 
     def clear_room(self) -> None:
-        """Beat every enemy of the room."""
+        """Beat every enemy of the room; come back if beaten."""
         place = self.place
         for _ in range(FIGHT_LIMIT):
             self.settle()
-            if not self.enemies():
-                return
             if self.place != place:
                 self.travel(place)
-            if not self.strike_near():
+            elif not self.enemies():
+                return
+            elif not self.strike_near():
                 self._approach()
         raise self.complain("the enemies are still there")
 
     def _approach(self) -> None:
         x, y = self.position
-        ex, ey = min(self.enemies(), key=lambda enemy: abs(enemy[0] - x) + abs(enemy[1] - y))
-        way = self.router.way(self.place, (ex >> 4, min(ey >> 4, 7)))
+        ex, ey, kind = min(self.enemies(), key=lambda enemy: abs(enemy[0] - x) + abs(enemy[1] - y))
+        goal = (ex >> 4, min((ey + (BOSS_DISTANCE if kind == BOSS else 0)) >> 4, 7))
+        way = self.router.way(self.place, goal)
         inside = [node for node in way or [] if node[0] == self.place]
-        if not way or len(inside) != len(way) or len(way) < 2:
+        if not way or len(inside) != len(way) or (len(way) < 2 and kind != BOSS):
             self.press("nop")
             return
         self.step_to(way[0][1])

@@ -189,7 +189,7 @@ class _Reader:
         hidden = words[-1] == "hidden"
         name, arguments = words[1], words[2 : len(words) - hidden]
         amount = parse_amount(name, arguments, self.world)
-        steps = give_steps(name, amount, self.world.trades, number)
+        steps = give_steps(name, amount, self.world.trades, number, kind == "chest")
         extra = parse_script(self._indented(), self.world)
         if any(branch.tests for branch in extra):
             raise ValueError("a treasure is for everybody: no `if` below it")

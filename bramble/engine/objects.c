@@ -79,6 +79,11 @@ static void shot_update(Object *shot) {
     shot->x += step_x[shot->direction] << 1;
     shot->y += step_y[shot->direction] << 1;
     if (room_collisions[(shot->y & 0xF0) | (shot->x >> 4)] & 0x0F) shot->enabled = 0;
+    if (sword_timer && is_near(shot, weapon.x, weapon.y, 10)) {
+        shot->enabled = 0;
+        part_spawn(PART_PUFF, 0, shot->x, shot->y);
+        return;
+    }
     if (hero.z > -8 && is_near(shot, hero.x, hero.y, 9)) {
         hero_hurt(2, shot->direction);
         shot->enabled = 0;

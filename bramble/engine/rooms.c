@@ -5,7 +5,7 @@
  */
 #include "game.h"
 
-enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, BEFORE_FIRST = 255 };
+enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, BEFORE_FIRST = 255, SHUTTERS = 6 };
 enum { THEME_OUTDOORS, THEME_HOUSE, THEME_CAVE };
 enum { FIRST_X = 6, LAST_X = 154, FIRST_Y = 6, LAST_Y = 121 };
 
@@ -14,7 +14,8 @@ static u8 solve_by;      /* SOLVE_* */
 static u8 button_bits;   /* a bit for each floor button and switch of the room */
 static Spot spots[SPOTS];
 static Warp warps[WARPS];
-static u8 spot_count, warp_count, person_count, enemy_count;
+static u8 shutters[SHUTTERS];
+static u8 shutter_count, spot_count, warp_count, person_count, enemy_count;
 static u8 scroll_step;
 static const u8 *records; /* of the room being loaded */
 
@@ -120,7 +121,7 @@ static void load_tiles(void) {
     set_place();
     unpack_tiles(data + 1);
     open_shutters = active_triggers = last_opened_chest_pos = num_enemies = 0;
-    button_bits = spot_count = warp_count = person_count = enemy_count = 0;
+    button_bits = shutter_count = spot_count = warp_count = person_count = enemy_count = 0;
     link_pushing_direction = NOWHERE;
     push_counter = 20;
 }
@@ -140,6 +141,7 @@ static void open_what_was_opened(void) {
         act = WORLD->tile_act[tile_at(pos)];
         if (act == ACT_SHUTTER) {
             if (flags & ROOM_SOLVED) tile_put(pos, WORLD->tile_becomes[tile_at(pos)]);
+            else if (shutter_count < SHUTTERS) shutters[shutter_count++] = pos;
         } else if (act == ACT_BOMB || act == ACT_KEY || act == ACT_BOSS_KEY) {
             if (flags & door_bit(pos)) tile_put(pos, WORLD->tile_becomes[tile_at(pos)]);
         } else if (act == ACT_BUTTON || act == ACT_HEAVY) {
@@ -427,12 +429,17 @@ Spot *spot_find(u8 pos) {
     return 0;
 }
 
-/* Open a key door or cracked wall for good, on both sides, with all its cells on that side of the room. */
+/* Doors of several cells open together. */
+static void open_along(u8 pos, u8 step, u8 act) {
+    for (; WORLD->tile_act[tile_at(pos)] == act; pos += step) tile_change(pos);
+}
+
+/* Open a key door or cracked wall for good, on both sides. */
 void open_door(u8 pos) {
-    u8 bit = door_bit(pos), act = WORLD->tile_act[tile_at(pos)], cell;
-    *room_flags() |= bit;
-    for (cell = 0; cell < CELLS; cell = next_cell(cell))
-        if (WORLD->tile_act[tile_at(cell)] == act && door_bit(cell) == bit) tile_change(cell);
+    u8 act = WORLD->tile_act[tile_at(pos)], step = pos < 16 || pos >= 112 ? 1 : 16;
+    *room_flags() |= door_bit(pos);
+    open_along(pos, step, act);
+    open_along(pos - step, -step, act);
     if (pos < 16) *(room_flags() - 16) |= 4;
     else if ((pos & 15) == 9) *(room_flags() + 1) |= 8;
     else if (pos >= 112) *(room_flags() + 16) |= 1;
@@ -458,16 +465,13 @@ static void reveal_hidden(void) {
 
 /* The riddle of the room is solved: gates and shutters open for good, hidden things appear. */
 void room_solve(void) {
-    u8 pos;
+    u8 n;
     if (*room_flags() & ROOM_SOLVED) return;
     *room_flags() |= ROOM_SOLVED;
     sound(SOUND_SOLVED);
-    for (pos = 0; pos < CELLS; pos = next_cell(pos))
-        if (WORLD->tile_act[tile_at(pos)] == ACT_SHUTTER) {
-            if (!open_shutters) sound(SOUND_DOOR);
-            ++open_shutters;
-            tile_change(pos);
-        }
+    if (shutter_count) sound(SOUND_DOOR);
+    for (n = 0; n < shutter_count; ++n) tile_change(shutters[n]);
+    open_shutters = shutter_count;
     reveal_hidden();
 }
 
