@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from services.judge.config import load_judges
-from shared.bus.provision import ProvisionSettings as BusProvision
 from shared.runtime.configure import read
-from shared.runtime.settings import ProcessSettings
+from shared.runtime.settings import BusOnlySettings, ProcessSettings
 from shared.store.provision import ProvisionSettings as StoreProvision
 from tests.helm.pods import materialize
 from tests.helm.rendering import PROFILES, Object, merged, of_kind, pod_templates, profile, render
@@ -96,7 +95,7 @@ def test_the_hook_accepts_its_environment(variant: str, tmp_path: Path, monkeypa
     objects = render(VARIANTS[variant])
     (job,) = (one for one in of_kind(objects, "Job") if "-provision-" in one["metadata"]["name"])
     container = materialize(objects, job["spec"]["template"], "provision", tmp_path)
-    for settings in (BusProvision, StoreProvision):
+    for settings in (BusOnlySettings, StoreProvision):
         assert problems_of(settings, container.environment, monkeypatch) == []
 
 

@@ -35,8 +35,8 @@ labels:
 {{/* dict root service -> image of one of the five services */}}
 {{- define "zelda.image" -}}
 {{- $images := .root.Values.images }}
-{{- with index $images.digests .service }}{{ $images.registry }}/zelda-{{ $.service }}@{{ . }}
-{{- else }}{{ $images.registry }}/zelda-{{ .service }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- with index $images.digests .service }}{{ $images.registry }}/zelda-rlaif-{{ $.service }}@{{ . }}
+{{- else }}{{ $images.registry }}/zelda-rlaif-{{ .service }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{/* an image that others build: {name, tag, digest} */}}
