@@ -7,7 +7,6 @@ import io
 import random
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import bramble
 from bramble.game import ACTIONS, Game
@@ -15,6 +14,7 @@ from bramble.solve import ROUTINES
 from bramble.walk import Player as Walker
 from bramble.walk import StuckError
 from services.trainer.domain.sampling import Quota, Sampler
+from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.outbox import Outbox, Parcel
@@ -31,14 +31,16 @@ class _Enough(Exception):
     """The steps of this episode are used up, or it ended."""
 
 
-@dataclass
 class _Kept(Outbox):
     """An outbox that keeps archives in memory instead of sending them to a writer process."""
 
-    archives: list[bytes] = field(default_factory=list)
+    def __init__(self, pool: BufferPool) -> None:
+        self.pool = pool
+        self.archives: list[bytes] = []
 
     def post(self, parcel: Parcel) -> None:
-        self.archives.append(archive(dict(parcel.facts), [b"".join(part) for part in parcel.parts]))
+        self.archives.append(archive(dict(parcel.facts), [bytes(part) for part in parcel.parts()]))
+        self.pool.give_back(parcel.buffer)
 
 
 class _InEnvironment(Game):
@@ -73,7 +75,7 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
-    kept = _Kept()
+    kept = _Kept(BufferPool(segment_steps))
     sampler = Sampler(Quota(share=1.0, milestones=True, budget=10**6, expected=10**6), seed=0)
     env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, sampler, kept))
     env.reset()

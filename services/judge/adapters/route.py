@@ -1,7 +1,7 @@
 """One OpenAI-compatible address: connection pool, total timeouts, two quick attempts, breaker, adaptive concurrency.
 
-Each route has its own of everything, so that a slow one cannot slow the others. It never follows a redirect, never
-reads proxies from the environment, and never switches certificate checks off.
+Each route has its own of everything, so that a slow one cannot slow the others. Its connections never
+follow a redirect, read proxies from the environment, or skip certificate checks.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import httpx
 
 from services.judge import telemetry
 from services.judge.adapters.answers import MAX_ANSWER_BYTES, NoAnswer, error_message, read_answer
+from services.judge.adapters.connections import Connections
 from services.judge.adapters.gate import Busy, Gate
 from services.judge.config import RouteSpec
 from services.judge.domain.breaker import Breaker
@@ -30,31 +31,16 @@ _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 
 
 class Route:
-    """A model server behind one address. `transport` replaces the network in tests."""
+    """A model server behind one address."""
 
-    def __init__(
-        self,
-        name: str,
-        spec: RouteSpec,
-        *,
-        use_direct: bool = False,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+    def __init__(self, name: str, spec: RouteSpec, *, use_direct: bool = False) -> None:
         self.name, self._spec = name, spec
         self.breaker = Breaker(spec.breaker_failures, spec.breaker_open_s)
         self.concurrency = Concurrency(most=spec.max_concurrent, start=min(8, spec.max_concurrent))
         self._gate = Gate(lambda: self.concurrency.limit)
         self._not_before = 0.0
         self._dice = random.Random()  # noqa: S311  # jitter, not a secret
-        self._client = httpx.AsyncClient(
-            base_url=spec.address(use_direct),
-            timeout=httpx.Timeout(spec.total_timeout_s, connect=spec.connect_timeout_s),
-            limits=httpx.Limits(max_connections=spec.max_concurrent + 4, max_keepalive_connections=spec.max_concurrent),
-            verify=_trust(spec),
-            follow_redirects=False,
-            trust_env=False,
-            transport=transport,
-        )
+        self.connections = Connections(spec, use_direct=use_direct)
 
     async def ask(self, question: Question) -> Answer:
         """Answer, or raise RouteUnavailable or RequestRefused."""
@@ -72,7 +58,8 @@ class Route:
     async def models(self) -> Mapping[str, int | None]:
         """The models served here and, where the server tells, their longest context in tokens."""
         try:
-            response = await self._client.get("/models", headers=self._headers(""), timeout=10)
+            async with self.connections.client() as client:
+                response = await client.get("/models", headers=self._headers(""), timeout=10)
             data = response.json()["data"] if response.status_code == 200 else None
             if not isinstance(data, list):
                 raise RouteUnavailable(f"route {self.name}: /models answers HTTP {response.status_code}")
@@ -82,7 +69,7 @@ class Route:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        await self.connections.close()
 
     async def _timed(self, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Both attempts within the total time."""
@@ -165,7 +152,10 @@ class Route:
 
     async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body; the body is read only up to a limit, whatever the server sends."""
-        async with self._client.stream("POST", "/chat/completions", content=body, headers=headers) as response:
+        async with (
+            self.connections.client() as client,
+            client.stream("POST", "/chat/completions", content=body, headers=headers) as response,
+        ):
             parts, total = [], 0
             async for part in response.aiter_bytes():
                 total += len(part)
@@ -208,10 +198,6 @@ class Route:
         telemetry.LIMIT.labels(self.name).set(self.concurrency.limit)
         telemetry.IN_FLIGHT.labels(self.name).set(self._gate.in_flight)
         telemetry.BREAKER.labels(self.name).set(_BREAKER_VALUE[self.breaker.state(time.monotonic())])
-
-
-def _trust(spec: RouteSpec) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=None if spec.ca_file is None else str(spec.ca_file))
 
 
 def _token(name: str, spec: RouteSpec) -> str:

@@ -34,7 +34,7 @@ class Bench:
         file = load_judges(None, "http://rules.test/v1")
         self.court = Court(self.store, file, JudgeGroup(**{"audit_share": 0.0, "canary_segments": 0, **group}))
         for route in self.court.routes.values():
-            route._client._transport = httpx.ASGITransport(app)
+            route.connections.transport = httpx.ASGITransport(app)
 
     @property
     def calls(self) -> int:
@@ -106,12 +106,13 @@ async def test_an_identical_segment_is_judged_from_memory(bench: Open) -> None:
 async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others_said(bench: Open) -> None:
     one = bench()
     event = await recorded(one.store, archive("s1", GOOD))
-    vision = one.court.routes["qwen25-vl-32b"]._client
-    working, vision._transport = vision._transport, httpx.MockTransport(_refuse)
+    vision = one.court.routes["qwen25-vl-32b"].connections
+    working, vision.transport = vision.transport, httpx.MockTransport(_refuse)
     with pytest.raises(Transient, match="qwen25-vl-32b"):
         await one.court.handlers.segment_ready(event)
     assert one.calls == 2
-    vision._transport = working
+    await vision.close()
+    vision.transport = working
     await one.court.handlers.segment_ready(event)
     assert one.calls == 3, "the two judges that had answered were asked again"
     assert (await one.scores()).status == "judged"
@@ -121,7 +122,7 @@ async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others
 async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_number(bench: Open) -> None:
     one = bench(patience_s=0)
     event = await recorded(one.store, archive("s1", GOOD))
-    one.court.routes["qwen25-vl-32b"]._client._transport = httpx.MockTransport(_refuse)
+    one.court.routes["qwen25-vl-32b"].connections.transport = httpx.MockTransport(_refuse)
     await one.court.handlers.segment_ready(event)
     scores = await one.scores()
     vision = scores.judges[2]
@@ -133,7 +134,7 @@ async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_numb
 async def test_all_routes_away_is_an_abstention_never_a_half(bench: Open) -> None:
     one = bench(patience_s=0)
     for route in one.court.routes.values():
-        route._client._transport = httpx.MockTransport(_refuse)
+        route.connections.transport = httpx.MockTransport(_refuse)
     await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
     assert (scores.status, scores.weighted, scores.agreement) == ("abstained", None, None)

@@ -1,0 +1,153 @@
+"""How well one judge worker uses its models, and what votes cost: `python -m bench.judge [--json FILE]`.
+
+Starts the rules judge as a process of its own with 200 ms latency and 32 places, and feeds one judge worker (memory
+bus, directory store) with real segments of Bramble's garden. Keys: `ceiling_share`, `prompt_token_ratio`.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.segments import RUN, play, renamed
+from services.judge.adapters.archive import read_archive
+from services.judge.adapters.route import Route
+from services.judge.briefing import Clip, brief
+from services.judge.config import JudgesFile, RouteSpec, load_judges
+from services.judge.domain.facts import facts_of
+from services.judge.domain.tokens import bound
+from services.judge.ports import Question
+from services.judge.settings import JudgeGroup
+from services.judge.wiring import Court
+from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.memory import MemoryBus
+from shared.bus.topology import JUDGE_SEGMENTS
+from shared.contracts.envelope import wrap
+from shared.contracts.events import SegmentReady
+from shared.contracts.ids import Digest, EpisodeId, SegmentId
+from shared.store import keys
+from shared.store.object_store import local_store
+from shared.store.port import Store
+
+PORT = 18_765
+LATENCY_S, PLACES = 0.2, 32
+WARM_UP_S = 4.0  # the limit of each route grows from eight calls; not part of the measurement
+MEASURED_S = 15.0
+
+
+def main() -> int:
+    """Measure, print a table, write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    figures = asyncio.run(_measure())
+    for name, value in figures.items():
+        print(f"{name:28} {value}")
+    arguments = parser.parse_args()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2))
+    return 0
+
+
+async def _measure() -> dict[str, Any]:
+    archives = [raw for seed in range(8) for raw in play("garden", 3_000, None if seed % 2 else 0.3, seed)]
+    command = [sys.executable, "-m", "services.judge.rules_server", "--port", str(PORT)]
+    options = ["--latency-ms", str(LATENCY_S * 1000), "--max-concurrent", str(PLACES)]
+    server = await asyncio.create_subprocess_exec(*command, *options)
+    try:
+        await _answers()
+        return {**await _throughput(archives), **await _prompt_tokens(archives)}
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+async def _throughput(archives: list[bytes]) -> dict[str, Any]:
+    """Share of the server's places that one worker keeps busy. The ceiling is PLACES / LATENCY_S calls a second."""
+    segments = int((WARM_UP_S + MEASURED_S) * PLACES / LATENCY_S / 3 * 1.1)
+    with tempfile.TemporaryDirectory() as folder:
+        store, bus, stop = local_store(Path(folder)), MemoryBus(), asyncio.Event()
+        await _publish(store, bus, archives, segments)
+        court = Court(store, _judges(), JudgeGroup(cache_size=0, slots=64, audit_share=0, canary_segments=0))
+        subscription = dataclasses.replace(JUDGE_SEGMENTS, slots=64)
+        loop = ConsumerLoop(bus, Consumer(subscription, court.handlers.segment_ready))
+        working = asyncio.create_task(loop.run(stop))
+        await asyncio.sleep(WARM_UP_S)
+        begun, before = time.monotonic(), await _counted()
+        await asyncio.sleep(MEASURED_S)
+        seconds, after = time.monotonic() - begun, await _counted()
+        stop.set()
+        await working
+        await court.close()
+    busy = after["rules_busy_seconds_total"] - before["rules_busy_seconds_total"]
+    calls = after["rules_requests_total"] - before["rules_requests_total"]
+    return {
+        "ceiling_share": round(calls / seconds / (PLACES / LATENCY_S), 4),
+        "places_busy_share": round(busy / seconds / PLACES, 4),
+        "calls_per_s": round(calls / seconds, 1),
+        "segments_per_s": round(calls / seconds / 3, 1),
+    }
+
+
+async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
+    """Prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
+    route = Route("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"))
+    together = apart = shared = whole = 0
+    for number, raw in enumerate(archives[:20]):
+        recording = read_archive(raw)
+        facts = facts_of(recording.manifest.game, recording.manifest.frame_skip, recording.moments, {})
+        clip = Clip(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
+        for spec in _judges().judges:
+            body = (await brief(spec, clip, None)).body
+            together += (await route.ask(Question(body, 3, number, RUN))).prompt_tokens or 0
+            apart += sum([(await route.ask(Question(body, 1, number + i, RUN))).prompt_tokens or 0 for i in range(3)])
+            texts = json.dumps(body["messages"])
+            shared += bound(body["messages"][0]["content"])
+            whole += bound(texts)
+    await route.close()
+    return {
+        "prompt_token_ratio": round(together / apart, 4),
+        "shared_prefix_bytes": shared,
+        "prompt_bytes": whole,
+        "shared_prefix_share": round(shared / whole, 4),
+    }
+
+
+async def _publish(store: Store, bus: MemoryBus, archives: list[bytes], segments: int) -> None:
+    for number in range(segments):
+        name, episode = SegmentId(f"s{number}"), EpisodeId("e1")
+        key = keys.segment(RUN, 0, episode, name)
+        digest = Digest(await store.create(key, renamed(archives[number % len(archives)], name)))
+        data = SegmentReady(run=RUN, epoch=0, key=key, digest=digest, episode=episode, segment=name)
+        await bus.publish(wrap(data, source="bench"))
+
+
+def _judges() -> JudgesFile:
+    return load_judges(None, f"http://127.0.0.1:{PORT}/v1")
+
+
+async def _answers() -> None:
+    async with httpx.AsyncClient() as client:
+        for _ in range(100):
+            try:
+                await client.get(f"http://127.0.0.1:{PORT}/health")
+                return
+            except httpx.HTTPError:
+                await asyncio.sleep(0.1)
+    raise RuntimeError("the rules judge did not start within 10 s")
+
+
+async def _counted() -> dict[str, float]:
+    async with httpx.AsyncClient() as client:
+        lines = (await client.get(f"http://127.0.0.1:{PORT}/metrics")).text.splitlines()
+    return {line.split()[0]: float(line.split()[1]) for line in lines if "{" not in line and line[:1] not in ("#", "")}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
