@@ -16,7 +16,8 @@ FIGHT_LIMIT = 900
 ENEMY_SLOTS = 8
 BOSS = ENEMIES["boss"]
 REACH, WIDTH = 24, 11
-BOSS_REACH, BOSS_WIDTH, BOSS_DISTANCE = 34, 18, 30
+BOSS_NEAR, BOSS_FAR, BOSS_WIDTH = 22, 34, 14
+UP = 0
 PLAYING, TEXT_YES = 1, 0
 
 
@@ -217,7 +218,7 @@ class Player:
         self.press("start")
         self.press("nop", 5)
         for _ in range(inventory.index(number)):
-            self.press("down")
+            self.press("down", 2)
             self.press("nop", 4)
         self.press("b")
         self.press("nop", 5)
@@ -280,8 +281,7 @@ class Player:
         x, y = self.position
         for ex, ey, kind in self.enemies():
             dx, dy = ex - x, ey - y
-            reach, width = (BOSS_REACH, BOSS_WIDTH) if kind == BOSS else (REACH, WIDTH)
-            if abs(dx) + abs(dy) < reach + width and min(abs(dx), abs(dy)) < width and max(abs(dx), abs(dy)) < reach:
+            if kind != BOSS and min(abs(dx), abs(dy)) < WIDTH and max(abs(dx), abs(dy)) < REACH:
                 self._strike(dx, dy)
                 return True
         return False
@@ -307,10 +307,25 @@ class Player:
     def _approach(self) -> None:
         x, y = self.position
         ex, ey, kind = min(self.enemies(), key=lambda enemy: abs(enemy[0] - x) + abs(enemy[1] - y))
-        goal = (ex >> 4, min((ey + (BOSS_DISTANCE if kind == BOSS else 0)) >> 4, 7))
-        way = self.router.way(self.place, goal)
+        if kind == BOSS:
+            self._duel(ex - x, y - ey)
+            return
+        way = self.router.way(self.place, (ex >> 4, min(ey >> 4, 7)))
         inside = [node for node in way or [] if node[0] == self.place]
-        if not way or len(inside) != len(way) or (len(way) < 2 and kind != BOSS):
+        if not way or len(inside) != len(way) or len(way) < 2:
             self.press("nop")
             return
         self.step_to(way[0][1])
+
+    def _duel(self, dx: int, below: int) -> None:
+        """Stand below the boss, out of his touch but within the sword's reach, and strike upwards."""
+        if below < BOSS_NEAR:
+            self.press("down", 2)
+        elif below > BOSS_FAR:
+            self.press("up")
+        elif abs(dx) > BOSS_WIDTH:
+            self.press(("left", "right")[dx > 0])
+        elif self.game.value("link_direction") != UP:
+            self.press("up")
+        else:
+            self.use("sword")
