@@ -1,0 +1,109 @@
+"""Command line of Bramble: `python -m bramble build|play|solve|shots|study|engine`."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import bramble
+from bramble.model import DIFFICULTIES
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _build(options: argparse.Namespace) -> None:
+    path = options.out or Path(f"{options.world.replace(':', '-')}.gbc")
+    path.write_bytes(bramble.build(options.world, options.difficulty, options.seed, options.torn))
+    _say(f"{path}: {path.stat().st_size} bytes")
+
+
+def _play(options: argparse.Namespace) -> None:
+    from bramble.game import Game
+
+    _say("arrows walk, A is a, B is s, START is return; close the window to end")
+    with Game(bramble.build(options.world, options.difficulty, options.seed), window="SDL2") as game:
+        while game.pyboy.tick():
+            pass
+
+
+def _solve(options: argparse.Namespace) -> None:
+    from bramble.film import Film
+    from bramble.solve import solve
+
+    film = Film(options.video) if options.video else None
+    try:
+        walk = solve(options.world, options.seed, film)
+    finally:
+        if film is not None:
+            film.close()
+    for name, step in walk.milestones.items():
+        _say(f"{step:6d}  {name}")
+    _say(f"finished {walk.steps}")
+
+
+def _shots(options: argparse.Namespace) -> None:
+    from bramble.film import contact_sheet
+
+    path = options.out or Path("docs/images") / f"bramble-{options.world.replace(':', '-')}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _say(f"{contact_sheet(options.world, path)} rooms in {path}")
+
+
+def _study(options: argparse.Namespace) -> None:
+    from bramble.study import report, study
+
+    _say(report(study(options.world, options.steps, options.seeds)))
+
+
+def _engine(options: argparse.Namespace) -> None:
+    from bramble.engine_build import write_engine
+
+    _say(write_engine())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bramble", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+
+    def add(
+        name: str, action: Callable[[argparse.Namespace], None], text: str, world: bool = True
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text)
+        command.set_defaults(action=action)
+        if world:
+            command.add_argument("world", nargs="?", default="vale", help=f"{', '.join(bramble.worlds())}")
+            command.add_argument("--seed", type=int, default=0, help="where the game's random generator starts")
+        return command
+
+    build = add("build", _build, "write the ROM of a world")
+    play = add("play", _play, "play in a window")
+    for command in (build, play):
+        command.add_argument("--difficulty", choices=DIFFICULTIES, default="normal")
+    build.add_argument("--torn", action="store_true", help="update during VBlank, to test readers of RAM")
+    build.add_argument("--out", type=Path)
+    add("solve", _solve, "finish a world by buttons alone").add_argument("--video", type=Path, help="write an MP4")
+    add("shots", _shots, "write a contact sheet of all rooms").add_argument("--out", type=Path)
+    study = add("study", _study, "compare random buttons with the walk-through")
+    study.add_argument("--steps", type=int, default=10_000)
+    study.add_argument("--seeds", type=int, default=5)
+    add("engine", _engine, "build the engine from C (needs sdcc)", world=False)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; mistakes become one sentence on the error output and exit code 1."""
+    from bramble.engine_build import BuildError
+
+    options = _parser().parse_args(arguments)
+    try:
+        options.action(options)
+    except (bramble.WorldError, BuildError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""How hard a world is: how far random buttons get, next to the walk-through. The gap between the two is the benchmark."""
+
+import random
+from dataclasses import dataclass
+
+import bramble
+from bramble.game import Game
+from bramble.milestones import reached
+from bramble.solve import solve
+
+ACTIONS = ("nop", "up", "down", "left", "right", "a", "b")
+"""START is left out: the menu would only make random play slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomRun:
+    """Rooms visited and milestones reached by random buttons."""
+
+    seed: int
+    rooms: int
+    milestones: int
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Figures of one world."""
+
+    world: str
+    rooms: int
+    milestones: int
+    solver_steps: int
+    random_steps: int
+    runs: tuple[RandomRun, ...]
+
+
+def random_run(name: str, seed: int, steps: int) -> RandomRun:
+    """Press random buttons, one a step, from the start of the game."""
+    world = bramble.world(name)
+    dice = random.Random(seed)  # noqa: S311
+    rooms = set()
+    open_milestones = list(world.milestones)
+    with Game(bramble.build(name, seed=seed + 1)) as game:
+        for _ in range(steps):
+            game.step(dice.choice(ACTIONS))
+            rooms.add((game.value("active_group"), game.value("active_room")))
+            open_milestones = [m for m in open_milestones if not reached(m, game.read)]
+    return RandomRun(seed, len(rooms), len(world.milestones) - len(open_milestones))
+
+
+def study(name: str, steps: int = 10_000, seeds: int = 5) -> Study:
+    """Walk a world through and play it at random."""
+    world = bramble.world(name)
+    runs = tuple(random_run(name, seed, steps) for seed in range(seeds))
+    return Study(name, len(world.rooms), len(world.milestones), solve(name).steps, steps, runs)
+
+
+def report(found: Study) -> str:
+    """The study as text."""
+    lines = [
+        f"{found.world}: {found.rooms} rooms, {found.milestones} milestones",
+        f"walk-through: all milestones in {found.solver_steps} steps",
+        f"random buttons, {found.random_steps} steps:",
+        "  seed  rooms  milestones",
+    ]
+    lines += [f"  {run.seed:4d}  {run.rooms:5d}  {run.milestones:10d}" for run in found.runs]
+    return "\n".join(lines)
