@@ -2,7 +2,6 @@
 so a part is imported only when it is called; the list of parts stands here.
 """
 
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
@@ -22,8 +21,6 @@ PARTS: Final = {
     "study": ("cli.study", "Compare ways of training over several seeds."),
     "dlq": ("cli.dlq", "List, show, replay and drop dead letters."),
 }
-STORE_PARTS: Final = ("judge", "export", "dlq")
-"""Parts that work on bus or store themselves, not through the REST interface."""
 EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
@@ -39,22 +36,10 @@ def build(argv: Sequence[str]) -> typer.Typer:
     )
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, (module, text) in PARTS.items():
-        if name == called and name in STORE_PARTS:
-            adopt_local()
         part = import_module(module).app if name == called else _closed(text)
         app.add_typer(part, name=name)
     app.callback()(_root)
     return app
-
-
-def adopt_local() -> None:
-    """Lead a part to bus and store of the system that `zelda up` started here, unless the environment names others."""
-    from cli.client import LOCAL
-    from cli.stack.layout import Connection
-
-    saved = Connection.load(LOCAL)
-    if saved is not None and not any(name.startswith(("ZELDA_BUS__", "ZELDA_STORE__")) for name in os.environ):
-        os.environ.update(saved.settings)
 
 
 def _root() -> None:

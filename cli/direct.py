@@ -17,16 +17,22 @@ S = TypeVar("S", bound=ProcessSettings)
 
 def settings(kind: type[S], local: Path = LOCAL) -> S:
     """Settings from `ZELDA_*` variables if they name a store or a bus, else those of the system that runs here."""
-    if not {"ZELDA_STORE__URL", "ZELDA_BUS__URL"} & os.environ.keys():
-        saved = Connection.load(local)
-        if saved is None:
-            raise Quit(
-                UNREACHABLE,
-                "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
-                "to reach another one.",
-            )
-        os.environ.update(saved.settings)
+    adopt(local)
     try:
         return kind()
     except ValidationError as error:
         raise Quit(USAGE, f"A ZELDA_* variable is wrong: {first_problem(error)}.") from error
+
+
+def adopt(local: Path = LOCAL) -> None:
+    """Unless the environment names a store or a bus, let it name those of the system that `zelda up` started here."""
+    if {"ZELDA_STORE__URL", "ZELDA_BUS__URL"} & os.environ.keys():
+        return
+    saved = Connection.load(local)
+    if saved is None:
+        raise Quit(
+            UNREACHABLE,
+            "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
+            "to reach another one.",
+        )
+    os.environ.update(saved.settings)

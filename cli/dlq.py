@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from cli.console import data, line, table
+from cli.direct import adopt
 from cli.exits import DENIED, NOT_FOUND, UNREACHABLE, USAGE, Quit
 from shared.bus.port import DeadLetter, DeadLetters
 from shared.errors import Fatal, Permanent, Transient
@@ -88,6 +89,7 @@ def _plain(letter: DeadLetter) -> dict[str, Any]:
 
 
 def _on_bus(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
+    adopt()
     settings, problems = read(BusOnlySettings)
     if settings is None or problems:
         raise Quit(USAGE, " ".join(problems))

@@ -1,15 +1,24 @@
-"""Opens the store of a local system from the variables that its services get."""
+"""Opens store and bus of a local system from the variables that its services get."""
 
 from collections.abc import Mapping
 
-from shared.runtime.settings import StoreSettings
+from shared.bus.port import Bus
+from shared.runtime.settings import BusSettings, StoreSettings
 from shared.store.open import open_store
 from shared.store.port import Store
 
-PREFIX = "ZELDA_STORE__"
+PREFIX, BUS = "ZELDA_STORE__", "ZELDA_BUS__"
 
 
 def store_of(settings: Mapping[str, str]) -> Store:
     """The store that these `ZELDA_STORE__...` variables describe."""
     values = {name.removeprefix(PREFIX).lower(): value for name, value in settings.items() if name.startswith(PREFIX)}
     return open_store(StoreSettings.model_validate(values))
+
+
+async def bus_of(settings: Mapping[str, str]) -> Bus:
+    """The bus that these `ZELDA_BUS__...` variables describe, connected; Transient while it does not answer."""
+    from shared.bus.open import open_bus
+
+    values = {name.removeprefix(BUS).lower(): value for name, value in settings.items() if name.startswith(BUS)}
+    return await open_bus(BusSettings.model_validate(values), "zelda")

@@ -10,6 +10,7 @@ from cli.stack.process import Spec
 from cli.stack.servers import plain_environment
 
 SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
+JUDGE_URL = "ZELDA_JUDGE__DEFAULT_URL"
 TRAINER_GRACE_S = 120.0  # its driver writes a checkpoint first
 
 
@@ -43,6 +44,11 @@ def shared_settings(layout: Layout, addresses: Addresses, store_url: str) -> dic
     return settings
 
 
+def judge_url(addresses: Addresses) -> str:
+    """Where the embedded judge answers."""
+    return f"http://127.0.0.1:{addresses.judge}/v1"
+
+
 def rules_judge(port: int) -> Spec:
     """The embedded judge: an OpenAI-compatible server that scores by rules."""
     return Spec(
@@ -61,7 +67,7 @@ def service(name: str, layout: Layout, addresses: Addresses, settings: Mapping[s
     if name == "coordinator":
         own["ZELDA_COORDINATOR__TOKENS_FILE"] = str(layout.tokens())
     if name == "judge":
-        own["ZELDA_JUDGE__DEFAULT_URL"] = f"http://127.0.0.1:{addresses.judge}/v1"
+        own[JUDGE_URL] = judge_url(addresses)
     return Spec(
         name=name,
         command=[sys.executable, "-m", f"services.{name}"],

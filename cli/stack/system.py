@@ -13,7 +13,7 @@ from cli.stack.layout import Connection, Layout
 from cli.stack.ports import Ports
 from cli.stack.process import Spec, StackError, Supervised
 from cli.stack.servers import nats_server, plain_environment, s3_server
-from cli.stack.services import SERVICES, Addresses, rules_judge, service, shared_settings
+from cli.stack.services import JUDGE_URL, SERVICES, Addresses, judge_url, rules_judge, service, shared_settings
 
 BUCKETS = "zelda"
 Tell = Callable[[str], None]
@@ -52,7 +52,8 @@ class System:
     @property
     def connection(self) -> Connection:
         """How a command line reaches it."""
-        return Connection(self.url, self.layout.secret("operator"), os.getpid(), self.settings)
+        settings = {**self.settings, JUDGE_URL: judge_url(self.addresses)}
+        return Connection(self.url, self.layout.secret("operator"), os.getpid(), settings)
 
     @property
     def names(self) -> set[str]:

@@ -1,0 +1,127 @@
+"""`zelda epoch`: one single training epoch, without bus and judges, in a directory store.
+
+The coordinator's own code gives the order and the trainer's own driver carries it out; called again with the same name
+it plays the next epoch from the last checkpoint.
+"""
+
+import asyncio
+import os
+import secrets
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from cli.console import data, line, number, say
+from cli.exits import FAILED, USAGE, Quit
+from cli.run import fields
+from cli.stack.servers import plain_environment
+from services.coordinator.adapters.views import Views
+from services.coordinator.domain.selection import last_good
+from shared.contracts.base import first_problem
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart
+from shared.contracts.events import RunState
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.runtime.settings import StoreSettings
+from shared.state.runs import Runs
+from shared.store import keys
+from shared.store.open import open_store
+from shared.store.port import NotFound, Store
+
+app = typer.Typer(help="Train one single epoch, without judges.")
+POLL_S = 0.5
+
+
+@app.callback(invoke_without_command=True)
+def epoch(
+    name: Annotated[str, typer.Option("--run", help="the same name again plays the next epoch")] = "single",
+    set_: Annotated[list[str] | None, typer.Option("--set", "-s", help="a field of the run, for epoch 0")] = None,
+    store: Annotated[Path, typer.Option(help="directory for segments and checkpoints")] = Path("runs/.single"),
+    as_json: Annotated[bool, typer.Option("--json", help="print the account of the epoch as JSON")] = False,
+) -> None:
+    """Train one epoch and print its account; zelda judge can judge its segments."""
+    for bucket in keys.BUCKETS:
+        (store / bucket).mkdir(parents=True, exist_ok=True)
+    try:
+        run, config = RunId(name), RunConfig.model_validate(fields(set_ or []))
+    except ValidationError as error:
+        raise Quit(USAGE, f"--set {first_problem(error)}.") from error
+    except ValueError as error:
+        raise Quit(USAGE, f"--run {error}.") from error
+    account = asyncio.run(_play(run, config, store.absolute()))
+    if as_json:
+        data(account.model_dump(mode="json"))
+        return
+    line(f"{name}, epoch {account.epoch}: {account.steps} steps, {account.episodes} episodes, {account.seconds:.0f} s")
+    line(f"segments: {len(account.segments)} recorded, {account.segments_dropped} dropped")
+    for metric in ("return_mean", "milestones_mean", "milestones_max"):
+        line(f"{metric}: {number(account.metrics.get(metric))}")
+    line(f"checkpoint: {account.checkpoint_key}")
+
+
+async def _play(run: RunId, config: RunConfig, directory: Path) -> EpochFinishedRecord:
+    store = open_store(StoreSettings(url=f"file://{directory}"))
+    runs = Runs(store)
+    record = await _going_on(runs, run, config)
+    number_ = await _order(store, record)
+    driver = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "services.trainer.rl.driver"),
+        *("--run", run, "--name", f"single-{secrets.token_hex(4)}", "--parent", str(os.getpid())),
+        env={**plain_environment(), "ZELDA_STORE__URL": f"file://{directory}", "ZELDA_LOG__FORMAT": "console"},
+        start_new_session=True,
+    )
+    account = await _account(store, run, number_, driver)
+    await runs.append(_next(await runs.latest(run), "stopped", "One single epoch was asked for."))
+    await driver.wait()  # it leaves when it sees the record
+    return account
+
+
+async def _going_on(runs: Runs, run: RunId, config: RunConfig) -> RunRecord:
+    """The run's record, in state running: a new run, or the next attempt of an old one with its own configuration."""
+    try:
+        record = _next(await runs.latest(run), "running", None)
+    except NotFound:
+        now = datetime.now(UTC)
+        record = RunRecord(run=run, revision=0, state="running", config=config, created=now, updated=now)
+        await runs.create(record)
+        return record
+    await runs.append(record)
+    return record
+
+
+def _next(record: RunRecord, state: RunState, reason: str | None) -> RunRecord:
+    changes = {"revision": record.revision + 1, "state": state, "reason": reason, "updated": datetime.now(UTC)}
+    attempt = record.attempt + (state == "running")
+    return record.model_copy(update={**changes, "attempt": attempt})
+
+
+async def _order(store: Store, record: RunRecord) -> int:
+    """Give the order for the next epoch, unless one was given and not finished; the epoch's number."""
+    epochs = (await Views(store).read(record)).epochs
+    if epochs and epochs[-1].finished is None:
+        return epochs[-1].epoch
+    model = last_good(epochs, record.config)
+    order = EpochStart(
+        run=record.run,
+        epoch=len(epochs),
+        fence=0,
+        config=record.config,
+        reward_model=model,
+        created=datetime.now(UTC),
+    )
+    await store.create(keys.epoch_start(record.run, order.epoch), order.to_bytes())
+    say(f"Epoch {order.epoch} of {record.run}, shaped by {f'the model of epoch {model.epoch}' if model else 'none'}.")
+    return order.epoch
+
+
+async def _account(store: Store, run: RunId, epoch_: int, driver: asyncio.subprocess.Process) -> EpochFinishedRecord:
+    """Wait for the account of the epoch; a driver that ends before it is told."""
+    while not await store.exists(keys.epoch_finished(run, epoch_)):
+        if driver.returncode is not None:
+            raise Quit(FAILED, f"The driver ended with code {driver.returncode} before its epoch; its log is above.")
+        await asyncio.sleep(POLL_S)
+    return EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(run, epoch_)))

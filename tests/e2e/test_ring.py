@@ -1,0 +1,45 @@
+"""The whole ring on real parts: bus server, S3 server, rules judge, five services, PPO on Bramble, three epochs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.report.material import gather
+from cli.report.write import write_report
+from shared.contracts.base import sha256
+from shared.contracts.epoch import EpochStart
+from shared.store import keys
+from tests.faults.stage import RUN, stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
+    async with stage(tmp_path / "system") as ring:
+        await ring.start()
+        assert await ring.ended() == "finished"
+        found = await ring.audit()
+        assert found.verdict() == []
+        assert found.epochs == 3
+        assert found.recovered == set()
+        rows = await ring.ask("GET", f"/runs/{RUN}/epochs")
+        for row in rows:
+            assert row["steps"] >= 3_600
+            assert row["segments_recorded"] == row["segments_judged"] + row["segments_dead"] > 0
+            assert row["votes"] >= 3 * row["segments_judged"]
+            assert 0 <= row["agreement"] <= 1
+        for epoch in (1, 2):
+            order = EpochStart.from_bytes(await ring.store.get(keys.epoch_start(RUN, epoch)))
+            if order.reward_model is not None:  # whether a model passes its gates is for its own tests
+                weights = await ring.store.get(order.reward_model.weights_key)
+                assert rows[epoch]["reward_model"] == order.reward_model.weights_digest == sha256(weights)
+        write_report(await gather(ring.store, RUN), tmp_path / "report")
+    text = (tmp_path / "report" / "report.html").read_text()
+    assert "group 0: steps in each room" in text
+    assert [row["epoch"] for row in json.loads((tmp_path / "report" / "summary.json").read_text())["epochs"]] == [
+        0,
+        1,
+        2,
+    ]
+    assert ring.said == []  # no process crashed on the way
