@@ -23,11 +23,14 @@ from shared.runtime.settings import BusSettings, StoreSettings
 START_S = 20.0
 
 
-def free_ports(number: int, below: int = 55_000) -> list[int]:
-    """Ports that nobody listens on. `below`, because the S3 server takes each port plus 10,000, too."""
+def free_ports(number: int) -> list[int]:
+    """Ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each.
+
+    Both lie below 32,768, where the kernel takes the local ports of outgoing connections from.
+    """
     ports: list[int] = []
     while len(ports) < number:
-        port = 20_000 + secrets.randbelow(below - 20_000)
+        port = 20_000 + secrets.randbelow(2_700)
         if port not in ports and _free(port) and _free(port + 10_000):
             ports.append(port)
     return ports

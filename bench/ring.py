@@ -1,0 +1,156 @@
+"""Segments a second through the bus and judge workers, and what a backlog costs in memory: `python bench/ring.py`.
+
+A real nats-server holds 10,000 segment events; two worker processes drain them. A worker is a judge without judging:
+parse, commit a score object in a directory, publish scores.ready, confirm. The rate is taken between 5 % and 95 %.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+
+from bench.measure import arguments, report
+from cli.console import say
+from cli.stack.layout import Layout
+from cli.stack.ports import Ports
+from cli.stack.process import Spec, Supervised
+from cli.stack.servers import nats_server, plain_environment
+from shared.bus.nats import NatsBus, connect
+from shared.bus.provision import provision
+from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
+from shared.contracts.base import sha256
+from shared.contracts.envelope import wrap
+from shared.contracts.events import SegmentReady
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.runtime.settings import BusSettings
+from shared.store import keys
+from shared.store.object_store import local_store
+
+BACKLOG = 10_000
+WORKERS = 2
+PUBLISH_AT_ONCE = 200
+TIMEOUT_S = 120.0
+RUN = RunId("bench")
+ROOT = Path(__file__).resolve().parents[1]
+
+
+async def fill(bus: NatsBus, number: int) -> float:
+    """Publish the backlog; seconds it took."""
+    started = time.monotonic()
+    for first in range(0, number, PUBLISH_AT_ONCE):
+        events = (wrap(_segment(index), source="bench") for index in range(first, min(number, first + PUBLISH_AT_ONCE)))
+        await asyncio.gather(*(bus.publish(event) for event in events))
+    return time.monotonic() - started
+
+
+def _segment(index: int) -> SegmentReady:
+    episode, segment = EpisodeId(f"e{index // 10:05d}"), SegmentId(f"s{index:06d}")
+    key = keys.segment(RUN, 0, episode, segment)
+    digest = Digest(sha256(key.encode()))
+    return SegmentReady(run=RUN, epoch=0, key=key, digest=digest, episode=episode, segment=segment)
+
+
+async def drain(bus: NatsBus, backlog: int) -> float:
+    """Segments a second while the backlog falls from 95 to 5 percent."""
+    marks: dict[str, tuple[float, int]] = {}
+    deadline = time.monotonic() + TIMEOUT_S
+    while (left := await bus.pending(JUDGE_SEGMENTS)) > 0:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the workers left {left} of {backlog} segments after {TIMEOUT_S:.0f} s")
+        if left <= backlog * 0.95:
+            marks.setdefault("first", (time.monotonic(), left))
+        if left >= backlog * 0.05:
+            marks["last"] = (time.monotonic(), left)
+        await asyncio.sleep(0.02)
+    (begin, high), (end, low) = marks["first"], marks["last"]
+    return (high - low) / (end - begin)
+
+
+def workers(folder: Path, url: str, credentials: Path) -> list[Supervised]:
+    """The worker processes, not yet started."""
+    settings = {
+        "ZELDA_BUS__URL": url,
+        "ZELDA_BUS__CREDENTIALS_FILE": str(credentials),
+        "ZELDA_STORE__URL": f"file://{folder}/objects",
+        "ZELDA_HTTP__PORT": "0",
+        "ZELDA_LOG__LEVEL": "warning",
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-m", "bench.ring_worker"]
+    specs = [Spec(f"worker-{n}", command, {**plain_environment(), **settings}, _at_once) for n in range(WORKERS)]
+    return [Supervised(spec, folder / f"{spec.name}.log", say) for spec in specs]
+
+
+async def _at_once() -> bool:
+    """Readiness is not waited for: the rate is taken while both work."""
+    return True
+
+
+def peak_mb(processes: Sequence[Supervised]) -> float:
+    """The largest resident set that one of the processes ever had, in megabytes."""
+    peaks = []
+    for process in processes:
+        assert process.process is not None
+        status = Path(f"/proc/{process.process.pid}/status").read_text()
+        peaks.append(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+    return max(peaks)
+
+
+async def measure(folder: Path, backlog: int) -> tuple[float, float, float]:
+    """Publishing and judging rates (segments a second), and the workers' peak memory (MB)."""
+    layout, ports = Layout(folder), Ports()
+    port = ports.free()
+    server = Supervised(nats_server(layout, port, ports.free()), folder / "bus.log", say)
+    await server.start()
+    judging = workers(folder, f"nats://127.0.0.1:{port}", _credentials(layout))
+    try:
+        settings = BusSettings(url=f"nats://127.0.0.1:{port}", credentials_file=_credentials(layout))
+        await provision(settings, without=("exporter",))
+        bus = await connect(settings, "bench")
+        filling_s = await fill(bus, backlog)
+        for worker in judging:
+            await worker.start()
+        rate = await drain(bus, backlog)
+        memory = peak_mb(judging)
+        await _check(bus, folder, backlog)
+        await bus.close()
+    finally:
+        for process in (*judging, server):
+            await process.end()
+    return backlog / filling_s, rate, memory
+
+
+def _credentials(layout: Layout) -> Path:
+    return layout.secret_text("bus-credentials", f"zelda:{layout.secret('bus-password').read_text('utf-8')}")
+
+
+async def _check(bus: NatsBus, folder: Path, backlog: int) -> None:
+    """A fast ring that loses or doubles something is not measured, it is broken."""
+    scored = len(await local_store(folder / "objects").list(keys.scores_prefix(RUN, 0)))
+    announced = await bus.pending(REWARDMODEL_SCORES)
+    if not scored == announced == backlog:
+        raise SystemExit(f"{backlog} segments gave {scored} score objects and {announced} events")
+
+
+def main() -> None:
+    """Measure and report."""
+    options = arguments(__doc__ or "")
+    backlog = BACKLOG // 10 if options.quick else BACKLOG
+    with tempfile.TemporaryDirectory(prefix="zelda-ring-") as folder:
+        published, judged, memory = asyncio.run(measure(Path(folder), backlog))
+    rows = [
+        ("backlog", f"{backlog} segments, none lost, none doubled"),
+        ("published", f"{published:.0f} segments/s"),
+        (f"judged by {WORKERS} workers", f"{judged:.0f} segments/s"),
+        ("peak memory of a worker", f"{memory:.0f} MB"),
+    ]
+    figures = {"segments_per_s": judged, "publish_per_s": published, "rss_max_mb": memory}
+    report("Ring: bus, loop and commit, judging itself left out", rows, figures, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A judge worker whose judge takes no time: the real runtime, loop, bus and commit, with a made-up score.
+
+Run as a process by `bench/ring.py`. It is configured like any service and must never be deployed.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.events import ScoresReady, SegmentReady
+from shared.runtime.service import Ports, Service, run_service
+from shared.runtime.settings import ServiceSettings
+from shared.store import keys
+from shared.store.port import AlreadyExists, Store
+
+SLOTS = 64
+RUBRIC = "default"
+
+
+async def build(settings: ServiceSettings, ports: Ports) -> Service:
+    """Like a real service: imports late, one consumer."""
+    from dataclasses import replace
+
+    from shared.bus.consumer import Consumer
+    from shared.bus.topology import JUDGE_SEGMENTS
+
+    async def judge(event: Envelope) -> Sequence[Envelope]:
+        return [await _scored(ports.store, event)]
+
+    return Service(consumers=[Consumer(replace(JUDGE_SEGMENTS, slots=SLOTS), judge)])
+
+
+async def _scored(store: Store, event: Envelope) -> Envelope:
+    """Commit a score object and announce it; a score that exists is announced again."""
+    from shared.contracts.base import sha256
+    from shared.contracts.scores import SegmentScores
+
+    data = SegmentReady.model_validate(event.data.model_dump())
+    key = keys.score(data.run, data.epoch, data.segment, RUBRIC)
+    scores = SegmentScores.model_validate(
+        {**data.model_dump(include={"run", "epoch", "episode", "segment"}), "segment_key": data.key}
+        | {"segment_digest": data.digest, "rubric": RUBRIC, "status": "abstained", "created": datetime.now(UTC)}
+    )
+    try:
+        digest = await store.create(key, scores.to_bytes())
+    except AlreadyExists:
+        digest = sha256(await store.get(key))
+    fields = {"run": data.run, "epoch": data.epoch, "key": key, "digest": digest, "segment": data.segment}
+    return wrap(ScoresReady.model_validate(fields | {"status": "abstained"}), source="bench", fence=event.fence)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_service("judge", ServiceSettings, build))
