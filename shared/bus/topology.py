@@ -56,7 +56,8 @@ JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8,
 # Both: a policy decides by the segment itself or by what the judges said of it.
 EXPORTER_SEGMENTS: Final = Subscription("exporter-segments", (SegmentReady, ScoresReady), slots=1, timeout_s=300)
 REWARDMODEL_SCORES: Final = Subscription("rewardmodel-scores", (ScoresReady,), slots=32)
-REWARDMODEL_EPOCHS: Final = Subscription("rewardmodel-epochs", (EpochFinished,), timeout_s=1_800)
+# Held until the epoch's scores are in, which a run may allow a day for; several, so that runs do not wait for another.
+REWARDMODEL_EPOCHS: Final = Subscription("rewardmodel-epochs", (EpochFinished,), slots=8, timeout_s=DAY_S + 3_600)
 COORDINATOR_RUNS: Final = Subscription("coordinator-runs", (EpochFinished, RmTrained), slots=4)
 TRAINER_RUNS: Final = Subscription("trainer-runs", (RmReady, RunChanged), slots=4)
 

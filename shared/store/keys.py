@@ -94,6 +94,11 @@ def reward_model_prefix(run: RunId, epoch: int) -> str:
     return f"{run_prefix(run)}reward_model/epoch_{epoch}/"
 
 
+def reward_model_weights(run: RunId, epoch: int, digest: str) -> str:
+    """Weights with this SHA-256: the name that cards and start orders cite."""
+    return f"{reward_model_prefix(run, epoch)}rm-{digest[:16]}.safetensors"
+
+
 def reward_model_card(run: RunId, epoch: int) -> str:
     """The card: the commit object of `rm.trained`."""
     return f"{reward_model_prefix(run, epoch)}card.json"

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from services.rewardmodel.errors import Interrupted
 from services.rewardmodel.training.batches import Batch, Reading, Stream
 from services.rewardmodel.training.ensemble import Parameters, score
-from shared.errors import Transient
-
-
-class Interrupted(Transient):
-    """The service is stopping; the epoch is trained again by whoever gets its event next."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def fit(
     best.look(parameters, reading, 0)
     for step in range(1, steps + 1):
         if interrupted():
-            raise Interrupted("reward model training was interrupted, because the service is stopping")
+            raise Interrupted("a reward model training was given up; its epoch will be trained again")
         optimiser.zero_grad(set_to_none=True)
         torch.autograd.backward(_loss(parameters, reading, stream.next(), rules))
         optimiser.step()

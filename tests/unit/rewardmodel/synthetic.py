@@ -21,7 +21,8 @@ def wander(rng: np.random.Generator, segments: int) -> Floats:
     """States (segments, S, 128): a random place per segment, slow movement around it."""
     centre = rng.uniform(-1, 1, (segments, 1, 128))
     walk = rng.normal(0, 0.03, (segments, STORED_STEPS, 128)).cumsum(axis=1)
-    return np.clip(centre + walk, -1, 1).astype(np.float32)
+    states: Floats = np.clip(centre + walk, -1, 1).astype(np.float32)
+    return states
 
 
 def judged(segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epochs: int = 1, folds: int = 5) -> Dataset:
@@ -38,7 +39,7 @@ def judged(segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epoc
         fold=np.array([fold_of(RunId("synthetic"), name, folds) for name in names]),
         epoch=episode * epochs // episodes,
         episode=np.unique(episode, return_inverse=True)[1],
-        first_step=rng.integers(0, 10, segments) * 300.0,
+        first_step=rng.integers(0, 10, segments).astype(np.float64) * 300,
         steps=np.full(segments, 300.0),
         milestones=(liked * 3).astype(np.int64).astype(np.float64),
     )

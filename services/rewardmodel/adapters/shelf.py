@@ -1,0 +1,95 @@
+"""Reward models in the store: earlier ones to continue and to cite, the new one to commit.
+
+Weights first, under a name that holds their digest, so that two writers never overwrite each other; then the card,
+created once: it is the commit. Copies under the plain names are for people and other tools.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from typing import Final
+
+from shared.contracts.base import sha256
+from shared.contracts.card import RewardModelCard
+from shared.contracts.epoch import RewardModelRef
+from shared.contracts.ids import RunId
+from shared.rewardnet import RewardWeights, load
+from shared.runtime.failpoints import reach
+from shared.store import keys
+from shared.store.port import AlreadyExists, Store
+
+MOST_HISTORY: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A committed card: its key, the SHA-256 of its bytes, and what it says."""
+
+    key: str
+    digest: str
+    card: RewardModelCard
+
+    @property
+    def reference(self) -> RewardModelRef:
+        """The name under which others load the model."""
+        return RewardModelRef.model_validate(
+            {
+                "epoch": self.card.epoch,
+                "weights_key": self.card.weights_key,
+                "weights_digest": self.card.weights_digest,
+                "card_key": self.key,
+                "card_digest": self.digest,
+            }
+        )
+
+
+class Shelf:
+    """The reward models of all runs."""
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is read yet."""
+        self._store = store
+
+    async def filed(self, run: RunId, epoch: int) -> Filed | None:
+        """The card of an epoch, or None if it was not committed."""
+        key = keys.reward_model_card(run, epoch)
+        if not await self._store.exists(key):
+            return None
+        raw = await self._store.get(key)
+        return Filed(key, sha256(raw), RewardModelCard.from_bytes(raw))
+
+    async def newest_before(self, run: RunId, epoch: int) -> Filed | None:
+        """The newest card of an earlier epoch."""
+        for number in range(epoch - 1, -1, -1):
+            found = await self.filed(run, number)
+            if found is not None:
+                return found
+        return None
+
+    async def weights(self, filed: Filed, observation: str) -> RewardWeights:
+        """The checked weights of a committed card."""
+        return load(await self._store.get(filed.card.weights_key, filed.card.weights_digest), observation)
+
+    async def commit(self, card: RewardModelCard, weights: bytes, state_dict: bytes) -> Filed:
+        """Write weights, then create the card. If another writer was faster, its card is returned."""
+        prefix = keys.reward_model_prefix(card.run, card.epoch)
+        with contextlib.suppress(AlreadyExists):  # the name is the content's digest: the same bytes
+            await self._store.create(card.weights_key, weights)
+        reach("rewardmodel.after_weights")
+        key, raw = keys.reward_model_card(card.run, card.epoch), card.to_bytes()
+        try:
+            digest = await self._store.create(key, raw)
+        except AlreadyExists:
+            raw = await self._store.get(key)
+            return Filed(key, sha256(raw), RewardModelCard.from_bytes(raw))
+        reach("rewardmodel.after_card")
+        await self._store.put(f"{prefix}rm.safetensors", weights)
+        await self._store.put(f"{prefix}rm.pt", state_dict)
+        return Filed(key, digest, card)
+
+
+def history(newest: Filed | None) -> list[RewardModelRef]:
+    """The good models before the next one, oldest first: those the newest card knows, and itself if it passed."""
+    if newest is None:
+        return []
+    own = [newest.reference] if newest.card.gates_passed else []
+    return [*newest.card.history, *own][-MOST_HISTORY:]

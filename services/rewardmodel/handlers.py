@@ -1,0 +1,136 @@
+"""What the service does with its two events: a score wakes whoever waits; a finished epoch becomes a reward model.
+
+The handler of `epoch.finished` holds its event until the card is committed. So a crash at any point gives the event to
+another process, which finds either the card, and announces it again, or trains anew.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import structlog
+
+from services.rewardmodel import telemetry
+from services.rewardmodel.adapters.scores import Scores
+from services.rewardmodel.adapters.shelf import Filed, Shelf, history
+from services.rewardmodel.cards import Circumstances, card_of
+from services.rewardmodel.domain.completeness import Outcomes, deadline, tally
+from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.streaming import Streaming
+from services.rewardmodel.workbench import Product, Workbench
+from shared.contracts.card import RewardModelCard
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart
+from shared.contracts.events import RmTrained
+from shared.contracts.ids import Digest
+from shared.errors import ContractError, Transient
+from shared.rewardnet import RewardWeights
+from shared.store import keys
+from shared.store.port import Store
+
+SOURCE = "rewardmodel"
+log = structlog.get_logger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Handlers:
+    """Event in, events out; the ports are given by the wiring. `now` is the wall clock."""
+
+    def __init__(
+        self,
+        store: Store,
+        scores: Scores,
+        shelf: Shelf,
+        workbench: Workbench,
+        streaming: Streaming,
+        group: RewardModelGroup,
+        stopping: Callable[[], bool],
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        """Nothing is read yet."""
+        self._store, self._scores, self._shelf, self._workbench = store, scores, shelf, workbench
+        self._streaming, self._group, self._stopping, self._now = streaming, group, stopping, now
+
+    async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
+        """Wake whoever waits for this epoch's scores, and count it for a retraining in between."""
+        self._streaming.score(event.runid, event.epoch, time.monotonic())
+        return []
+
+    async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
+        """Wait for the scores, train, commit weights and card, announce the card."""
+        filed = await self._shelf.filed(event.runid, event.epoch)
+        if filed is None:
+            finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
+            start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
+            with telemetry.WAITING.track_inprogress():
+                outcomes = await self._awaited(finished, deadline(finished, start.config.judge_deadline_s))
+            filed = await self._trained(finished, start.config.observation, outcomes)
+            self._streaming.done(event.runid, event.epoch)
+        return [self._announcement(filed, event)]
+
+    async def _awaited(self, finished: EpochFinishedRecord, until: datetime) -> Outcomes:
+        """The epoch's outcomes once all are in, or as they are at the deadline."""
+        while True:
+            wake = self._streaming.arrival(finished.run, finished.epoch)
+            scores = await self._scores.of_epoch(finished.run, finished.epoch)
+            found = {scored.segment: scored.status for scored in scores}
+            outcomes = tally([segment.segment for segment in finished.segments], found)
+            left = (until - self._now()).total_seconds()
+            if outcomes.complete or left <= 0:
+                log.info("scores settled", **outcomes.counts(), complete=outcomes.complete)
+                return outcomes
+            if self._stopping():
+                raise Transient("the service is stopping while scores are awaited")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), min(left, self._group.poll_s))
+
+    async def _trained(self, finished: EpochFinishedRecord, observation: str, outcomes: Outcomes) -> Filed:
+        run, epoch = finished.run, finished.epoch
+        newest = await self._shelf.newest_before(run, epoch)
+        previous = self._streaming.newest(run) or await self._previous(newest, observation)
+        material = await self._workbench.material(run, epoch, observation)
+        product = await self._workbench.make(material, epoch, outcomes.quorum(self._group.quorum), previous)
+        about = Circumstances(
+            run, epoch, outcomes, history(newest), self._group.masked, round(product.seconds, 3), self._now()
+        )
+        card = card_of(about, material.ratings, product.trained, product.report, product.weights)
+        _measure(card, product)
+        return await self._shelf.commit(card, product.weights, product.state_dict)
+
+    async def _previous(self, newest: Filed | None, observation: str) -> RewardWeights | None:
+        if newest is None:
+            return None
+        try:
+            return await self._shelf.weights(newest, observation)
+        except ContractError as error:  # another layout, or damaged: a full fit needs no predecessor
+            log.warning("earlier model not continued", epoch=newest.card.epoch, error=str(error))
+            return None
+
+    def _announcement(self, filed: Filed, cause: Envelope) -> Envelope:
+        card = filed.card
+        data = RmTrained(run=card.run, epoch=card.epoch, key=filed.key, digest=Digest(filed.digest))
+        return wrap(data, source=SOURCE, fence=cause.fence, traceparent=cause.traceparent)
+
+
+def _measure(card: RewardModelCard, product: Product) -> None:
+    telemetry.TRAINING_SECONDS.labels("final").observe(product.seconds)
+    telemetry.TRAINED.labels(str(card.gates_passed).lower()).inc()
+    telemetry.SEGMENTS.set(card.segments)
+    for gate, passed in card.gates.items():
+        telemetry.GATES.labels(gate).set(passed)
+    if card.accuracy.confident is not None:
+        telemetry.ACCURACY.labels("final").set(card.accuracy.confident)
+    failed = [gate for gate, passed in card.gates.items() if not passed]
+    log.info(
+        "reward model trained",
+        segments=card.segments,
+        accuracy=card.accuracy.confident,
+        fit=card.fit,
+        failed_gates=failed,
+        seconds=card.seconds,
+    )

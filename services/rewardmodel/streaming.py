@@ -1,0 +1,100 @@
+"""What happens while scores stream in: waiters are woken, and now and then a model is trained to start warm from.
+
+Such an interim model is never published. It sees the same folds as the final one, so no held-out figure is spoilt.
+Losing all of this costs time only.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+import structlog
+
+from services.rewardmodel import telemetry
+from services.rewardmodel.domain.debounce import Debounce, Rhythm
+from services.rewardmodel.errors import Interrupted
+from services.rewardmodel.workbench import Workbench
+from shared.contracts.epoch import EpochStart
+from shared.contracts.ids import RunId
+from shared.rewardnet import RewardWeights
+from shared.store import keys
+from shared.store.port import Store
+
+TICK_S = 1.0
+MOST_OPEN = 256  # epochs remembered at once; the oldest is forgotten first
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class _Open:
+    """One epoch whose scores are coming."""
+
+    debounce: Debounce
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Streaming:
+    """Open epochs and the newest interim model of each run."""
+
+    def __init__(self, store: Store, workbench: Workbench, rhythm: Rhythm) -> None:
+        """Nothing is open yet."""
+        self._store, self._workbench, self._rhythm = store, workbench, rhythm
+        self._open: dict[tuple[RunId, int], _Open] = {}
+        self._newest: dict[RunId, RewardWeights] = {}
+
+    def score(self, run: RunId, epoch: int, now: float) -> None:
+        """A score came; `now` is the monotonic clock."""
+        entry = self._entry(run, epoch)
+        entry.debounce.score(now)
+        entry.arrived.set()
+
+    def arrival(self, run: RunId, epoch: int) -> asyncio.Event:
+        """An event that the next score of this epoch sets."""
+        entry = self._entry(run, epoch)
+        entry.arrived = asyncio.Event()
+        return entry.arrived
+
+    def newest(self, run: RunId) -> RewardWeights | None:
+        """The newest interim model of a run, if there is one."""
+        return self._newest.get(run)
+
+    def done(self, run: RunId, epoch: int) -> None:
+        """The epoch has its reward model; nothing of it needs remembering."""
+        self._open.pop((run, epoch), None)
+        self._newest.pop(run, None)
+
+    async def run(self) -> None:
+        """Retrain where it is due, for ever."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            for (run, epoch), entry in list(self._open.items()):
+                if entry.debounce.due(time.monotonic()) and not self._workbench.busy:
+                    entry.debounce.ran(time.monotonic())
+                    await self.retrain(run, epoch)
+
+    async def retrain(self, run: RunId, epoch: int) -> None:
+        """Train on the scores that are in and remember the model."""
+        key = keys.reward_model_card(run, epoch)
+        if await self._store.exists(key):
+            self.done(run, epoch)
+            return
+        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch)))
+        material = await self._workbench.material(run, epoch, start.config.observation)
+        try:
+            product = await self._workbench.try_out(material, epoch, self._newest.get(run))
+        except Interrupted:
+            return  # a finished epoch is trained instead, on more scores
+        telemetry.TRAINING_SECONDS.labels("interim").observe(product.seconds)
+        accuracy = product.report.accuracy.confident
+        if accuracy is not None:
+            telemetry.ACCURACY.labels("interim").set(accuracy)
+        log.info("interim reward model", run=run, epoch=epoch, segments=len(material.ratings), accuracy=accuracy)
+        if (run, epoch) in self._open:  # else the epoch was closed meanwhile
+            self._newest[run] = product.trained.weights
+
+    def _entry(self, run: RunId, epoch: int) -> _Open:
+        if (run, epoch) not in self._open:
+            while len(self._open) >= MOST_OPEN:
+                del self._open[next(iter(self._open))]
+            self._open[run, epoch] = _Open(Debounce(self._rhythm))
+        return self._open[run, epoch]
