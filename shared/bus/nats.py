@@ -109,7 +109,7 @@ class NatsBus:
                 return bool((await self._js.publish(on, raw, timeout=CALL_S, headers=dict(headers))).duplicate)
             except AWAY as error:
                 last = error
-            if on in self._denied:
+            if on.lower() in self._denied:
                 metrics.PUBLISHED.labels("failed").inc()
                 raise Fatal(f"bus: {self._service!r} may not publish on {on!r}: check its permissions") from last
             await asyncio.sleep(pause)
@@ -213,7 +213,7 @@ class NatsBus:
     async def _on_error(self, error: Exception) -> None:
         denied = _DENIED.search(str(error))
         if denied:
-            self._denied.add(denied[1])
+            self._denied.add(denied[1].lower())  # the client lowers the case of what the server says
             metrics.DENIED.inc()
             log.error("bus refused", error=str(error))
         elif not self._first_error.done():

@@ -1,0 +1,147 @@
+"""Each service against each subject on a real server with the deployed permissions: allowed exactly where declared."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats import errors as nats_errors
+
+from deploy.build.bus import provision_permissions, service_permissions
+from shared.bus.dead import NatsDeadLetters
+from shared.bus.nats import AWAY, NatsBus, connect
+from shared.bus.provision import provision
+from shared.bus.topology import ROLES, stream_of
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.events import EVENTS, EventData, ScoresReady, SegmentExported, SegmentReady
+from shared.errors import Fatal
+from shared.runtime.settings import BusSettings
+from tests.events import epoch_finished, segment_ready
+from tests.servers import NatsServer
+
+
+def event(kind: type[EventData]) -> Envelope:
+    """One valid event of a kind."""
+    fields: dict[str, Any] = epoch_finished().data.model_dump() | {"status": "judged", "state": "running"}
+    if issubclass(kind, SegmentReady | ScoresReady | SegmentExported):
+        fields |= segment_ready().data.model_dump(include={"episode", "segment"})
+    return wrap(kind.model_validate(fields), source="test")
+
+
+def users() -> str:
+    """The server's `authorization` block with a password equal to the user's name."""
+    lists = {name: service_permissions(name, role) for name, role in ROLES.items()}
+    lists["provision"] = provision_permissions()
+    lines = [
+        f'{{user: {name}, password: "{name}", permissions: {{publish: {_quoted(allowed["publish"])}, '
+        f"subscribe: {_quoted(allowed['subscribe'])}}}}}"
+        for name, allowed in lists.items()
+    ]
+    return f"authorization {{ users = [ {', '.join(lines)} ] }}"
+
+
+def _quoted(subjects: list[str]) -> str:
+    return "[" + ", ".join(f'"{subject}"' for subject in subjects) + "]"
+
+
+class Cast:
+    """One connection for each user, by name."""
+
+    def __init__(self, buses: dict[str, NatsBus]) -> None:
+        self._buses = buses
+
+    def __getitem__(self, name: str) -> NatsBus:
+        return self._buses[name]
+
+
+@pytest.fixture
+async def cast(tmp_path: Path) -> AsyncIterator[Cast]:
+    """A provisioned server with the deployed users, and everybody connected."""
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(NatsServer(tmp_path, users()))
+
+        def settings(name: str) -> BusSettings:
+            (tmp_path / name).write_text(f"{name}:{name}\n")
+            return BusSettings(url=server.url, credentials_file=tmp_path / name)
+
+        await provision(settings("provision"))
+        buses = {}
+        for name in (*ROLES, "provision"):
+            buses[name] = await connect(settings(name), name)
+            stack.push_async_callback(buses[name].close)
+        yield Cast(buses)
+
+
+async def _may_publish(bus: NatsBus, kind: type[EventData]) -> bool:
+    try:
+        await bus.publish(event(kind))
+    except Fatal as error:
+        return "may not publish" not in str(error)
+    return True
+
+
+async def test_a_service_publishes_what_is_declared_and_nothing_else(cast: Cast) -> None:
+    pairs = [(service, kind) for service in ROLES for kind in EVENTS]
+    allowed = await asyncio.gather(*(_may_publish(cast[service], kind) for service, kind in pairs))
+    declared = [kind in ROLES[service].publishes for service, kind in pairs]
+    assert dict(zip(pairs, allowed, strict=True)) == dict(zip(pairs, declared, strict=True))
+
+
+async def test_a_service_can_do_all_that_its_loop_needs(cast: Cast) -> None:
+    for kind in EVENTS:
+        await cast["provision"].publish(event(kind))
+    for service, role in ROLES.items():
+        for subscription in role.subscriptions:
+            bus = cast[service]
+            await bus.ensure(subscription)
+            assert await bus.pending(subscription) == len(subscription.events)
+            [first, *others] = await bus.fetch(subscription, 10, 2)
+            await first.in_progress()
+            await first.nak(0)
+            [again] = await bus.fetch(subscription, 1, 2)
+            await again.reject("a reason")
+            for delivery in others:
+                await delivery.ack()
+            assert await bus.pending(subscription) == 0
+    letters = await NatsDeadLetters(cast["provision"]).list()
+    assert {letter.consumer for letter in letters} == {s.name for role in ROLES.values() for s in role.subscriptions}
+
+
+async def test_a_service_makes_its_own_lost_consumer_again(cast: Cast) -> None:
+    [subscription] = ROLES["judge"].subscriptions
+    await cast["provision"].context.delete_consumer(stream_of(subscription).name, subscription.name)
+    await cast["judge"].ensure(subscription)
+    assert await cast["judge"].pending(subscription) == 0
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "$JS.API.STREAM.PURGE.ZELDA_SEGMENTS",
+        "$JS.API.STREAM.DELETE.ZELDA_RUNS",
+        "$JS.API.STREAM.CREATE.X",
+        "$JS.API.STREAM.MSG.DELETE.ZELDA_DEAD",
+        "$JS.API.CONSUMER.DELETE.ZELDA_SEGMENTS.judge-segments",
+        "$JS.API.CONSUMER.MSG.NEXT.ZELDA_SEGMENTS.exporter-segments",
+        "zelda.dead.exporter-segments",
+        "_INBOX_coordinator.x",
+    ],
+)
+async def test_a_judge_may_not_touch_what_is_not_its_own(cast: Cast, subject: str) -> None:
+    bus = cast["judge"]
+    with pytest.raises((nats_errors.TimeoutError, nats_errors.NoRespondersError)):
+        await bus._client.request(subject, b"{}", timeout=0.5)
+    assert subject.lower() in bus._denied
+
+
+async def test_nobody_reads_the_replies_of_another_service(cast: Cast) -> None:
+    bus = cast["judge"]
+    await bus._client.subscribe("_INBOX_coordinator.>")
+    try:
+        await bus._client.flush(timeout=1)
+    except AWAY as error:
+        raise AssertionError("the connection must survive a refused subscription") from error
+    await asyncio.sleep(0.2)
+    assert "_inbox_coordinator.>" in bus._denied
