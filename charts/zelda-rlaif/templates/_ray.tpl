@@ -60,7 +60,7 @@ spec:
       env:
         {{- include "zelda.scratchEnv" .root | nindent 8 }}
         {{- include "zelda.storeEnv" .root | nindent 8 }}
-        {{- include "zelda.romEnv" $self | nindent 8 }}
+        {{- include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}
         {{- range $name, $value := .root.jobEnv }}
         - {name: {{ $name }}, value: {{ $value | quote }}}
         {{- end }}

@@ -1,5 +1,5 @@
 {{/* The ROM: an init container brings it to /rom and compares its checksum, so that a wrong file stops the pod early.
-     Without one the free game Bramble is played, which the images contain. dict root service */}}
+     Without one the free game Bramble is played, which the images contain. dict root service variable */}}
 
 {{- define "zelda.hasRom" -}}
 {{- if ne .root.Values.rom.source "none" }}true{{ end }}
@@ -7,7 +7,7 @@
 
 {{- define "zelda.romEnv" -}}
 {{- if include "zelda.hasRom" . }}
-- {name: ZELDA_ROM__FILE, value: /rom/game.gbc}
+- {name: {{ .variable }}, value: /rom/game.gbc}
 {{- end }}
 {{- end }}
 

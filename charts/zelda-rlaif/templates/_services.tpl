@@ -48,7 +48,7 @@ volumeMounts:
 {{- end }}
 
 {{- define "zelda.env.trainer" -}}
-{{ include "zelda.romEnv" (dict "root" .) }}
+{{ include "zelda.romEnv" (dict "root" . "variable" "ZELDA_DRIVER__ROM") }}
 {{- if eq .Values.services.trainer.backend "ray" }}
 - {name: ZELDA_TRAINER__BACKEND, value: ray_jobs}
 - {name: ZELDA_TRAINER__RAY_ADDRESS, value: "http://{{ include "zelda.fullname" . }}-ray-head-svc.{{ .Release.Namespace }}.svc:8265"}
@@ -78,7 +78,7 @@ volumeMounts:
 {{- end }}
 
 {{- define "zelda.env.exporter" -}}
-{{ include "zelda.romEnv" (dict "root" .) }}
+{{ include "zelda.romEnv" (dict "root" . "variable" "ZELDA_ROM__FILE") }}
 {{- end }}
 {{- define "zelda.mounts.exporter" -}}
 {{ include "zelda.romMounts" (dict "root" .) }}
