@@ -22,6 +22,7 @@ from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.game.layout import VERSION
+from shared.game.roms import Game
 from shared.runtime.settings import StoreSettings
 
 EPOCH_STRIDE = 7_919  # a prime; episode 5 of the next epoch must not begin with the same dice as episode 5 of this one
@@ -110,13 +111,18 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
             rom=self._config["rom"],
             recording=self._recording(),
         )
-        games = ZeldaVectorEnv(config, self._new_shaping())
+        game = self.open_game(config)
+        games = ZeldaVectorEnv(config, self._new_shaping(), game)
         if plan.curriculum:
-            games.set_starts(starts_for(config.open_game(), run, plan.curriculum))
+            games.set_starts(starts_for(game, run, plan.curriculum))
         for env, player in enumerate(games.players):
             player.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             player.skip_to(plan.first_episodes.get(f"{self.runner}/{env}", plan.generation * GENERATION))
         return games
+
+    def open_game(self, config: EnvConfig) -> Game:
+        """The game that the configuration names. Measuring scripts play others."""
+        return config.open_game()
 
     def _recording(self) -> RecordingConfig | None:
         """Where segments of this epoch go. What the epoch has recorded already counts against its budget."""
