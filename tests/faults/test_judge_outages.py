@@ -1,0 +1,280 @@
+"""The outage matrix of a route: total timeout, bounded attempts, breaker, Retry-After, no effect on other routes."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.judge.adapters.route import Route
+from services.judge.config import RouteSpec, load_judges
+from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
+from services.judge.rules_server.app import create_app
+from services.judge.rules_server.settings import Behaviour, Settings
+from services.judge.settings import JudgeGroup
+from services.judge.wiring import Court
+from shared.contracts.ids import SegmentId
+from shared.contracts.scores import SegmentScores
+from shared.errors import Transient
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.judge.bad_servers import (
+    GOOD,
+    Reply,
+    always,
+    drip,
+    endless,
+    hang_up,
+    in_turn,
+    nobody,
+    response,
+    serving,
+    silence,
+)
+from tests.unit.judge.recordings import RUN, archive, recorded, walk
+
+TOTAL_S = 2.0
+
+
+def spec(url: str, **fields: object) -> RouteSpec:
+    values = {"total_timeout_s": TOTAL_S, "connect_timeout_s": 0.5, "wait_s": 2.0, **fields}
+    return RouteSpec.model_validate({"url": url, **values})
+
+
+async def ask(route: Route, seed: int = 0) -> Answer:
+    return await route.ask(Question({"model": "m", "messages": []}, 3, seed, RUN))
+
+
+@contextmanager
+def unreachable() -> Iterator[str]:
+    """An address whose connections are never accepted: a listener with a full queue."""
+    with socket.socket() as listener, socket.socket() as filler:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        filler.setblocking(False)
+        more = [filler, *(socket.socket() for _ in range(8))]
+        for one in more:
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        for one in more:
+            one.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "attempts", "within"),
+    [
+        (silence, 1, TOTAL_S + 1),
+        (drip, 1, TOTAL_S + 1),
+        (endless, 2, TOTAL_S + 1),
+        (hang_up, 2, TOTAL_S + 1),
+        (always(500, b"oops"), 2, TOTAL_S + 1),
+        (always(502, b"<html>"), 2, TOTAL_S + 1),
+        (always(503, b"inference error: ServiceUnavailable"), 2, TOTAL_S + 1),
+        (always(429, b"slow down"), 2, TOTAL_S + 1),
+        (always(429, b"", retry_after="60"), 1, 0.5),
+        (always(200, b"not json"), 2, TOTAL_S + 1),
+        (always(200, b'{"choices": 3}'), 2, TOTAL_S + 1),
+        (always(401, b'{"error": {"message": "no"}}'), 1, 0.5),
+        (always(404, b'{"error": {"message": "no model"}}'), 1, 0.5),
+        (always(307, b"", location="http://127.0.0.1:1/v1/chat/completions"), 1, 0.5),
+    ],
+)
+async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply, attempts: int, within: float) -> None:
+    async with serving(reply) as server:
+        route = Route("bad", spec(server.url))
+        begun = time.monotonic()
+        with pytest.raises(RouteUnavailable):
+            await ask(route)
+        assert time.monotonic() - begun < within
+        assert server.requests == attempts
+        await route.close()
+
+
+async def test_a_refused_and_an_unreachable_address_end_in_time() -> None:
+    with unreachable() as hole:
+        for url in (nobody(), hole):
+            route = Route("bad", spec(url))
+            begun = time.monotonic()
+            with pytest.raises(RouteUnavailable):
+                await ask(route)
+            assert time.monotonic() - begun < TOTAL_S + 1
+            await route.close()
+
+
+async def test_a_second_attempt_succeeds_after_one_error() -> None:
+    async with serving(in_turn(always(500, b""), always(200))) as server:
+        route = Route("shaky", spec(server.url))
+        answer = await ask(route)
+        assert len(answer.choices) == 3
+        assert server.requests == 2
+        await route.close()
+
+
+async def test_retry_after_is_honoured_by_this_call_and_by_the_others_of_the_route() -> None:
+    async with serving(in_turn(always(429, b"", retry_after="1"), always(200))) as server:
+        route = Route("busy", spec(server.url, total_timeout_s=5))
+        begun = time.monotonic()
+        first = asyncio.create_task(ask(route))
+        await asyncio.sleep(0.2)
+        await asyncio.gather(first, ask(route, 1), ask(route, 2))
+        assert time.monotonic() - begun >= 1.0
+        assert server.requests == 4
+        await route.close()
+
+
+async def test_a_request_that_the_server_will_never_take_is_not_repeated() -> None:
+    body = b'{"error": {"message": "maximum context length is 4096 tokens"}}'
+    async with serving(always(400, body)) as server:
+        route = Route("strict", spec(server.url))
+        with pytest.raises(RequestRefused, match="maximum context length"):
+            await ask(route)
+        assert server.requests == 1
+        await route.close()
+
+
+async def test_the_breaker_opens_after_ten_failures_and_closes_after_one_success() -> None:
+    async with serving(always(500, b"")) as server:
+        route = Route("down", spec(server.url, breaker_open_s=1))
+        for _ in range(5):
+            with pytest.raises(RouteUnavailable):
+                await ask(route)
+        assert server.requests == 10
+        begun = time.monotonic()
+        with pytest.raises(RouteUnavailable, match="breaker open after 10 failures"):
+            await ask(route)
+        assert time.monotonic() - begun < 0.1
+        assert server.requests == 10
+        await asyncio.sleep(1.1)
+        with pytest.raises(RouteUnavailable):
+            await ask(route)
+        assert server.requests == 11, "half-open lets one request through, and it failed"
+        server.reply = always(200)
+        await asyncio.sleep(1.1)
+        await ask(route)
+        await asyncio.gather(*(ask(route, seed) for seed in range(5)))
+        assert route.breaker.state(time.monotonic()) == "closed"
+        await route.close()
+
+
+async def test_the_limit_of_calls_in_flight_is_never_exceeded() -> None:
+    now = most = 0
+
+    async def count(server: object, writer: asyncio.StreamWriter) -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.02)
+        now -= 1
+        writer.write(response(200, GOOD))
+
+    async with serving(count) as server:
+        route = Route("small", spec(server.url, max_concurrent=4, wait_s=20, total_timeout_s=20))
+        await asyncio.gather(*(ask(route, seed) for seed in range(60)))
+        assert most == 4
+        await route.close()
+
+
+async def test_a_token_is_read_again_and_headers_have_both_spellings(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    seen: list[httpx.Headers] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers)
+        return httpx.Response(200, content=GOOD)
+
+    route = Route("gateway", spec("http://gateway.test/v1", token_file=str(token), objective="judges"))
+    route.connections.transport = httpx.MockTransport(answer)
+    await ask(route)
+    token.write_text("second\n")
+    await ask(route)
+    assert [headers["authorization"] for headers in seen] == ["Bearer first", "Bearer second"]
+    for name, value in (("objective", "judges"), ("fairness-id", RUN)):
+        assert seen[0][f"x-llm-d-inference-{name}"] == seen[0][f"x-gateway-inference-{name}"] == value
+    token.unlink()
+    with pytest.raises(RouteUnavailable, match="token file"):
+        await ask(route)
+    await route.close()
+
+
+async def test_a_route_is_called_directly_when_asked_to() -> None:
+    urls: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        urls.append(str(request.url))
+        return httpx.Response(200, content=GOOD)
+
+    for use_direct in (False, True):
+        route = Route(
+            "r", spec("https://gateway.test/ns/m/v1", direct_url="https://m.test:8000/v1"), use_direct=use_direct
+        )
+        route.connections.transport = httpx.MockTransport(answer)
+        await ask(route)
+        await route.close()
+    assert urls == ["https://gateway.test/ns/m/v1/chat/completions", "https://m.test:8000/v1/chat/completions"]
+
+
+async def test_a_server_that_fails_half_of_the_time_loses_and_doubles_nothing() -> None:
+    store, app = MemoryStore(), create_app(Settings(behaviour=Behaviour(error_rate=0.5), seed=5))
+    court = Court(store, load_judges(None, "http://rules.test/v1"), JudgeGroup(cache_size=0), checks=False)
+    for route in court.routes.values():
+        route.connections.transport = httpx.ASGITransport(app)
+    events = [
+        await recorded(store, archive(f"s{i}", {**walk(1 + i % 5), 3: {"rupees": i}}), f"s{i}") for i in range(12)
+    ]
+    left, ids = list(events), dict[str, str]()
+    for _ in range(60):
+        for event in list(left):
+            try:
+                (ready,) = await court.handlers.segment_ready(event)
+            except Transient:
+                continue
+            left.remove(event)
+            ids[event.id] = ready.id
+        for route in court.routes.values():
+            route.breaker.succeeded()  # half an hour of waiting in no time
+        if not left:
+            break
+    assert not left
+    assert len(set(ids.values())) == 12
+    for number in range(12):
+        scores = SegmentScores.from_bytes(await store.get(keys.score(RUN, 0, SegmentId(f"s{number}"))))
+        assert scores.status == "judged"
+        assert all(len(score.votes) == 3 for result in scores.judges for score in result.dimensions.values())
+    await court.close()
+
+
+async def test_one_dead_route_does_not_slow_the_others() -> None:
+    async def soon(server: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)
+        writer.write(response(200))
+
+    async def seconds_of(route: Route) -> float:
+        taken = []
+        for seed in range(40):
+            begun = time.monotonic()
+            await ask(route, seed)
+            taken.append(time.monotonic() - begun)
+        return sorted(taken)[len(taken) // 2]
+
+    async with serving(soon) as good, serving(silence) as bad:
+        healthy, dead = Route("healthy", spec(good.url)), Route("dead", spec(bad.url, total_timeout_s=0.5))
+        alone = await seconds_of(healthy)
+
+        async def hammer() -> None:
+            while True:
+                await asyncio.gather(*(ask(dead, seed) for seed in range(20)), return_exceptions=True)
+                await asyncio.sleep(0.01)
+
+        hammering = asyncio.create_task(hammer())
+        beside = await seconds_of(healthy)
+        hammering.cancel()
+        await asyncio.gather(hammering, return_exceptions=True)
+        assert beside < alone * 1.10
+        await healthy.close()
+        await dead.close()
