@@ -5,7 +5,7 @@
  */
 #include "game.h"
 
-enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, BEFORE_FIRST = 255, SHUTTERS = 6 };
+enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, TILES_TO_LOAD = 254, RECORDS_TO_LOAD = 255, SHUTTERS = 6 };
 enum { THEME_OUTDOORS, THEME_HOUSE, THEME_CAVE };
 enum { FIRST_X = 6, LAST_X = 154, FIRST_Y = 6, LAST_Y = 121 };
 
@@ -76,20 +76,24 @@ static void clear_objects(void) {
 }
 
 static void unpack_tiles(const u8 *data) {
-    u8 left = 80, pos = 0, run, number, n;
+    u8 left = 80, pos = 0, run, id, solid, n;
     for (n = 0; n < 176; ++n) room_collisions[n] = SOLID_BORDER;
     for (n = 0; n < 16; ++n) room_collisions[0xF0 + n] = SOLID_BORDER;
     while (left) {
-        number = *data++;
+        n = *data++;
         run = 1;
-        if (number & 128) {
-            run = number & 127;
-            number = *data++;
+        if (n & 128) {
+            run = n & 127;
+            n = *data++;
         }
         left -= run;
-        for (; run; --run) {
-            tile_put(pos, number);
-            pos = next_cell(pos);
+        id = WORLD->tile_id[n];
+        solid = WORLD->tile_solid[n];
+        for (; run; --run) { /* without calls: a whole room must fit in a frame */
+            room_layout[pos] = id;
+            room_collisions[pos] = solid;
+            ++pos;
+            if ((pos & 15) == 10) pos += 6;
         }
     }
     records = data;
@@ -115,7 +119,6 @@ static void set_place(void) {
 
 static void load_tiles(void) {
     const u8 *data = room_find(active_group, active_room);
-    clear_objects();
     room_theme = data[0] & 15;
     solve_by = data[0] >> 4;
     set_place();
@@ -316,6 +319,7 @@ void room_enter(u8 group, u8 room, u8 pos, u8 direction) {
     active_group = group;
     active_room = room;
     transition_begin();
+    clear_objects();
     load_tiles();
     frame_end();
     hero_place(pos, direction);
@@ -329,6 +333,7 @@ void room_enter(u8 group, u8 room, u8 pos, u8 direction) {
 /* The season changed: show the same room as it is now. */
 void room_reload(void) {
     transition_begin();
+    clear_objects();
     load_tiles();
     frame_end();
     load_records();
@@ -345,8 +350,8 @@ void cross_start(u8 direction) {
     transition_state = 5;
     cutscene_index = 0;
     menu_disabled = 1;
-    scroll_step = BEFORE_FIRST;
-    load_tiles();
+    scroll_step = TILES_TO_LOAD;
+    clear_objects();
     if (direction == RIGHT) camera_column += SCROLL_COLUMNS;
     else if (direction == LEFT) camera_column -= SCROLL_COLUMNS;
     else if (direction == DOWN) camera_row += SCROLL_ROWS;
@@ -397,7 +402,12 @@ static void cross_end(void) {
 
 void cross_update(void) {
     u8 last = (transition_direction & 1 ? SCROLL_COLUMNS : SCROLL_ROWS) - 1;
-    if (scroll_step == BEFORE_FIRST) {
+    if (scroll_step == TILES_TO_LOAD) {
+        load_tiles();
+        scroll_step = RECORDS_TO_LOAD;
+        return;
+    }
+    if (scroll_step == RECORDS_TO_LOAD) {
         load_records();
         palette_theme();
         scroll_step = 0;
