@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from shared.bus import loop_metrics as metrics
+from shared.bus.outage import Outage
 from shared.bus.port import Bus, Delivery
 from shared.bus.topology import MAX_DELIVER
 from shared.contracts.envelope import Envelope, parse
@@ -24,8 +25,9 @@ from shared.runtime.logging import event_fields
 if TYPE_CHECKING:
     from shared.bus.consumer import Consumer
 
-BACKOFF_S: Final = (5.0, 30.0, 120.0, 600.0)  # the bus does the slow retries; adapters try at most twice, quickly
-ATTEMPTS: Final = len(BACKOFF_S) + 2  # about 20 minutes of trying: longer than any restart, shorter than an epoch
+# The bus does the slow retries, adapters try at most twice, quickly. Longest pauses; the real ones are random shares.
+BACKOFF_S: Final = (2.0, 10.0, 30.0, 120.0, 600.0)
+ATTEMPTS: Final = len(BACKOFF_S) + 2  # some ten minutes of trying, longer than a restart of anything
 QUIET_S: Final = 60.0  # one traceback per kind of error in this time
 
 log = structlog.get_logger(__name__)
@@ -34,8 +36,8 @@ log = structlog.get_logger(__name__)
 class Answer:
     """Handles deliveries of one consumer; safe for many at once."""
 
-    def __init__(self, bus: Bus, consumer: "Consumer", rng: random.Random) -> None:
-        self._bus, self._consumer, self._rng = bus, consumer, rng
+    def __init__(self, bus: Bus, consumer: "Consumer", outage: Outage, rng: random.Random) -> None:
+        self._bus, self._consumer, self._outage, self._rng = bus, consumer, outage, rng
         self._name = consumer.subscription.name
         self._told: dict[str, float] = {}
 
@@ -98,10 +100,12 @@ class Answer:
 
     async def _retry(self, delivery: Delivery, event: Envelope, error: Exception) -> str:
         self._tell(error)
-        if delivery.attempt >= ATTEMPTS:
+        # In an outage the event is not to blame: it waits for a moment, and nothing is fetched until the outage ends.
+        away = isinstance(error, Transient) and await self._outage.check()
+        if delivery.attempt >= ATTEMPTS and not away:
             reason = f"failed {delivery.attempt} times, last with {type(error).__name__}: {error}"
             return await self._dead(delivery, event, "exhausted", reason[:500])
-        longest = BACKOFF_S[min(delivery.attempt, len(BACKOFF_S)) - 1]
+        longest = BACKOFF_S[0 if away else min(delivery.attempt, len(BACKOFF_S)) - 1]
         await delivery.nak(self._rng.uniform(0, longest))  # full jitter: replicas must not retry in step
         return "retried"
 

@@ -17,6 +17,7 @@ import structlog
 
 from shared.bus import loop_metrics as metrics
 from shared.bus.answer import Answer
+from shared.bus.outage import Outage
 from shared.bus.port import Bus, ConsumerMissing, Delivery, Handler, Subscription
 from shared.bus.topology import ACK_WAIT_S
 from shared.contracts.envelope import Envelope
@@ -26,6 +27,7 @@ FETCH_S: Final = 2.0  # after a bus restart a running fetch is deaf until it end
 BATCH: Final = 64  # larger pulls made the client drop messages
 WATCH_S: Final = 15.0  # how often the consumer's existence is checked: a deleted one is silent, not an error
 KEEP_ALIVE_S: Final = ACK_WAIT_S / 3
+OUTAGE_S: Final = 1.0  # between questions whether the dependencies are back
 PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)  # after failing fetches
 
 log = structlog.get_logger(__name__)
@@ -61,11 +63,13 @@ class ConsumerLoop:
         fetch_s: float = FETCH_S,
         watch_s: float = WATCH_S,
         keep_alive_s: float = KEEP_ALIVE_S,
+        outage: Outage | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self._bus, self._consumer, self._subscription = bus, consumer, consumer.subscription
         self._drain_s, self._fetch_s, self._watch_s, self._keep_alive_s = drain_s, fetch_s, watch_s, keep_alive_s
-        self._answer = Answer(bus, consumer, rng or random.Random())  # noqa: S311 - jitter, not a secret
+        self._outage = outage or Outage()
+        self._answer = Answer(bus, consumer, self._outage, rng or random.Random())  # noqa: S311 - jitter, no secret
         self._work: set[asyncio.Task[None]] = set()
         self._unstarted: set[Delivery] = set()
         self._slot_free = asyncio.Event()
@@ -88,6 +92,9 @@ class ConsumerLoop:
     async def _consume(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
         failures = 0
         while not stop.is_set():
+            if self._outage.active and await self._outage.check():
+                await _pause(stop, OUTAGE_S)
+                continue
             if not self._consumer.active() or not (free := await self._free_slots(stop)):
                 await _pause(stop, PAUSES_S[0])
                 continue

@@ -15,6 +15,7 @@ import structlog
 
 from shared.bus.consumer import ConsumerLoop
 from shared.bus.open import open_bus
+from shared.bus.outage import Outage
 from shared.bus.port import Bus
 from shared.errors import Fatal, Transient
 from shared.runtime import metrics
@@ -111,7 +112,10 @@ class Life(Generic[S]):
         raise _Leave(0)
 
     async def _work(self, ports: Ports, service: Service) -> int:
-        loops = [ConsumerLoop(ports.bus, consumer, drain_s=service.drain_s) for consumer in service.consumers]
+        outage = Outage(partial(_answers, ports.store))
+        loops = [
+            ConsumerLoop(ports.bus, consumer, drain_s=service.drain_s, outage=outage) for consumer in service.consumers
+        ]
         self._watch_health(ports, service, loops)
         code = 0
         try:
@@ -175,14 +179,20 @@ class Life(Generic[S]):
     def _probe(self, ports: Ports) -> Callable[[], Awaitable[None]]:
         async def probe_store() -> None:
             while True:
-                try:
-                    await ports.store.exists(PROBE_KEY)
+                if await _answers(ports.store):
                     self._store_answered = time.monotonic()
-                except Transient as error:
-                    log.warning("store not answering", error=str(error))
                 await asyncio.sleep(STORE_PROBE_S)
 
         return probe_store
+
+
+async def _answers(store: Store) -> bool:
+    try:
+        await store.exists(PROBE_KEY)
+    except Transient as error:
+        log.warning("store not answering", error=str(error))
+        return False
+    return True
 
 
 async def _closed(bus: Bus) -> None:

@@ -5,12 +5,14 @@ import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from shared.bus.answer import ATTEMPTS, BACKOFF_S
 from shared.bus.consumer import Consumer, ConsumerLoop
 from shared.bus.memory import MemoryBus
+from shared.bus.outage import Outage
 from shared.bus.topology import JUDGE_SEGMENTS, MAX_DELIVER, REWARDMODEL_SCORES
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
@@ -41,7 +43,7 @@ def judged(event: Envelope) -> Envelope:
 
 
 @asynccontextmanager
-async def running(bus: MemoryBus, consumer: Consumer, **options: float) -> AsyncIterator[ConsumerLoop]:
+async def running(bus: MemoryBus, consumer: Consumer, **options: Any) -> AsyncIterator[ConsumerLoop]:
     """The loop at work; leaving the block stops and drains it."""
     stop = asyncio.Event()
     loop = ConsumerLoop(bus, consumer, fetch_s=0.05, rng=random.Random(1), **options)
@@ -123,6 +125,35 @@ async def test_a_transient_error_is_retried_after_a_growing_pause() -> None:
             await asyncio.sleep(0.05)
             clock.now += BACKOFF_S[attempt - 1]
         await until(lambda: attempts == 4)
+    assert await bus.pending(JUDGE_SEGMENTS) == 0
+    assert await bus.dead.list() == []
+
+
+async def test_in_an_outage_nothing_is_fetched_and_no_try_is_used_up() -> None:
+    clock, away, tries = Clock(), True, 0
+    bus = MemoryBus(clock)
+
+    async def answers() -> bool:
+        return not away
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal tries
+        tries += 1
+        if away:
+            raise Transient("the store is away")
+        return []
+
+    for number in range(20):
+        await bus.publish(segment_ready(number))
+    async with running(bus, Consumer(replace(JUDGE_SEGMENTS, slots=4), handler), outage=Outage(answers)):
+        await until(lambda: tries > 0)
+        for _ in range(10):
+            clock.now += BACKOFF_S[-1]
+            await asyncio.sleep(0.05)
+        assert tries <= 8  # what was in hand when the outage began
+        away = False
+        clock.now += BACKOFF_S[0]
+        await until(lambda: tries >= 20)
     assert await bus.pending(JUDGE_SEGMENTS) == 0
     assert await bus.dead.list() == []
 

@@ -1,0 +1,124 @@
+"""Faults of a real S3 server: killed, paused, restarted. Calls end in time; a service stays up and loses nothing."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.bus.nats import NatsBus, connect
+from shared.bus.provision import provision as provision_bus
+from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
+from shared.errors import Transient
+from shared.runtime.settings import StoreSettings
+from shared.store.open import open_store
+from shared.store.port import Store
+from shared.store.provision import provision
+from tests.events import segment_ready
+from tests.servers import NatsServer, S3Server
+
+KEY = "models/runs/demo/summary.json"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[S3Server]:
+    """An S3 server of the test's own, with buckets."""
+    (tmp_path / "s3").mkdir()
+    with S3Server(tmp_path / "s3") as own:
+        provision(own.settings("faults"))
+        yield own
+
+
+async def back(store: Store, seconds: float = 30) -> None:
+    """Wait until the store answers again."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            await store.put(KEY, b"again")
+        except Transient:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.2)
+        else:
+            return
+
+
+async def test_a_killed_store_is_transient_soon_and_used_again_without_loss(server: S3Server) -> None:
+    store = open_store(server.settings("faults"))
+    digests = {number: await store.create(f"models/runs/demo/{number}", b"%d" % number) for number in range(50)}
+    server.kill()
+    started = time.monotonic()
+    for call in (store.get(KEY), store.put(KEY, b"x"), store.create(KEY, b"x"), store.list("models/")):
+        with pytest.raises(Transient):
+            await call
+    assert time.monotonic() - started < 4 * 15
+    server.start()
+    await back(store)
+    for number, digest in digests.items():
+        assert await store.get(f"models/runs/demo/{number}", digest) == b"%d" % number
+
+
+async def test_a_paused_store_holds_no_call_longer_than_fifteen_seconds(server: S3Server) -> None:
+    store = open_store(server.settings("faults"))
+    await store.put(KEY, b"x")
+    server.signal(signal.SIGSTOP)
+    started = time.monotonic()
+    calls = (store.get(KEY), store.put(KEY, b"y"), store.create("models/new", b"y"), store.list("models/"))
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    took = time.monotonic() - started
+    server.signal(signal.SIGCONT)
+    assert all(isinstance(outcome, Transient) for outcome in outcomes), outcomes
+    assert took < 15.5
+    await back(store)
+
+
+def _service(bus: NatsServer, store: StoreSettings, log: Path) -> "subprocess.Popen[bytes]":
+    environment = {
+        **os.environ,
+        "ZELDA_BUS__URL": bus.url,
+        "ZELDA_STORE__URL": store.url,
+        "ZELDA_STORE__ENDPOINT": str(store.endpoint),
+        "ZELDA_STORE__ACCESS_KEY_FILE": str(store.access_key_file),
+        "ZELDA_STORE__SECRET_KEY_FILE": str(store.secret_key_file),
+        "ZELDA_HTTP__PORT": "0",
+    }
+    with log.open("wb") as output:
+        command = [sys.executable, "-m", "tests.integration.tiny_service"]
+        return subprocess.Popen(command, env=environment, cwd=ROOT, stderr=output)
+
+
+async def _drained(bus: NatsBus, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while await bus.pending(JUDGE_SEGMENTS) > 0:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.2)
+
+
+@pytest.mark.slow
+async def test_a_service_outlives_its_store_and_finishes_every_segment(server: S3Server, tmp_path: Path) -> None:
+    settings = server.settings("faults")
+    with NatsServer(tmp_path) as nats:
+        await provision_bus(nats.settings)
+        bus = await connect(nats.settings, "test")
+        process = _service(nats, settings, tmp_path / "service.log")
+        for number in range(10):
+            await bus.publish(segment_ready(number))
+        await _drained(bus, 20)
+        server.kill()
+        for number in range(10, 30):
+            await bus.publish(segment_ready(number))
+        await asyncio.sleep(15)
+        assert process.poll() is None
+        server.start()
+        await _drained(bus, 30)
+        process.terminate()
+        assert await asyncio.to_thread(process.wait, 30) == 0
+        assert await bus.pending(REWARDMODEL_SCORES) == 30
+        assert (await bus.context.stream_info("ZELDA_DEAD")).state.messages == 0
+        assert len(await open_store(settings).list("episodes/scores/demo/")) == 30
+        await bus.close()
