@@ -131,7 +131,15 @@ def dump(weights: RewardWeights) -> bytes:
         "disagreement": repr(weights.disagreement),
     }
     tensors = {name: np.ascontiguousarray(getattr(weights, name)) for name in TENSORS}
-    return bytes(safetensors_numpy.save(tensors, metadata))
+    return _ordered(bytes(safetensors_numpy.save(tensors, metadata)))
+
+
+def _ordered(raw: bytes) -> bytes:
+    """The same file with a sorted header: the library orders metadata at random, and equal models have one digest."""
+    size = int.from_bytes(raw[:8], "little")
+    header = json.dumps(json.loads(raw[8 : 8 + size]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + raw[8 + size :]
 
 
 def load(raw: bytes, observation: str) -> RewardWeights:

@@ -55,6 +55,7 @@ class Handlers:
         """Nothing is read yet."""
         self._store, self._scores, self._shelf, self._workbench = store, scores, shelf, workbench
         self._streaming, self._group, self._stopping, self._now = streaming, group, stopping, now
+        self._turns: dict[tuple[str, int], asyncio.Lock] = {}
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
         """Wake whoever waits for this epoch's scores, and count it for a retraining in between."""
@@ -63,15 +64,20 @@ class Handlers:
 
     async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
         """Wait for the scores, train, commit weights and card, announce the card."""
-        filed = await self._shelf.filed(event.runid, event.epoch)
-        if filed is None:
-            finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
-            start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
-            with telemetry.WAITING.track_inprogress():
-                outcomes = await self._awaited(finished, deadline(finished, start.config.judge_deadline_s))
-            filed = await self._trained(finished, start.config.observation, outcomes)
-            self._streaming.done(event.runid, event.epoch)
+        # The event may come twice at once (the reconciler rings again): the second one waits and finds the card.
+        async with self._turns.setdefault((event.runid, event.epoch), asyncio.Lock()):
+            filed = await self._shelf.filed(event.runid, event.epoch) or await self._made(event)
         return [self._announcement(filed, event)]
+
+    async def _made(self, event: Envelope) -> Filed:
+        """The reward model of an epoch that has none."""
+        finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
+        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
+        with telemetry.WAITING.track_inprogress():
+            outcomes = await self._awaited(finished, deadline(finished, start.config.judge_deadline_s))
+        filed = await self._trained(finished, start.config.observation, outcomes)
+        self._streaming.done(event.runid, event.epoch)
+        return filed
 
     async def _awaited(self, finished: EpochFinishedRecord, until: datetime) -> Outcomes:
         """The epoch's outcomes once all are in, or as they are at the deadline."""

@@ -41,6 +41,7 @@ class RewardModelGroup(Group):
     tie_margin: float = Field(0.05, ge=0, le=1, description="scores this close are equal")
     quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
     masked: tuple[str, ...] = Field((), description="features of obs/v1 that the model must not see")
+    steps: int = Field(2_000, ge=10, le=100_000, description="most steps of one training; bounds an epoch's wait")
     threads: int = Field(1, ge=1, le=64, description="of torch")
     poll_s: float = Field(2.0, ge=0.05, le=60, description="how often scores are looked for, beside their events")
     streaming: bool = Field(True, description="retrain while scores stream in, to start warm when they are complete")

@@ -122,6 +122,7 @@ class Workbench:
         return Product(trained, measured, dump(trained.weights), state_dict, time.monotonic() - began)
 
     def _rules(self) -> "TrainRules":
+        from services.rewardmodel.training.fit import FitRules
         from services.rewardmodel.training.problem import TrainRules
 
         group = self._group
@@ -129,5 +130,6 @@ class Workbench:
             members=group.members,
             pooling=group.pooling,
             warm_start=group.warm_start,
+            fit=FitRules(most_steps=group.steps),
             pairs=PairRules(margin=group.tie_margin, cap=group.pairs_per_segment),
         )

@@ -17,7 +17,7 @@ STATES_FOR_SENSITIVITY = 1_024  # 128 forward passes over them take about a seco
 def state_scores(weights: RewardWeights, states: Floats) -> Floats:
     """Standardised scores (M, n, S) of states (n, S, 128)."""
     flat = RewardNet(weights).forward(states.reshape(-1, WIDTH))
-    return flat.reshape(weights.members, len(states), -1)
+    return flat.reshape(weights.members, *states.shape[:2])
 
 
 def segment_scores(scores: Floats, pooling: Pooling) -> Floats:

@@ -64,6 +64,10 @@ def test_a_file_gives_back_exactly_what_was_saved() -> None:
     assert (loaded.temperature, loaded.disagreement) == (weights.temperature, weights.disagreement)
 
 
+def test_equal_models_are_equal_files() -> None:
+    assert len({dump(some_weights()) for _ in range(8)}) == 1
+
+
 def test_scores_go_into_the_buffer_they_are_given() -> None:
     out = np.zeros((5, 3), np.float32)
     assert RewardNet(some_weights()).forward(some_states(3), out) is out

@@ -1,0 +1,238 @@
+"""The service from scores to a committed card: complete, at the deadline, after crashes, and while scores stream in."""
+
+import asyncio
+import io
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import torch
+
+from services.rewardmodel.settings import GateSettings, RewardModelGroup
+from shared.contracts.base import sha256
+from shared.contracts.events import RmTrained
+from shared.errors import Transient
+from shared.rewardnet import RewardNet
+from shared.runtime import failpoints
+from shared.store import keys
+from tests.unit.rewardmodel.world import QUICK, RUN, World
+
+LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
+
+
+async def test_when_every_score_is_in_a_model_is_trained_and_its_card_announced() -> None:
+    world = World(group=QUICK.model_copy(update={"steps": 600}))
+    finished = await world.play(0)
+    await world.judge(0, await world.listed(0))
+    handlers, _ = world.service()
+
+    (event,) = await handlers.epoch_finished(finished)
+
+    card = await world.card(0)
+    assert isinstance(event.data, RmTrained)
+    assert event.data.digest == sha256(await world.store.get(event.data.key))
+    assert event.fence == finished.fence
+    assert card.segments == 96
+    assert card.episodes == 24
+    assert card.outcomes == {"judged": 96, "abstained": 0, "dead": 0, "missing": 0}
+    assert card.accuracy.confident is not None
+    assert card.accuracy.confident > 0.75
+    assert card.gates["beats_step_index"]
+    assert sum(card.sensitivity[name] for name in ("x", "y", "tile_x", "tile_y")) > 0.5 * sum(card.sensitivity.values())
+    net = RewardNet.from_bytes(await world.store.get(card.weights_key, card.weights_digest), "obs/v1")
+    assert net.weights.temperature == pytest.approx(card.calibration.temperature if card.calibration else 0)
+
+
+async def test_the_copies_for_people_are_the_committed_weights_and_a_plain_state_dict() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    await world.judge(0, await world.listed(0))
+    await world.service()[0].epoch_finished(finished)
+    card, prefix = await world.card(0), keys.reward_model_prefix(RUN, 0)
+    assert sha256(await world.store.get(f"{prefix}rm.safetensors")) == card.weights_digest
+    state = torch.load(io.BytesIO(await world.store.get(f"{prefix}rm.pt")), weights_only=True)
+    assert state["hidden1_weight"].shape == (5, 128, 64)
+
+
+async def test_it_waits_for_the_last_score_of_the_list_however_many_events_came() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    first, *others = await world.listed(0)
+    handlers, _ = world.service()
+    for event in await world.judge(0, others):
+        await handlers.score_ready(event)
+        await handlers.score_ready(event)  # repeats are no progress
+    waiting = asyncio.create_task(handlers.epoch_finished(finished))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    for event in await world.judge(0, [first]):
+        await handlers.score_ready(event)
+    await asyncio.wait_for(waiting, 60)
+    assert (await world.card(0)).outcomes["missing"] == 0
+
+
+async def test_abstained_and_dead_segments_are_outcomes_but_teach_nothing() -> None:
+    world = World()
+    finished = await world.play(0, episodes=12)
+    listed = await world.listed(0)
+    await world.judge(0, listed[:40])
+    await world.judge(0, listed[40:44], "abstained")
+    await world.judge(0, listed[44:], "dead")
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert card.segments == 40
+    assert card.outcomes == {"judged": 40, "abstained": 4, "dead": 4, "missing": 0}
+
+
+async def test_at_the_deadline_a_quorum_trains() -> None:
+    world = World()
+    finished = await world.play(0, ended=LONG_AGO)
+    listed = await world.listed(0)
+    await world.judge(0, listed[:72])
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert card.outcomes["missing"] == 24
+    assert card.gates["quorum"]
+
+
+async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pass() -> None:
+    world = World()
+    finished = await world.play(0, ended=LONG_AGO)
+    await world.judge(0, (await world.listed(0))[:10])
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert not card.gates["quorum"]
+    assert not card.gates_passed
+    assert any("before the deadline" in note for note in card.notes)
+
+
+async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_pass() -> None:
+    world = World()
+    finished = await world.play(0, episodes=2, ended=LONG_AGO)
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert card.fit == "none"
+    assert card.segments == 0
+    assert not card.gates_passed
+    assert card.accuracy.confident is None
+    assert "no two judged segments" in card.notes[0]
+    net = RewardNet.from_bytes(await world.store.get(card.weights_key), "obs/v1")
+    assert not net.forward(torch.rand(3, 128).numpy()).any()
+
+
+async def test_an_event_that_comes_again_announces_the_same_card_without_training() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    await world.judge(0, await world.listed(0))
+    handlers, _ = world.service()
+    (first,) = await handlers.epoch_finished(finished)
+    before = await world.card(0)
+    (second,) = await world.service()[0].epoch_finished(finished)
+    assert second.id == first.id
+    assert await world.card(0) == before
+
+
+async def test_a_crash_between_weights_and_card_is_made_good_by_the_next_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    await world.judge(0, await world.listed(0))
+    monkeypatch.setenv("ZELDA_FAILPOINTS", "rewardmodel.after_weights=error:1")
+    failpoints.arm()
+    with pytest.raises(Transient, match="failpoint"):
+        await world.service()[0].epoch_finished(finished)
+    assert not await world.store.exists(keys.reward_model_card(RUN, 0))
+
+    (event,) = await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert event.data.key == keys.reward_model_card(RUN, 0)
+    # The same data give the same seed, hence the same weights: the first attempt's file is the one that is cited.
+    weights = [entry.key for entry in await world.store.list(keys.reward_model_prefix(RUN, 0)) if "rm-" in entry.key]
+    assert weights == [card.weights_key]
+
+
+async def test_two_processes_at_once_agree_on_one_card() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    await world.judge(0, await world.listed(0))
+    first, second = world.service()[0], world.service()[0]
+    ((one,), (two,)) = await asyncio.gather(first.epoch_finished(finished), second.epoch_finished(finished))
+    assert one.id == two.id
+
+
+async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_before() -> None:
+    world = World(group=QUICK.model_copy(update={"gates": GateSettings(ece=1.0, accuracy_all=0.5)}))
+    for epoch in (0, 1):
+        finished = await world.play(epoch)
+        await world.judge(epoch, await world.listed(epoch))
+        await world.service()[0].epoch_finished(finished)
+    first, second = await world.card(0), await world.card(1)
+    assert first.gates_passed, first.gates
+    assert second.segments == 192
+    assert set(second.validation_loss) == {"full", "warm"}
+    assert second.fit == min(second.validation_loss, key=second.validation_loss.__getitem__)
+    assert [model.weights_digest for model in second.history] == [first.weights_digest]
+    assert [(row.epoch, row.segments, row.milestones) for row in second.epochs] == [(0, 96, 0.0), (1, 96, 1.0)]
+    assert second.data_digest != first.data_digest
+
+
+async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_published() -> None:
+    world = World()
+    finished = await world.play(0, episodes=16)
+    handlers, streaming = world.service()
+    listed = await world.listed(0)
+    background = asyncio.create_task(streaming.run())
+    for event in await world.judge(0, listed[:-1]):
+        await handlers.score_ready(event)
+    async with asyncio.timeout(60):
+        while streaming.newest(RUN) is None:  # noqa: ASYNC110 - the background job has no event to offer
+            await asyncio.sleep(0.1)
+    assert await world.store.list(keys.reward_model_prefix(RUN, 0)) == []
+    for event in await world.judge(0, listed[-1:]):
+        await handlers.score_ready(event)
+    await handlers.epoch_finished(finished)
+    background.cancel()
+    assert set((await world.card(0)).validation_loss) == {"full", "warm"}
+    assert streaming.newest(RUN) is None
+
+
+async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_it_trains() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    handlers, _ = world.service()
+    waiting = asyncio.create_task(handlers.epoch_finished(finished))
+    await asyncio.sleep(0.1)
+    world.stopping.set()
+    with pytest.raises(Transient, match="stopping"):
+        await asyncio.wait_for(waiting, 5)
+    await world.judge(0, await world.listed(0))
+    with pytest.raises(Transient, match="given up"):
+        await asyncio.wait_for(world.service()[0].epoch_finished(finished), 20)
+
+
+async def test_a_damaged_segment_or_score_is_left_out_and_the_rest_still_teaches() -> None:
+    world = World()
+    finished = await world.play(0, episodes=12, ended=LONG_AGO)
+    listed = await world.listed(0)
+    await world.judge(0, listed[1:])
+    await world.store.put(keys.score(RUN, 0, listed[0].segment), b"{")
+    await world.store.put(listed[1].key, b"PK damaged")
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert card.segments == 46
+    assert card.outcomes["missing"] == 1
+
+
+def test_an_unknown_masked_feature_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="step_counter: no such feature"):
+        RewardModelGroup(masked=("x", "step_counter"))
+
+
+async def test_a_masked_feature_is_on_the_card_and_has_no_influence() -> None:
+    world = World(group=QUICK.model_copy(update={"masked": ("x",)}))
+    finished = await world.play(0, episodes=8)
+    await world.judge(0, await world.listed(0))
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert card.masked == ["x"]
+    assert "x" not in card.sensitivity

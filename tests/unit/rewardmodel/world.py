@@ -1,0 +1,159 @@
+"""A run on a memory store: segments with states, scores by the synthetic judge, finished epochs, and the service."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from services.rewardmodel.handlers import Handlers
+from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.streaming import Streaming
+from services.rewardmodel.wiring import assemble
+from shared.bus.memory import MemoryBus
+from shared.contracts.base import sha256
+from shared.contracts.card import RewardModelCard
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.events import EpochFinished, ScoresReady, ScoreStatus
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.run import RunConfig
+from shared.contracts.scores import SegmentScores
+from shared.game.segment import Members, pack_state, write_segment
+from shared.rewardnet import Floats
+from shared.runtime.service import Ports
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.rewardmodel.synthetic import rule
+
+RUN = RunId("demo")
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+QUICK = RewardModelGroup(poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=150)
+STEPS = 12  # short segments keep the tests quick; the service does not care
+
+
+def archive(epoch: int, episode: EpisodeId, segment: SegmentId, states: Floats, milestones: int) -> bytes:
+    """A real segment archive with these observations (STEPS + 1, 128)."""
+    facts: dict[str, Any] = {
+        "run": RUN,
+        "epoch": epoch,
+        "episode": episode,
+        "segment": segment,
+        "index": 0,
+        "first_step": 300 * int(segment[-1]),
+        "steps": STEPS,
+        "game": "bramble:garden",
+        "rom": Digest("a" * 64),
+        "emulator": "pyboy 2.8.1",
+        "frame_skip": 4,
+        "seed": 0,
+        "observation": "obs/v1",
+        "ram_start": Digest("b" * 64),
+        "ram_end": Digest("c" * 64),
+        "key_frames": [],
+        "milestones_start": 0,
+        "milestones_end": milestones,
+        "milestones_total": 9,
+        "created": NOW,
+    }
+    actions = np.zeros(STEPS, np.uint8)
+    return write_segment(facts, Members(["{}"] * STEPS, states, actions, actions[:0], pack_state(b"state"), {}))
+
+
+def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus = "judged") -> SegmentScores:
+    """A score object as the judges write it, with one judge's three votes."""
+    vote = round(value * 5)
+    dimension = {"votes": [vote] * 3, "value": vote / 5, "unanimous": True, "spread": 0}
+    judge = {"judge": "rules", "route": "r", "model": "m", "prompt": "0" * 64, "status": "judged"}
+    judged = status == "judged"
+    return SegmentScores.model_validate(
+        {
+            "run": RUN,
+            "epoch": epoch,
+            "episode": reference.episode,
+            "segment": reference.segment,
+            "segment_key": reference.key,
+            "segment_digest": reference.digest,
+            "rubric": "default",
+            "status": status,
+            "judges": [{**judge, "dimensions": {"progress": dimension}}] if judged else [],
+            "weights": {"progress": 1.0} if judged else {},
+            "weighted": value if judged else None,
+            "agreement": 1.0 if judged else None,
+            "created": NOW,
+        }
+    )
+
+
+@dataclass
+class World:
+    """Everything around the service. `deadline_s` is the run's patience with its judges."""
+
+    store: MemoryStore = field(default_factory=MemoryStore)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    deadline_s: float = 600.0
+    group: RewardModelGroup = QUICK
+    values: dict[SegmentId, float] = field(default_factory=dict)
+
+    def service(self) -> tuple[Handlers, Streaming]:
+        """A fresh process on this store."""
+        return assemble(self.group, Ports(MemoryBus(), self.store, self.stopping))
+
+    async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
+        """Play an epoch: archives, start order and account. Returns its `epoch.finished`."""
+        rng = np.random.default_rng(epoch)
+        config = RunConfig(judge_deadline_s=self.deadline_s)
+        start = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, reward_model=None, created=NOW)
+        await self.store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
+        listed = [await self._record(rng, epoch, number, index) for number in range(episodes) for index in range(each)]
+        finished = EpochFinishedRecord(
+            run=RUN,
+            epoch=epoch,
+            fence=1,
+            steps=1_000,
+            episodes=episodes,
+            seconds=1.0,
+            segments=listed,
+            checkpoint_key=f"{keys.checkpoint_prefix(RUN, epoch)}all",
+            checkpoint_digest=Digest("d" * 64),
+            created=ended or datetime.now(UTC),
+        )
+        key = keys.epoch_finished(RUN, epoch)
+        digest = await self.store.create(key, finished.to_bytes())
+        data = EpochFinished(run=RUN, epoch=epoch, key=key, digest=Digest(digest), segments=len(listed))
+        return wrap(data, source="trainer", fence=3)
+
+    async def _record(self, rng: np.random.Generator, epoch: int, number: int, index: int) -> SegmentRef:
+        episode = EpisodeId(f"e{epoch}-{number:03d}")
+        segment = SegmentId(f"{episode}-s{index}")
+        # Few features move, so that a few dozen segments are enough to find the rule.
+        states = np.zeros((STEPS + 1, 128), np.float32)
+        states[:, :6] = np.clip(rng.uniform(-1, 1, 6) + rng.normal(0, 0.05, (STEPS + 1, 6)), -1, 1)
+        self.values[segment] = float(np.clip(rule(states).mean() / 1.7, 0, 1))
+        key = keys.segment(RUN, epoch, episode, segment)
+        raw = archive(epoch, episode, segment, states, milestones=epoch)
+        return SegmentRef(segment=segment, episode=episode, key=key, digest=Digest(await self.store.create(key, raw)))
+
+    async def listed(self, epoch: int) -> Sequence[SegmentRef]:
+        """The exact list of a finished epoch."""
+        return EpochFinishedRecord.from_bytes(await self.store.get(keys.epoch_finished(RUN, epoch))).segments
+
+    async def judge(
+        self, epoch: int, references: Sequence[SegmentRef], status: ScoreStatus = "judged"
+    ) -> list[Envelope]:
+        """Write score objects; return their events."""
+        events = []
+        for reference in references:
+            raw = score(reference, epoch, self.values[reference.segment], status).to_bytes()
+            key = keys.score(RUN, epoch, reference.segment)
+            await self.store.create(key, raw)
+            digest = Digest(sha256(raw))
+            data = ScoresReady(run=RUN, epoch=epoch, key=key, digest=digest, segment=reference.segment, status=status)
+            events.append(wrap(data, source="judge"))
+        return events
+
+    async def card(self, epoch: int) -> RewardModelCard:
+        """The committed card."""
+        return RewardModelCard.from_bytes(await self.store.get(keys.reward_model_card(RUN, epoch)))
