@@ -10,13 +10,13 @@
 #define IO(low) (*(volatile u8 *)(0xFF00 + (low)))
 #define TILES ((u8 *)0x8000)
 #define BACKGROUND ((u8 *)0x9800)
-#define SCRATCH ((volatile u8 *)0xC800)
+#define SCRATCH ((volatile u8 *)0xC300)
 #define HERO ((Object *)0xD000)
 #define ENEMY(i) ((Object *)(0xD080 + ((u16)(i) << 8)))
 
 enum { PAD = 0x00, TIMER = 0x05, TIMER_START = 0x06, TIMER_ON = 0x07, SEEN = 0x0F, LCD = 0x40, STATUS = 0x41, SCROLL_X = 0x43 };
 enum { LINE = 0x44, SPEED = 0x4D, VIDEO_BANK = 0x4F, COLOUR_AT = 0x68, COLOUR = 0x69, SPRITE_COLOUR_AT = 0x6A, SPRITE_COLOUR = 0x6B };
-enum { ENEMIES = 12, SPRITES_EACH = 3, LINES = 154, VBLANK_LINE = 144, BUSY_LINES = 77 };
+enum { ENEMIES = 12, LIVE = 4, SPRITES_EACH = 3, LINES = 154, VBLANK_LINE = 144, BUSY_LINES = 77 };
 enum { KEY_RIGHT = 16, KEY_LEFT = 32, KEY_UP = 64, KEY_DOWN = 128 };
 
 volatile u8 __at(0xC120) vblanks;
@@ -90,7 +90,7 @@ static void set_up_game(void) {
     HERO->enabled = 1;
     for (i = 0; i < ENEMIES; ++i) {
         Object *enemy = ENEMY(i);
-        enemy->enabled = 1;
+        enemy->enabled = i < LIVE; /* the others only cost time, as effects and drops do */
         enemy->id = 9;
         enemy->collision_type = 0x80;
         enemy->health = 2;

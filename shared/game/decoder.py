@@ -5,6 +5,7 @@ room flags, walls) are decoded only when their bytes did. Any bytes give a state
 the training, so nothing here raises on content.
 """
 
+from operator import itemgetter
 from typing import Final
 
 from shared.game import objects, ram
@@ -13,6 +14,13 @@ from shared.game.memory import entries, read, read_number
 from shared.game.state import Dialog, GameState, Inventory, Progress, Puzzle
 
 NO_DUNGEON: Final = 0xFF
+RIDING: Final = 0xD1
+# The bytes that every state needs, gathered in one call; in the order in which `decode` names them.
+_BYTES: Final = itemgetter(
+    ram.ACTIVE_GROUP, ram.ACTIVE_ROOM, ram.LINK_DIRECTION, ram.LINK_X, ram.LINK_Y, ram.LINK_STATE,
+    ram.LINK_INVINCIBILITY, ram.LINK_KNOCKBACK, ram.SCROLL_MODE, ram.CUTSCENE_INDEX, ram.LINK_DEATH_TRIGGER,
+    ram.GAME_STATE, ram.DISABLED_OBJECTS, ram.PALETTE_FADE_MODE, ram.DUNGEON_INDEX, ram.FRAME_COUNTER,
+)  # fmt: skip
 IN_PLAY: Final = 2
 STEP_AHEAD: Final = ((0, -9), (10, 3), (0, 13), (-11, 3))  # the pixel that the hero faces, by direction
 SEED_KINDS: Final = ("ember", "scent", "pegasus", "gale", "mystery")
@@ -20,7 +28,15 @@ _ITEMS: Final = slice(ram.SMALL_KEYS, ram.GLOBAL_FLAGS + 16)
 _DEATHS_KILLS: Final = slice(ram.DEATHS, ram.DEATHS + 4)
 _COLLECTED: Final = slice(ram.RUPEES_COLLECTED, ram.RUPEES_COLLECTED + 2)
 _FLAGS: Final = slice(ram.ROOM_FLAGS_OVERWORLD, ram.ROOM_FLAGS_OVERWORLD + 0x400)
-_VISITED, _ITEM, _EVENT, _DONE, _DOORS = 0x10, 0x20, 0x40, 0x80, 0x0F
+
+
+def _flag_table(mask: int) -> bytes:
+    """For `bytes.translate`: 1 where the flag byte has the bit."""
+    return bytes(1 if value & mask else 0 for value in range(256))
+
+
+_HAS_VISITED, _HAS_ITEM, _HAS_EVENT, _HAS_DONE = (_flag_table(mask) for mask in (0x10, 0x20, 0x40, 0x80))
+_HAS_DOOR: Final = tuple(_flag_table(mask) for mask in (1, 2, 4, 8))
 
 Neighbours = tuple[int | None, int | None, int | None, int | None]
 
@@ -48,40 +64,50 @@ class Decoder:
 
     def decode(self, image: bytes, fresh: bool = True) -> GameState:
         """The state in a RAM image (see table.py)."""
-        group, room = image[ram.ACTIVE_GROUP] & 7, image[ram.ACTIVE_ROOM]
+        (
+            group, room, facing, x, y, hero_state, invincible, knockback, scroll, cutscene, death,
+            game_state, disabled, fade, number, frame,
+        ) = _BYTES(image)  # fmt: skip
+        group, facing = group & 7, facing & 3
+        if self._companion and image[ram.LINK_OBJECT_INDEX] == RIDING:
+            x, y = image[ram.COMPANION_X], image[ram.COMPANION_Y]
         inventory, progress = self._items(image), self._flags(image)
         self._grid = grid = grid_of(image, self._grid)
-        page = self._page(image)
-        x, y, facing = image[page + 0x0D], image[page + 0x0B], image[ram.LINK_DIRECTION] & 3
-        in_dungeon = image[ram.DUNGEON_INDEX] != NO_DUNGEON if self._dungeon else None
+        right, down = STEP_AHEAD[facing]
+        facing_tile = _tile(x + right, y + down)
+        in_dungeon = number != NO_DUNGEON if self._dungeon else None
         pickups, dangers = objects.parts(image)
-        scroll = image[ram.SCROLL_MODE]
-        transition = bool(scroll & 0x0E) or scroll & 0x0F == 0
-        cutscene = image[ram.CUTSCENE_INDEX]
+        transition = scroll & 0x0E != 0 or scroll & 0x0F == 0
         dialog, menu = self._text(image), image[ram.MENU_TYPE] if self._menu else None
-        dying = image[ram.LINK_DEATH_TRIGGER] != 0 or inventory.health == 0
+        dying = death != 0 or inventory.health == 0
         return GameState(
             group=group,
             room=room,
             x=x,
             y=y,
             facing=facing,
-            hero_state=image[ram.LINK_STATE],
-            invincible=image[ram.LINK_INVINCIBILITY] != 0,
-            knockback=image[ram.LINK_KNOCKBACK] != 0,
+            hero_state=hero_state,
+            invincible=invincible != 0,
+            knockback=knockback != 0,
             airborne=image[ram.LINK_IN_AIR] & 0x0F != 0 if self._jump else None,
             swimming=image[ram.LINK_SWIMMING] & 0x0F != 0 if self._swim else None,
             holding=image[ram.LINK_GRAB_STATE] & 0x80 != 0 if self._grab else None,
-            tile=_tile(image, x, y + 5),
-            tile_ahead=_tile(image, x + STEP_AHEAD[facing][0], y + STEP_AHEAD[facing][1]),
+            tile=image[ram.ROOM_LAYOUT + _tile(x, y + 5)],
+            tile_ahead=image[ram.ROOM_LAYOUT + facing_tile],
+            ahead=image[ram.ROOM_COLLISIONS + facing_tile],
             transition=transition,
             cutscene=cutscene >= 6,
-            control=not (transition or dying or dialog or menu) and cutscene == 1 and _obeys(image),
+            control=(
+                not (transition or dying or dialog or menu or fade)
+                and cutscene == hero_state == 1
+                and game_state == IN_PLAY
+                and disabled & 0x81 == 0
+            ),
             dying=dying,
             menu=menu,
             season=image[ram.SEASON] & 3 if self._season else None,
-            outdoors=bool(image[ram.TILESET_FLAGS] & 1),
-            dungeon=image[ram.DUNGEON_INDEX] if in_dungeon else None,
+            outdoors=image[ram.TILESET_FLAGS] & 1 != 0,
+            dungeon=number if in_dungeon else None,
             in_dungeon=in_dungeon,
             dungeon_position=image[ram.DUNGEON_MAP_POSITION] & 63 if in_dungeon else None,
             floor=image[ram.DUNGEON_FLOOR] & 7 if in_dungeon else None,
@@ -96,14 +122,9 @@ class Decoder:
             inventory=inventory,
             progress=progress,
             grid=grid,
-            frame=image[ram.FRAME_COUNTER],
+            frame=frame,
             fresh=fresh,
         )
-
-    def _page(self, image: bytes) -> int:
-        """The slot of the object that moves: the hero's own, or what he rides."""
-        riding = self._companion and image[ram.LINK_OBJECT_INDEX] == 0xD1
-        return ram.COMPANION_ENABLED if riding else ram.LINK_ENABLED
 
     def _known(self, image: bytes, name: str) -> int | None:
         return read_number(image, name) if entries()[name].capability in self._capabilities else None
@@ -228,27 +249,18 @@ class Decoder:
         return tuple(queue[first:end] if first < end else queue[first:] + queue[:end])
 
 
-def _obeys(image: bytes) -> bool:
-    return (
-        image[ram.GAME_STATE] == IN_PLAY
-        and image[ram.DISABLED_OBJECTS] & 0x81 == 0
-        and image[ram.PALETTE_FADE_MODE] == 0
-        and image[ram.LINK_STATE] == 1
-    )
-
-
-def _tile(image: bytes, x: int, y: int) -> int:
-    """Metatile at a pixel; positions outside of the room give the border."""
-    return image[ram.ROOM_LAYOUT + (min(max(y, 0), 175) & 0xF0 | min(max(x, 0), 255) >> 4)]
+def _tile(x: int, y: int) -> int:
+    """Index of the tile at a pixel; pixels outside of the room belong to its outermost tiles."""
+    return (y if 0 <= y < 176 else 0 if y < 0 else 175) & 0xF0 | (x if 0 <= x < 256 else 0 if x < 0 else 255) >> 4
 
 
 def _progress_of(flags: bytes) -> Progress:
     return Progress(
         flags=flags,
-        rooms_visited=sum(1 for byte in flags if byte & _VISITED),
-        items_taken=sum(1 for byte in flags if byte & _ITEM),
-        doors_opened=sum((byte & _DOORS).bit_count() for byte in flags),
-        events=sum(1 for byte in flags if byte & _EVENT) + sum(1 for byte in flags if byte & _DONE),
+        rooms_visited=flags.translate(_HAS_VISITED).count(1),
+        items_taken=flags.translate(_HAS_ITEM).count(1),
+        doors_opened=sum(flags.translate(table).count(1) for table in _HAS_DOOR),
+        events=flags.translate(_HAS_EVENT).count(1) + flags.translate(_HAS_DONE).count(1),
     )
 
 

@@ -164,16 +164,16 @@ BLOCKS: Final[tuple[tuple[Feature, ...], ...]] = (
         *_four("unseen", "1 next to a tile {side} not seen in this episode, falling with distance; 0 none in line"),
         ("room_seen", "share of the room's tiles seen in this episode"),
         ("rooms_seen", "rooms seen in this episode, logarithmic, 1 at 255"),
-        ("since_tile", "steps since the last new tile, logarithmic, 1 at 4095"),
-        ("since_room", "steps since the last new room, logarithmic, 1 at 65535"),
     ),
     _block(
         "trace",
-        *((f"last_{name}", f"1 if the last action was {name}") for name in
-          ("wait", "up", "down", "left", "right", "a", "b", "start")),
+        ("since_tile", "steps since the last new tile, logarithmic, 1 at 4095"),
+        ("since_room", "steps since the last new room, logarithmic, 1 at 65535"),
         ("recent_moves", "share of the last 16 actions that were directions"),
         ("recent_presses", "share of the last 16 actions that were A or B"),
         ("streak", "how often the last action was repeated, by 16"),
+        *((f"last_{name}", f"1 if the last action was {name}") for name in
+          ("wait", "up", "down", "left", "right", "a", "b", "start")),
     ),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ of a heart, counts. Neither the emulator nor numpy is needed to read this module
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from shared.game.grid import Grid
 from shared.game.objects import Thing
@@ -84,10 +85,12 @@ class Puzzle:
     sliding: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class GameState:
-    """One moment. `fresh` is False when the game never came to rest during the step, so that this is the last moment
-    at which it was."""
+class GameState(NamedTuple):
+    """One moment. A named tuple, because one is made each step: it is frozen, without a dict, and built fast.
+
+    `fresh` is False when the game never came to rest during the step, so that the bytes may be those of a half-done
+    update. `tile` is the metatile underfoot, `tile_ahead` the one the hero faces, `ahead` its collision byte.
+    """
 
     group: int
     room: int
@@ -102,6 +105,7 @@ class GameState:
     holding: bool | None
     tile: int
     tile_ahead: int
+    ahead: int
     transition: bool
     cutscene: bool
     control: bool

@@ -34,6 +34,8 @@ class EpisodeTrace:
         self._grids: dict[RoomKey, Grid] = {}
         self._last: tuple[RoomKey, int, int] | None = (state.key, state.x, state.y)
         self.here = bytearray(TILES)
+        self._here_key: RoomKey | None = None
+        self._counts = (0, 0)
         self.place = 0
         self._visit(state)
         self.new_tile = self.new_room = False
@@ -63,11 +65,9 @@ class EpisodeTrace:
         self.streak = self.streak + 1 if actions and actions[-1] == action else 1
         actions.append(action)
 
-    def coverage(self, state: GameState) -> float:
+    def coverage(self) -> float:
         """Share of the room's tiles that were seen, among those that can be stood on."""
-        width, height = state.grid.width // 2, state.grid.height // 2
-        cells = b"".join(self.here[row * STRIDE : row * STRIDE + width] for row in range(height))
-        seen, unseen = cells.count(SEEN), cells.count(UNSEEN)
+        seen, unseen = self._counts
         return seen / (seen + unseen) if seen + unseen else 1.0
 
     def unseen(self, state: GameState) -> tuple[int, int, int, int]:
@@ -90,10 +90,15 @@ class EpisodeTrace:
             self.new_room, self.since_room = True, 0
         if self._grids.get(key) is not state.grid:
             self._enter(key, state.grid)
-        self.here = tiles = self._maps[key]
+        if self._here_key != key:
+            self._here_key, self.here = key, self._maps[key]
+            self._counts = _count(self.here, state.grid)
+        tiles = self.here
         column, row = _tile(state)
         self.place = place = row * STRIDE + column
         if tiles[place] != SEEN:
+            if tiles[place] == UNSEEN:
+                self._counts = self._counts[0] + 1, self._counts[1] - 1
             tiles[place] = SEEN
             self.tiles += 1
             self.version += 1
@@ -108,6 +113,7 @@ class EpisodeTrace:
                 if mark == SEEN:
                     fresh[place] = SEEN
         self._maps[key], self._grids[key] = fresh, grid
+        self._here_key = None
         self.version += 1
 
 
@@ -115,3 +121,10 @@ def _tile(state: GameState) -> tuple[int, int]:
     """Column and row of the tile under the hero's feet."""
     grid = state.grid
     return min(state.x >> 4, grid.width // 2 - 1), min((state.y + 5) >> 4, grid.height // 2 - 1)
+
+
+def _count(tiles: bytearray, grid: Grid) -> tuple[int, int]:
+    """Seen and unseen tiles of the room."""
+    width, height = grid.width // 2, grid.height // 2
+    room = b"".join(tiles[row * STRIDE : row * STRIDE + width] for row in range(height))
+    return room.count(SEEN), room.count(UNSEEN)

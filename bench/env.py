@@ -1,0 +1,190 @@
+"""What an environment step costs over the bare emulator, and what recording costs over a step: `python bench/env.py`.
+
+Everything is compared in turns within one run. `recording_over_not` is the worst of three stores: a local directory, a
+server that answers after 50 ms, and one that is away; every finished segment is recorded.
+"""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+
+from bench.load_rom import load_game
+from bench.measure import Figures, arguments, interleave, ratio, report
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.player import Player
+from services.trainer.env.recording import Recorder, recording_of
+from shared.game.emulator import Emulator
+from shared.game.roms import Game, open_game
+from shared.game.start import true_start
+
+CHUNK = 300  # steps of one turn: a segment, so that each turn has its share of every cost
+ROUNDS = 41
+ACTIONS = 7  # without START, which opens the menu and then measures a menu
+REMOTE_S = 0.05
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Playing:
+    """A player with random actions; a call plays `CHUNK` steps and returns steps per second."""
+
+    player: Player
+    clock: Callable[[], float] = time.process_time
+    recorder: Recorder | None = None
+    steps_us: list[float] = field(default_factory=list)
+    dice: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def __post_init__(self) -> None:
+        self.player.reset()
+
+    def __call__(self) -> float:
+        actions = [self.dice.randrange(ACTIONS) for _ in range(CHUNK)]
+        player, now = self.player, time.perf_counter
+        began = self.clock()
+        for action in actions:
+            start = now()
+            outcome = player.step(action)
+            self.steps_us.append((now() - start) * 1e6)
+            if outcome.report is not None:
+                player.reset()
+        return CHUNK / (self.clock() - began)
+
+    def p99_us(self) -> float:
+        """99th percentile of a step, in microseconds."""
+        return statistics.quantiles(self.steps_us[CHUNK:], n=100)[98]
+
+
+def raw(game: Game, skip: int) -> Callable[[], float]:
+    """The emulator alone with the same kind of actions: `skip` frames a step, steps per CPU second."""
+    emulator = Emulator(game)
+    emulator.load(true_start(game).state)
+    dice = random.Random(0)
+
+    def job() -> float:
+        actions = [dice.randrange(ACTIONS) for _ in range(CHUNK)]
+        began = time.process_time()
+        for action in actions:
+            emulator.step(action, skip)
+        return CHUNK / (time.process_time() - began)
+
+    return job
+
+
+def over_raw(game: Game, skip: int, rounds: int) -> tuple[float, float, float]:
+    """Environment steps over raw steps (ratio of rates), and both rates."""
+    config = EnvConfig(frame_skip=skip)
+    jobs: dict[str, Callable[[], float]] = {"env": Playing(Player(config, game=game)), "raw": raw(game, skip)}
+    rates = interleave(jobs, rounds)
+    return ratio(rates["env"], rates["raw"]), statistics.median(rates["env"]), statistics.median(rates["raw"])
+
+
+@contextmanager
+def stores() -> Iterator[dict[str, dict[str, Any]]]:
+    """Settings of the three stores, with the slow server running meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        secret = Path(folder) / "secret"
+        secret.write_text("bench")
+        keys = {"access_key_file": secret, "secret_key_file": secret}
+        server = subprocess.Popen(
+            [sys.executable, "-m", "bench.slow_store", str(REMOTE_S)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        port = server.stdout.readline().strip() if server.stdout else ""
+        try:
+            yield {
+                "local": {"url": f"file://{folder}"},
+                "remote 50 ms": {"url": "s3://bench", "endpoint": f"http://127.0.0.1:{port}", **keys},
+                "down": {"url": "s3://bench", "endpoint": "http://127.0.0.1:9", **keys},
+            }
+        finally:
+            server.kill()
+            server.wait()
+
+
+def recorded(game: Game, store: dict[str, Any]) -> Playing:
+    """A player that records every segment into `store`."""
+    recording = {
+        "run": "bench",
+        "epoch": 0,
+        "store": store,
+        "sampling": {"share": 1.0, "budget": 100_000},
+        "epoch_steps": 1_000_000,
+    }
+    config = EnvConfig.of({"recording": recording})
+    recorder = recording_of(config)
+    if recorder is None:
+        raise ValueError("a configuration with recording gives a recorder")
+    return Playing(Player(config, 0, recorder.take(0), game), time.perf_counter, recorder)
+
+
+def recording(game: Game, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
+    """Steps per second of wall time with each store over those without recording."""
+    rows, figures = [], {}
+    with stores() as where:
+        plain = Playing(Player(EnvConfig(), game=game), time.perf_counter)
+        players = {name: recorded(game, store) for name, store in where.items()}
+        rates = interleave({"not recording": plain, **players}, rounds)
+        for name, playing in players.items():
+            if playing.recorder is not None:
+                playing.recorder.close(patience_s=0.5 if name == "down" else 15)
+                kept, dropped = len(playing.recorder.written()), playing.recorder.dropped
+                share = ratio(rates[name], rates["not recording"])
+                figures[f"recording_{name.split()[0]}"] = share
+                rows.append((f"recording, store {name}", f"{share:.3f} of the steps/s; {kept} kept, {dropped} dropped"))
+        rows.append(("p99 of a step, not recording", f"{plain.p99_us():.0f} us"))
+        rows.append(("p99 of a step, store down", f"{players['down'].p99_us():.0f} us"))
+        figures["p99_down_over_not"] = players["down"].p99_us() / plain.p99_us()
+    figures["recording_over_not"] = min(value for name, value in figures.items() if name.startswith("recording_"))
+    return rows, figures
+
+
+def processes(count: int) -> float:
+    """Steps per second of `count` processes at once, each on its own: what a second core brings."""
+    command = [sys.executable, __file__, "--alone"]
+    running = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+    return sum(float(process.communicate()[0]) for process in running)
+
+
+def alone() -> None:
+    """One process of `processes`: plays for five seconds of wall time, prints its rate."""
+    playing = Playing(Player(EnvConfig(), game=open_game("bramble", world="vale")), time.perf_counter)
+    playing()
+    began, turns = time.perf_counter(), 0
+    while time.perf_counter() - began < 5:
+        playing()
+        turns += 1
+    sys.stdout.write(f"{turns * CHUNK / (time.perf_counter() - began)}\n")
+
+
+def main() -> None:
+    """Measure and report."""
+    if "--alone" in sys.argv:
+        alone()
+        return
+    options = arguments(__doc__)
+    rounds = 5 if options.quick else ROUNDS
+    games = {"bramble": open_game("bramble", world="vale"), "cpu_bound": load_game()}
+    rows: list[tuple[str, str]] = []
+    figures: Figures = {}
+    for name, game in games.items():
+        for skip in (4, 24):
+            share, env, bare = over_raw(game, skip, rounds if skip == 4 else max(rounds // 4, 3))
+            figures[f"env_over_raw_{name}" + ("" if skip == 4 else f"_{skip}")] = share
+            rows.append((f"{name}, frame_skip {skip}", f"{env:7,.0f} of {bare:7,.0f} steps/s of CPU time: {share:.3f}"))
+    more_rows, more = recording(games["bramble"], rounds)
+    one, two = processes(1), processes(2)
+    rows += [*more_rows, ("two processes over one", f"{two:,.0f} over {one:,.0f} steps/s: {two / one:.2f}")]
+    report("Environment", rows, {**figures, **more, "two_processes_over_one": two / one}, options.json)
+
+
+if __name__ == "__main__":
+    main()
