@@ -5,6 +5,7 @@ follow a redirect, read proxies from the environment, or skip certificate checks
 """
 
 import asyncio
+import dataclasses
 import json
 import random
 import ssl
@@ -118,6 +119,8 @@ class Route:
         if outcome.kind == "refused":
             self.breaker.succeeded()
             self._refused(status, raw)
+        told = f"{outcome.detail}: {error_message(raw)}".removesuffix(": ")
+        outcome = dataclasses.replace(outcome, detail=told)
         return self._failed(outcome, overload=outcome.kind == "overload", alive=status == 429)
 
     def _answered(self, raw: bytes, begun: float) -> Answer | Outcome:
