@@ -42,6 +42,7 @@ class RewardModelGroup(Group):
     quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
     masked: tuple[str, ...] = Field((), description="features of obs/v1 that the model must not see")
     steps: int = Field(2_000, ge=10, le=100_000, description="most steps of one training; bounds an epoch's wait")
+    shuffles: int = Field(4, ge=1, le=10, description="trainings on shuffled labels, for that baseline")
     threads: int = Field(1, ge=1, le=64, description="of torch")
     poll_s: float = Field(2.0, ge=0.05, le=60, description="how often scores are looked for, beside their events")
     streaming: bool = Field(True, description="retrain while scores stream in, to start warm when they are complete")

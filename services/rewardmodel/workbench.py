@@ -130,6 +130,7 @@ class Workbench:
             members=group.members,
             pooling=group.pooling,
             warm_start=group.warm_start,
+            shuffles=group.shuffles,
             fit=FitRules(most_steps=group.steps),
             pairs=PairRules(margin=group.tie_margin, cap=group.pairs_per_segment),
         )

@@ -1,0 +1,106 @@
+"""Measures the reward model: training on 100,000 pairs, everything the card needs, and inference per step; one core.
+
+Usage: python -m bench.reward_model [--segments N] [--out FILE]. Keys: `train_s` (the bar is under 30), `report_s`,
+`pairs`, `accuracy`, `inference_us` per batch size (the bar is under 15 at 1).
+"""
+
+import argparse
+import json
+import os
+import sys
+import timeit
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from services.rewardmodel.domain.dataset import STORED_STEPS, Dataset
+from services.rewardmodel.domain.gates import GateRules
+from services.rewardmodel.domain.preferences import Rated
+from services.rewardmodel.training.problem import TrainRules
+from services.rewardmodel.training.report import report
+from services.rewardmodel.training.train import Task, train
+from services.trainer.domain.shaping import ConservativePotential
+from shared.rewardnet import RewardNet, RewardWeights
+
+FEATURES = [f"feature_{number}" for number in range(128)]
+
+
+def data(segments: int, seed: int = 0) -> Dataset:
+    """Segments that wander about a place each; their score is a noisy non-linear function of where they are."""
+    rng = np.random.default_rng(seed)
+    centre = rng.uniform(-1, 1, (segments, 1, 128)).astype(np.float32)
+    walk = rng.normal(0, 0.03, (segments, STORED_STEPS, 128)).astype(np.float32).cumsum(axis=1)
+    states = np.clip(centre + walk, -1, 1)
+    liked = np.tanh(2 * states[..., :8].sum(-1)) + states[..., 8] * states[..., 9]
+    episode = np.arange(segments) // 4
+    return Dataset(
+        states=states,
+        rated=Rated(
+            value=np.clip(0.5 + liked.mean(1) / 4 + rng.normal(0, 0.03, segments), 0, 1),
+            deviation=np.full(segments, 0.03),
+            agreement=np.full(segments, 0.7),
+        ),
+        fold=rng.integers(0, 5, episode.max() + 1)[episode],
+        epoch=np.zeros(segments, np.int64),
+        episode=episode,
+        first_step=np.zeros(segments),
+        steps=np.full(segments, 300.0),
+        milestones=np.zeros(segments),
+    )
+
+
+def inference(weights: RewardWeights) -> dict[str, float]:
+    """Microseconds a step of the ensemble's forward pass, and of Phi with its conservative mean, by batch size."""
+    rng = np.random.default_rng(0)
+    net, found = RewardNet(weights), {}
+    phi = ConservativePotential(net)
+    for rows in (1, 8, 16, 64):
+        states = rng.uniform(-1, 1, (rows, 128)).astype(np.float32)
+        out = np.empty((weights.members, rows), np.float32)
+        for name, call in (("net", lambda s=states, o=out: net.forward(s, o)), ("phi", lambda s=states: phi(s))):
+            seconds = min(timeit.repeat(call, number=1_000, repeat=9)) / 1_000
+            found[f"{name}_{rows}"] = round(seconds * 1e6 / rows, 2)
+    return found
+
+
+def measure(segments: int) -> dict[str, object]:
+    """Train on so many segments, report, and time the forward pass."""
+    torch.set_num_threads(1)
+    rules = TrainRules()
+    task = Task(data(segments), "obs/v1")
+    began = timeit.default_timer()
+    trained = train(task, rules, lambda: False)
+    train_s = timeit.default_timer() - began
+    began = timeit.default_timer()
+    measured = report(task, trained, 0, True, FEATURES, GateRules(), lambda: False)
+    return {
+        "segments": segments,
+        "members": rules.members,
+        "pairs": measured.pairs_train,
+        "pairs_per_member": [block.pairs for block in trained.blocks if block is not None],
+        "train_s": round(train_s, 2),
+        "report_s": round(timeit.default_timer() - began, 2),
+        "accuracy": measured.accuracy.confident,
+        "baselines": measured.baselines,
+        "ece": measured.reliability.ece if measured.reliability else None,
+        "inference_us": inference(trained.weights),
+    }
+
+
+def main() -> None:
+    """Print the figures as JSON, and write them to --out."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--segments", type=int, default=16_700, help="16,700 give each member 100,000 pairs")
+    parser.add_argument("--out", type=Path, help="also write the JSON here")
+    arguments = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":  # the bars are for one core, and numpy reads this when it is loaded
+        os.execve(sys.executable, [*sys.orig_argv], {**os.environ, "OMP_NUM_THREADS": "1"})
+    text = json.dumps(measure(arguments.segments), indent=2)
+    sys.stdout.write(text + "\n")
+    if arguments.out:
+        arguments.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The figures on the card, against cases whose answer is known."""
+
+import numpy as np
+import pytest
+
+from services.rewardmodel.domain.baselines import linear_margins, step_features
+from services.rewardmodel.domain.completeness import tally
+from services.rewardmodel.domain.debounce import Debounce, Rhythm
+from services.rewardmodel.domain.gates import Figures, GateRules, gates
+from services.rewardmodel.domain.metrics import (
+    Heldout,
+    Reliability,
+    accuracy,
+    best_temperature,
+    expected_error,
+    interval,
+    rank_correlation,
+    reliability,
+)
+from services.rewardmodel.domain.preferences import Ints, PairRules, Rated, Reals, compare
+from shared.contracts.ids import SegmentId
+
+
+def held(value: Reals, margin_of: Reals, first: Ints, second: Ints, fold: Ints | None = None) -> Heldout:
+    """Held-out pairs of segments with these values, predicted by the differences of `margin_of`."""
+    count = len(value)
+    pairs = compare(Rated(value, np.zeros(count), np.ones(count)), first, second, PairRules())
+    folds = np.zeros(len(first), np.int64) if fold is None else fold
+    return Heldout(pairs, margin_of[first] - margin_of[second], folds, value)
+
+
+def many(count: int = 400, pairs: int = 6_000, seed: int = 0) -> tuple[Reals, Ints, Ints]:
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, count, pairs)
+    return rng.uniform(0, 1, count), first, (first + rng.integers(1, count, pairs)) % count
+
+
+def test_accuracy_counts_right_orders_and_halves_the_undecided() -> None:
+    value = np.array([0.9, 0.5, 0.1])
+    first, second = np.array([0, 1, 2]), np.array([1, 2, 0])
+    perfect = held(value, value, first, second)
+    assert accuracy(perfect.hits, perfect.pairs.confident) == 1.0
+    assert held(value, -value, first, second).hits.tolist() == [0.0, 0.0, 0.0]
+    assert held(value, np.zeros(3), first, second).hits.tolist() == [0.5, 0.5, 0.5]
+    assert accuracy(perfect.hits, np.zeros(3, np.bool_)) is None
+
+
+def test_exact_ties_are_in_neither_accuracy_and_near_ties_only_in_that_of_all() -> None:
+    found = held(np.array([0.5, 0.5, 0.52]), np.array([0.0, 1.0, 2.0]), np.array([0, 2]), np.array([1, 0]))
+    assert found.untied.tolist() == [False, True]
+    assert found.pairs.confident.tolist() == [False, False]
+
+
+def test_the_interval_widens_when_the_same_pairs_come_from_fewer_episodes() -> None:
+    value, first, second = many()
+    block = np.arange(len(value)) // 50
+    wrong_in_some = np.where(block % 4 == 0, -value, value)  # a model that fails in one part of the game
+    found = held(value, wrong_in_some, first, second)
+    widths = []
+    for episode in (np.random.default_rng(1).permutation(len(value)), block):
+        low, high = interval(found, episode, np.random.default_rng(0)) or (0, 0)
+        share = accuracy(found.hits, found.pairs.confident)
+        assert share is not None
+        assert low < share < high
+        widths.append(high - low)
+    assert widths[1] > 1.5 * widths[0]
+
+
+@pytest.mark.parametrize("true_temperature", [0.3, 1.0, 4.0])
+def test_the_temperature_that_made_the_outcomes_is_found_again(true_temperature: float) -> None:
+    rng = np.random.default_rng(0)
+    margin = rng.normal(0, 2, 20_000)
+    outcome = (rng.random(20_000) < 1 / (1 + np.exp(-margin / true_temperature))).astype(float)
+    assert best_temperature(margin, outcome) == pytest.approx(true_temperature, rel=0.12)
+
+
+def test_calibration_error_is_small_for_honest_and_large_for_boastful_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    probability = rng.uniform(0.5, 1, 20_000)
+    outcome = (rng.random(20_000) < probability).astype(float)
+    assert expected_error(probability, outcome) < 0.02
+    assert expected_error(np.full(20_000, 0.99), outcome) > 0.2
+
+
+def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_did_not_fit_it() -> None:
+    value, first, second = many()
+    noisy = (value + np.random.default_rng(1).normal(0, 0.2, len(value))) * 50
+    fold = np.random.default_rng(2).integers(0, 5, len(first))
+    found = reliability(held(value, noisy, first, second, fold))
+    assert found is not None
+    assert found.temperature > 3
+    assert found.ece < 0.06
+    assert found.brier < 0.2
+
+
+def test_rank_correlation_compares_within_folds_only() -> None:
+    value = np.linspace(0, 1, 20)
+    fold = np.arange(20) % 2
+    score = value + 100 * fold  # members have different scales
+    assert rank_correlation(score, value, fold) == pytest.approx(1.0)
+    assert rank_correlation(-score, value, fold) == pytest.approx(-1.0)
+    assert rank_correlation(np.zeros(20), value, fold) is None
+
+
+def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -> None:
+    rng = np.random.default_rng(0)
+    first_step = rng.uniform(0, 3_000, 300)
+    value = np.exp(-(((first_step - 1_000) / 600) ** 2))  # best in the middle: a line alone would not do
+    count, pairs = 300, 4_000
+    a = rng.integers(0, count, pairs)
+    b = (a + rng.integers(1, count, pairs)) % count
+    every = compare(Rated(value, np.zeros(count), np.ones(count)), a, b, PairRules())
+    margin = linear_margins(step_features(first_step, np.full(count, 300.0)), every, every)
+    found = Heldout(every, margin, np.zeros(pairs, int), value)
+    share = accuracy(found.hits, every.confident)
+    assert share is not None
+    assert share > 0.85
+
+
+def figures(**changes: object) -> Figures:
+    good = {
+        "accuracy_confident": 0.8,
+        "accuracy_all": 0.7,
+        "confident_pairs": 500,
+        "episodes": 40,
+        "baselines": {"step_index": 0.6, "linear": 0.65, "shuffled_labels": 0.51},
+        "reliability": Reliability(1.0, 0.03, 0.2),
+        "spread": 0.8,
+        "quorum": True,
+    }
+    return Figures(**{**good, **changes})  # type: ignore[arg-type]
+
+
+def test_a_good_model_passes_every_gate() -> None:
+    assert all(gates(figures(), GateRules()).values())
+
+
+@pytest.mark.parametrize(
+    ("gate", "changes"),
+    [
+        ("quorum", {"quorum": False}),
+        ("enough_pairs", {"confident_pairs": 49}),
+        ("enough_episodes", {"episodes": 4}),
+        ("accuracy_confident", {"accuracy_confident": 0.69}),
+        ("accuracy_all", {"accuracy_all": 0.59}),
+        ("beats_step_index", {"baselines": {"step_index": 0.76, "linear": 0.7, "shuffled_labels": 0.5}}),
+        ("beats_linear", {"baselines": {"step_index": 0.5, "linear": 0.9, "shuffled_labels": 0.5}}),
+        ("beats_linear", {"baselines": {"step_index": 0.5, "linear": None, "shuffled_labels": 0.5}}),
+        ("shuffled_is_chance", {"baselines": {"step_index": 0.5, "linear": 0.6, "shuffled_labels": 0.7}}),
+        ("calibrated", {"reliability": Reliability(1.0, 0.3, 0.2)}),
+        ("calibrated", {"reliability": None}),
+        ("spread", {"spread": 0.01}),
+    ],
+)
+def test_each_gate_stops_the_model_that_it_is_for(gate: str, changes: dict[str, object]) -> None:
+    outcome = gates(figures(**changes), GateRules())
+    assert not outcome[gate]
+    assert [name for name, passed in outcome.items() if not passed] == [gate]
+
+
+def test_what_could_not_be_measured_does_not_pass() -> None:
+    outcome = gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateRules())
+    failed = {name for name, passed in outcome.items() if not passed}
+    assert failed == {"accuracy_confident", "accuracy_all", "beats_step_index", "beats_linear", "spread"}
+
+
+def test_completeness_is_decided_against_the_list() -> None:
+    listed = [SegmentId("s1"), SegmentId("s2"), SegmentId("s3")]
+    found = tally(listed, {SegmentId("s1"): "judged", SegmentId("s2"): "dead", SegmentId("other"): "judged"})
+    assert found.counts() == {"judged": 1, "abstained": 0, "dead": 1, "missing": 1}
+    assert not found.complete
+    assert found.quorum(0.3)
+    assert not found.quorum(0.5)
+    assert tally([], {}).complete
+
+
+def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
+    debounce = Debounce(Rhythm(quiet_s=5, most=100, rest_s=30, least=20))
+    for number in range(50):
+        debounce.score(now=number * 0.1)
+    assert not debounce.due(now=6.0)  # 1.1 s after the last score
+    assert debounce.due(now=10.0)
+    debounce.ran(now=10.0)
+    for _ in range(200):
+        debounce.score(now=11.0)
+    assert not debounce.due(now=20.0)  # rests
+    assert debounce.due(now=40.5)
+    debounce.ran(now=41.0)
+    for _ in range(19):
+        debounce.score(now=50.0)
+    assert not debounce.due(now=500.0)  # too few to be worth it

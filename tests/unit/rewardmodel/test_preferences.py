@@ -1,0 +1,146 @@
+"""Scores become pairs without inventing opinions: capped, soft where votes doubt, tied where scores are close."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.rewardmodel.domain.folds import fold_of, heldout, training_rows, validation
+from services.rewardmodel.domain.preferences import PairRules, Pairs, Rated, compare, heldout_pairs, training_blocks
+from services.rewardmodel.domain.ratings import Rating, rating
+from services.rewardmodel.domain.reservoir import FREE_OLD, choose
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.scores import SegmentScores
+
+RULES = PairRules()
+
+
+def rated(*values: float, deviation: float = 0.0, agreement: float = 1.0) -> Rated:
+    count = len(values)
+    return Rated(np.array(values), np.full(count, deviation), np.full(count, agreement))
+
+
+def pair(left: float, right: float, deviation: float = 0.0, agreement: float = 1.0) -> Pairs:
+    both = rated(left, right, deviation=deviation, agreement=agreement)
+    return compare(both, np.array([0]), np.array([1]), RULES)
+
+
+def test_a_clear_difference_is_a_nearly_sure_preference() -> None:
+    assert pair(0.8, 0.2).target[0] > 0.999
+    assert pair(0.2, 0.8).target[0] < 0.001
+    assert pair(0.8, 0.2).confident[0]
+
+
+def test_close_scores_are_a_tie() -> None:
+    tie = pair(0.50, 0.54)
+    assert tie.target[0] == 0.5
+    assert not tie.confident[0]
+
+
+def test_votes_that_disagree_make_the_label_softer_and_the_pair_lighter() -> None:
+    sure, doubtful = pair(0.6, 0.5), pair(0.6, 0.5, deviation=0.1, agreement=0.0)
+    assert 0.5 < doubtful.target[0] < sure.target[0]
+    assert doubtful.weight[0] == pytest.approx(0.25 * sure.weight[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(count=st.integers(0, 200), cap=st.integers(2, 30), seed=st.integers(0, 1_000))
+def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.choice([0.1, 0.1, 0.1, 0.5, 0.9], count) + rng.uniform(0, 0.01, count)
+    rows = np.arange(count)
+    blocks = training_blocks(rated(*values), rows, rng, PairRules(cap=cap))
+    found = [heldout_pairs(rated(*values), rows, rng, RULES, cap)] + ([blocks.flat()] if blocks else [])
+    for pairs in found:
+        assert (pairs.first != pairs.second).all()
+        assert np.bincount(np.concatenate([pairs.first, pairs.second, rows]), minlength=1).max(initial=1) <= cap + 1
+
+
+def test_with_few_segments_every_pair_is_used_once() -> None:
+    pairs = heldout_pairs(rated(*np.linspace(0, 1, 12)), np.arange(12), np.random.default_rng(0), RULES)
+    assert len({frozenset(ends) for ends in zip(pairs.first, pairs.second, strict=True)}) == 12 * 11 // 2
+
+
+def test_ties_have_at_most_their_share_of_the_weight() -> None:
+    values = np.where(np.arange(300) % 20 == 0, 0.9, 0.3)
+    blocks = training_blocks(rated(*values), np.arange(300), np.random.default_rng(0), RULES)
+    assert blocks is not None
+    ties = blocks.target == 0.5
+    assert blocks.weight[ties].sum() <= RULES.tie_share * blocks.weight.sum() * 1.001
+    assert blocks.weight[~ties].sum() > 0
+
+
+def test_one_segment_gives_no_pairs() -> None:
+    assert training_blocks(rated(0.5), np.arange(1), np.random.default_rng(0), RULES) is None
+
+
+def scores(status: str = "judged", votes: tuple[int, ...] = (3, 3, 3), weight: float = 0.4) -> SegmentScores:
+    dimension = {"votes": list(votes), "value": 0.6, "unanimous": len(set(votes)) == 1, "spread": 0}
+    judge = {"judge": "state", "route": "r", "model": "m", "prompt": "0" * 64, "status": "judged"}
+    return SegmentScores.model_validate(
+        {
+            "run": "demo",
+            "epoch": 3,
+            "episode": "e1",
+            "segment": "s1",
+            "segment_key": "episodes/x",
+            "segment_digest": "1" * 64,
+            "rubric": "default",
+            "status": status,
+            "judges": [{**judge, "dimensions": {"progress": dimension}}],
+            "weights": {"progress": weight},
+            "weighted": 0.6 if status == "judged" else None,
+            "agreement": 1.0,
+            "created": "2026-01-01T00:00:00Z",
+        }
+    )
+
+
+@pytest.mark.parametrize("status", ["abstained", "dead"])
+def test_what_was_not_judged_is_missing_and_not_a_middle_value(status: str) -> None:
+    assert rating(scores(status), "d") is None
+
+
+def test_more_votes_and_closer_votes_leave_less_doubt() -> None:
+    def doubt(*votes: int) -> float:
+        found = rating(scores(votes=votes), "d")
+        assert found is not None
+        return found.deviation
+
+    assert doubt(3, 3, 3) < doubt(2, 3, 4) < doubt(0, 3, 5)
+    assert doubt(2, 3, 4, 2, 3, 4, 3) < doubt(2, 3, 4)
+    assert doubt(3, 3, 3) > 0
+
+
+def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_or_stops_it() -> None:
+    episodes = [EpisodeId(f"e{number}") for number in range(500)]
+    fold = np.array([fold_of(RunId("demo"), episode, 5) for episode in episodes])
+    assert fold.tolist() == [fold_of(RunId("demo"), EpisodeId(str(e)), 5) for e in episodes]
+    assert np.bincount(fold).min() > 60
+    for member in range(5):
+        training = set(fold[training_rows(fold, member, 5)])
+        assert training.isdisjoint({heldout(member, 5), validation(member, 5)})
+        assert len(training) == 3
+
+
+def stored(epoch: int, number: int) -> Rating:
+    segment = SegmentId(f"e{epoch}-s{number}")
+    return Rating(epoch, EpisodeId("e1"), segment, "k", Digest("1" * 64), "d", 0.5, 0.1, 1.0)
+
+
+def test_the_reservoir_keeps_all_new_segments_and_a_stable_share_of_the_old() -> None:
+    old = [stored(0, number) for number in range(3_000)]
+    new = [stored(1, number) for number in range(600)]
+    kept = choose(old + new, 1, 4_000, 0.3)
+    assert set(new) <= set(kept)
+    assert len(kept) == 600 + 1_400  # 30 % are new
+    later = choose([*old, *new, *[stored(2, number) for number in range(600)]], 2, 4_000, 0.3)
+    survivors = {r for r in later if r.epoch == 0}
+    assert survivors <= {r for r in kept if r.epoch == 0}  # who left does not come back
+
+
+def test_few_old_segments_are_all_kept_and_the_capacity_holds() -> None:
+    old = [stored(0, number) for number in range(FREE_OLD)]
+    assert len(choose([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD + 1
+    assert len(choose([*old, stored(1, 0)], 1, 10, 0.5)) == 10
+    assert choose([*old, stored(5, 0)], 3, 4_000, 0.5) == sorted(old, key=lambda r: r.segment)
