@@ -1,0 +1,142 @@
+"""The command line of studies: `zelda study run WORLD` and `zelda study show FOLDER`."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from cli.console import data, line, say
+from cli.exits import FAILED, USAGE, Quit
+from cli.study.arms import ARMS
+from cli.study.plan import StudyPlan, curves, known_arms, result_file
+from shared.contracts.base import first_problem
+from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
+
+app = typer.Typer(help="Compare ways of training over several seeds.", no_args_is_help=True)
+
+POLL_S = 1.0
+ENVS = 16
+BATCH = 2_048
+SEGMENT_STEPS = 100  # a study's episodes are short; a segment must show one thing
+
+
+@app.command()
+def run(
+    world: Annotated[str, typer.Argument(help="Bramble world")] = "garden",
+    seeds: Annotated[int, typer.Option(help="seeds of every arm; claims need 5 at least")] = 5,
+    arms: Annotated[str, typer.Option(help="comma-separated")] = ",".join(ARMS),
+    epochs: Annotated[int, typer.Option(help="epochs of each trial")] = 10,
+    epoch_steps: Annotated[int, typer.Option(help="environment steps of an epoch")] = 20_480,
+    episode_length: Annotated[int, typer.Option(help="steps of an episode")] = 400,
+    frame_skip: Annotated[int, typer.Option(help="emulator frames per step")] = 12,
+    segments: Annotated[int, typer.Option(help="most segments labelled in an epoch")] = 60,
+    mode: Annotated[str, typer.Option(help="how the reward model enters: potential or additive")] = "potential",
+    coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 1.0,
+    jobs: Annotated[int, typer.Option(help="trials at the same time; 0: one per core")] = 0,
+    out: Annotated[Path | None, typer.Option(help="folder of the study; default runs/study-WORLD")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
+) -> None:
+    """Run all trials, each in a process of its own; started again, a study goes on where it was."""
+    folder = out or Path("runs") / f"study-{world.replace(':', '-')}"
+    try:
+        config = RunConfig(
+            world=world,
+            epochs=epochs,
+            epoch_steps=epoch_steps,
+            episode_length=episode_length,
+            segment_steps=SEGMENT_STEPS,
+            frame_skip=frame_skip,
+            env_runners=0,
+            envs_per_runner=ENVS,
+            batch_size=BATCH,
+            sampling=SamplingConfig(budget=segments),
+            shaping=ShapingConfig.model_validate({"mode": mode, "coefficient": coefficient}),
+        )
+        plan = StudyPlan(arms=known_arms(arms), seeds=seeds, run=config).keep(folder)
+    except ValidationError as error:
+        raise Quit(USAGE, f"The study is not possible: {first_problem(error)}.") from error
+    _play(folder, plan, jobs or len(os.sched_getaffinity(0)))
+    _show(folder, as_json)
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(help="folder of a study, finished or not")],
+    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
+) -> None:
+    """Compare the trials that are finished, and write the page."""
+    _show(folder, as_json)
+
+
+def _play(folder: Path, plan: StudyPlan, jobs: int) -> None:
+    """All trials that have no result yet, `jobs` at a time."""
+    waiting = [trial for trial in plan.trials() if not result_file(folder, *trial).exists()]
+    total, failed = len(waiting), []
+    running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                trial = waiting.pop(0)
+                running[trial] = _start(folder, *trial)
+            time.sleep(POLL_S)
+            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
+                code = running.pop(trial).returncode
+                failed += [trial] if code else []
+                say(f"{trial[0]}, seed {trial[1]}: {'failed' if code else 'done'}; {len(waiting) + len(running)} left")
+    finally:
+        for process in running.values():
+            process.terminate()
+    if failed:
+        names = ", ".join(f"{arm}-{seed}" for arm, seed in failed)
+        raise Quit(FAILED, f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run again.")
+
+
+def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:
+    logs = folder / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    # One thread each: trials share the cores among themselves, and OpenMP's spinning would take them from each other.
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    with (logs / f"{arm}-{seed}.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "cli.study.trial", str(folder), arm, str(seed)],
+            stdout=log,
+            stderr=log,
+            env=environ,
+            start_new_session=True,
+        )
+
+
+def _show(folder: Path, as_json: bool) -> None:
+    import json
+
+    from cli.study.page import page
+    from cli.study.summary import markdown, summarise
+
+    plan = StudyPlan.load(folder)
+    found = curves(folder, plan)
+    if not any(found.values()):
+        raise Quit(FAILED, f"No trial of {folder} is finished yet.")
+    result = summarise(plan, found)
+    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    (folder / "page.html").write_text(page(result, found, command(plan)), encoding="utf-8")
+    if as_json:
+        data(result)
+        return
+    line(markdown(result))
+    say(f"Curves: {folder / 'page.html'}")
+
+
+def command(plan: StudyPlan) -> str:
+    """The command that repeats this study."""
+    config = plan.run
+    return (
+        f"zelda study run {config.world} --seeds {plan.seeds} --arms {','.join(plan.arms)} "
+        f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} "
+        f"--episode-length {config.episode_length} --frame-skip {config.frame_skip} "
+        f"--segments {config.sampling.budget} --mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}"
+    )

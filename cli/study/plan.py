@@ -1,0 +1,76 @@
+"""What a study does, and where its results lie. Written once; a resumed study must be the same study."""
+
+import json
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cli.exits import USAGE, Quit
+from cli.study.arms import ARMS
+from shared.contracts.base import first_problem
+from shared.contracts.run import RunConfig
+
+PLAN = "study.json"
+
+
+class StudyPlan(BaseModel):
+    """One world, some arms, the same seeds and the same steps for each. `run` is the configuration of every trial."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    arms: tuple[str, ...] = Field(min_length=1)
+    seeds: int = Field(5, ge=1, le=100)
+    run: RunConfig
+
+    def keep(self, folder: Path) -> Self:
+        """Write the plan, or check that the folder holds the same one."""
+        file = folder / PLAN
+        if not file.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            return self
+        kept = self.load(folder)
+        if kept.run != self.run:
+            raise Quit(USAGE, f"{folder} holds another study: resume it with its own options, or name another folder.")
+        if (kept.arms, kept.seeds) != (self.arms, self.seeds):
+            file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        return self
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """The plan of a folder."""
+        try:
+            return cls.model_validate_json((folder / PLAN).read_bytes())
+        except FileNotFoundError as error:
+            raise Quit(USAGE, f"{folder} holds no study: start one with `zelda study run`.") from error
+        except ValidationError as error:
+            raise Quit(USAGE, f"{folder / PLAN} is damaged: {first_problem(error)}.") from error
+
+    def trials(self) -> list[tuple[str, int]]:
+        """All (arm, seed), seed by seed, so that an unfinished study compares equal numbers of seeds."""
+        return [(arm, seed) for seed in range(self.seeds) for arm in self.arms]
+
+
+def known_arms(names: str) -> tuple[str, ...]:
+    """Arms from a comma-separated list."""
+    chosen = tuple(name.strip() for name in names.split(",") if name.strip())
+    strange = [name for name in chosen if name not in ARMS]
+    if strange or not chosen:
+        raise Quit(USAGE, f"--arms: no arm {', '.join(strange) or 'given'}; known are {', '.join(ARMS)}.")
+    return chosen
+
+
+def result_file(folder: Path, arm: str, seed: int) -> Path:
+    """Where a finished trial's curve lies."""
+    return folder / "trials" / f"{arm}-{seed}.json"
+
+
+def curves(folder: Path, plan: StudyPlan) -> dict[str, dict[int, list[dict[str, float]]]]:
+    """By arm and seed, one row of figures per epoch; only finished trials."""
+    found: dict[str, dict[int, list[dict[str, float]]]] = {arm: {} for arm in plan.arms}
+    for arm, seed in plan.trials():
+        file = result_file(folder, arm, seed)
+        if file.exists():
+            found[arm][seed] = json.loads(file.read_bytes())
+    return found
