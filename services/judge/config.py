@@ -122,6 +122,10 @@ class JudgesFile(Strict):
                 )
         return self
 
+    def renamed(self, rubric: str) -> "JudgesFile":
+        """The same judges under another rubric version."""
+        return _parse(JudgesFile, {**self.model_dump(), "rubric": rubric}, "rubric version")
+
 
 class PhasesFile(Strict):
     """Phases per game or world, and the names of rooms where they are known."""
@@ -140,6 +144,12 @@ def load_judges(path: Path | None, default_url: str) -> JudgesFile:
     for route in data["routes"].values():
         route["url"] = default_url
     return _parse(JudgesFile, data, "the built-in judges")
+
+
+def rules_alone() -> JudgesFile:
+    """One judge for all dimensions that scores by rules within the process: no model, no server."""
+    judge = {"name": "rules", "kind": "rules", "dimensions": list(DIMENSIONS), "votes": [1]}
+    return _parse(JudgesFile, {"rubric": "rules", "judges": [judge]}, "the rules judge")
 
 
 def load_phases(path: Path | None) -> PhasesFile:

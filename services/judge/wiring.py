@@ -63,17 +63,22 @@ class Court:
             patience_s=group.patience_s,
         )
 
-    async def introduce(self) -> None:
-        """Ask each route for its models: wrong names are told at once, and contexts bound the prompts."""
-        await asyncio.gather(*(self._introduced(name, route) for name, route in self.routes.items()))
+    async def introduce(self, *, patient: bool = True) -> None:
+        """Ask each route for its models: wrong names are told at once, and contexts bound the prompts.
 
-    async def _introduced(self, name: str, route: Route) -> None:
+        A route that is away is asked again until it answers, or, if not `patient`, left alone.
+        """
+        await asyncio.gather(*(self._introduced(name, route, patient) for name, route in self.routes.items()))
+
+    async def _introduced(self, name: str, route: Route, patient: bool) -> None:
         while True:
             try:
                 served = await route.models()
                 break
             except RouteUnavailable as error:
-                log.warning("route not reached", route=name, error=str(error), retry_s=PROBE_S)
+                log.warning("route not reached", route=name, error=str(error), retry_s=PROBE_S if patient else None)
+                if not patient:
+                    return
                 await asyncio.sleep(PROBE_S)
         for juror in self.panel.jurors:
             if juror.spec.route != name:

@@ -40,6 +40,15 @@ def read_archive(raw: bytes, *, frames: bool = True) -> Recording:
     return Recording(manifest, moments, pictures)
 
 
+def read_manifest(raw: bytes) -> SegmentManifest:
+    """The manifest alone, without looking at the other members."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            return SegmentManifest.from_bytes(_member(archive, MANIFEST, MAX_MEMBER))
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
+        raise ContractError(f"the segment is no readable archive: {error}"[:300]) from error
+
+
 def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     try:
         info = archive.getinfo(name)

@@ -1,0 +1,181 @@
+"""`zelda judge`: judge a run's segments with other judges into another rubric version, and compare two judges."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.console import data, line, number, say, table
+from cli.direct import settings
+from cli.exits import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Quit
+from shared.contracts.ids import RunId
+from shared.errors import Transient
+
+if TYPE_CHECKING:
+    from services.judge.compare import Account, Comparison
+    from services.judge.config import JudgesFile
+    from services.judge.rejudge import Pass
+    from services.judge.settings import JudgeSettings
+
+app = typer.Typer(help="Judge a run's segments again, or compare two judges.", no_args_is_help=True)
+Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
+Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@app.command()
+def segments(
+    run: Run,
+    rubric: Annotated[
+        str | None, typer.Option(help="rubric version that receives the scores; default is the judges file's")
+    ] = None,
+    judges: Annotated[Path | None, typer.Option("--judges", help="YAML with routes and judges")] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="judge by rules alone, without any model or server")] = False,
+    epoch: Epoch = None,
+    slots: Annotated[int, typer.Option(min=1, max=1_000, help="segments in work at once")] = 16,
+    as_json: Json = False,
+) -> None:
+    """Judge every recorded segment that has no score yet under this rubric version."""
+    own = _settings()
+    file = _judges_file(own, judges, rubric, rules)
+    say(f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}.")
+    done = _run(_pass(own, file, _run_id(run), epoch, slots))
+    total = done.judged + done.abstained + done.dead + done.before
+    if total == 0:
+        raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
+    if as_json:
+        data({"run": run, "rubric": file.rubric, **asdict(done)})
+    else:
+        line(f"judged {done.judged}, abstained {done.abstained}, dead {done.dead}, had a score before {done.before}")
+    if done.abstained and not done.judged:
+        raise Quit(FAILED, "Every judge abstained: see the reasons in the score objects, or try `zelda doctor`.")
+
+
+@app.command()
+def compare(
+    run: Run,
+    first: Annotated[str, typer.Argument(help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state")],
+    second: Annotated[str, typer.Argument(help="the same, e.g. v2/state")],
+    epoch: Epoch = None,
+    plot: Annotated[Path | None, typer.Option(help="write a picture of both sides' scores (PNG)")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two judges on a run's segments: agreement, correlation with true progress, cost."""
+    result = _run(_compared(_settings(), _run_id(run), epoch, (first, second)))
+    if plot is not None:
+        draw(result, plot)
+        say(f"{plot} written.")
+    if as_json:
+        data(asdict(result) | {"accounts": [_plain(account) for account in result.accounts]})
+        return
+    table(f"{run}: {first} and {second}", ("", *result.sides), _rows(result))
+    line(f"segments judged by both: {len(result.points)}")
+    line(f"rank correlation of both: {number(result.rank_correlation)}")
+    line(f"agreement in the order of pairs (kappa): {number(result.kappa)}")
+    line(f"mean difference, second minus first: {number(result.mean_difference, '{:+.3f}')}")
+
+
+def _rows(result: "Comparison") -> list[list[str]]:
+    columns = [_cells(account) for account in result.accounts]
+    return [[name, *(column[name] for column in columns)] for name in columns[0]]
+
+
+def _cells(account: "Account") -> dict[str, str]:
+    usage = account.usage
+    return {
+        "segments judged": str(account.judged),
+        "votes per segment": number(account.votes_per_segment),
+        "unanimous share": number(account.unanimous),
+        "correlation with progress in the segment": number(account.correlation.segment),
+        "correlation with progress in the next ones": number(account.correlation.next),
+        "calls": str(usage.calls),
+        "prompt tokens": str(usage.prompt_tokens),
+        "of these cached": str(usage.cached_tokens),
+        "output tokens": str(usage.output_tokens),
+        "seconds": number(usage.seconds, "{:.1f}"),
+        "money": number(usage.money, "{:.4f}"),
+    }
+
+
+def draw(result: "Comparison", path: Path) -> None:
+    """Each segment as a dot: score of one side by the other's, coloured by milestones truly gained."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 5), layout="constrained")
+    axes = figure.subplots()
+    dots = axes.scatter(
+        [a for a, _, _ in result.points],
+        [b for _, b, _ in result.points],
+        c=[gained for _, _, gained in result.points],
+        cmap="viridis",
+        alpha=0.6,
+        s=22,
+    )
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8, linestyle=":")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=result.sides[0], ylabel=result.sides[1])
+    axes.set_title(f"{len(result.points)} segments, rank correlation {number(result.rank_correlation)}", fontsize=10)
+    figure.colorbar(dots, label="milestones gained in the segment")
+    figure.savefig(path, dpi=110)
+
+
+def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, rules: bool) -> "JudgesFile":
+    from services.judge.config import ConfigError, load_judges, rules_alone
+
+    try:
+        file = rules_alone() if rules else load_judges(judges or own.judges_file, own.judge.default_url)
+        return file if rubric is None else file.renamed(rubric)
+    except ConfigError as error:
+        raise Quit(USAGE, f"{error}.") from error
+
+
+async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "Pass":
+    from services.judge.rejudge import judge_run
+    from services.judge.wiring import Court
+    from shared.store.open import open_store
+
+    store = open_store(own.store)
+    court = Court(store, file, own.judge.model_copy(update={"replica": "by-hand"}), checks=False)
+    return await judge_run(store, court, run, epoch, slots=slots, told=_progress)
+
+
+def _progress(done: "Pass") -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{done.judged} judged, {done.abstained} abstained, {done.dead} dead ")
+
+
+async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":
+    from services.judge.compare import compare
+    from shared.store.open import open_store
+
+    return await compare(open_store(own.store), run, epoch, names)
+
+
+def _plain(account: "Account") -> dict[str, Any]:
+    plain = {name: getattr(account, name) for name in ("judged", "votes_per_segment", "unanimous")}
+    return {**plain, "correlation": account.correlation.model_dump(), "usage": account.usage.model_dump()}
+
+
+def _settings() -> "JudgeSettings":
+    from services.judge.settings import JudgeSettings
+
+    return settings(JudgeSettings)
+
+
+def _run_id(name: str) -> RunId:
+    try:
+        return RunId(name)
+    except ValueError as error:
+        raise Quit(USAGE, f"{error}.") from error
+
+
+def _run(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return asyncio.run(work)
+    except LookupError as error:
+        raise Quit(NOT_FOUND, f"{error.args[0]}.") from error
+    except Transient as error:
+        raise Quit(UNREACHABLE, f"{error}.") from error

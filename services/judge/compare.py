@@ -1,0 +1,158 @@
+"""Compares two judges, or two rubric versions, on the same segments of a run: do they agree, who sees progress better,
+what do they cost?
+
+A side is named `RUBRIC` (its weighted score) or `RUBRIC/JUDGE` (that judge alone), e.g. `default/state`.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import combinations, islice
+from typing import Self
+
+from services.judge.adapters.archive import read_manifest
+from services.judge.domain.agreement import kappa, spearman
+from services.judge.domain.budget import add
+from services.judge.domain.report import Correlation, report
+from services.judge.domain.rows import Part, SegmentRow, row_of
+from shared.contracts.ids import RunId
+from shared.contracts.scores import SegmentScores, Usage
+from shared.contracts.segment import SegmentManifest
+from shared.store import keys
+from shared.store.port import Store
+
+MOST_PAIRS = 20_000  # pairs of segments for kappa; more change nothing but the time it takes
+AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Which scores to take: a rubric version, and one of its judges or all."""
+
+    rubric: str
+    judge: str | None
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Parse `RUBRIC` or `RUBRIC/JUDGE`."""
+        rubric, _, judge = name.partition("/")
+        return cls(rubric, judge or None)
+
+    def __str__(self) -> str:
+        return self.rubric if self.judge is None else f"{self.rubric}/{self.judge}"
+
+    def value(self, row: SegmentRow) -> float | None:
+        """Its value for one segment; None when it abstained."""
+        if self.judge is None:
+            return row.weighted
+        return next((judge.value for judge in row.judges if judge.judge == self.judge), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One side alone."""
+
+    judged: int
+    votes_per_segment: float | None
+    unanimous: float | None
+    correlation: Correlation
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both sides. `points` are (value of A, value of B, milestones gained) of segments that both judged."""
+
+    sides: tuple[str, str]
+    accounts: tuple[Account, Account]
+    points: list[tuple[float, float, int]]
+    rank_correlation: float | None
+    kappa: float | None
+    mean_difference: float | None
+
+
+async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[str]) -> Comparison:
+    """Read scores and manifests, and compare. A side without any score is a LookupError."""
+    first, second = (Side.of(name) for name in names)
+    read = {rubric: await _scores(store, run, epoch, rubric) for rubric in {first.rubric, second.rubric}}
+    keys_of = {str(scores.segment): scores.segment_key for found in read.values() for scores in found}
+    gained = await _manifests(store, keys_of)
+    rows = {
+        rubric: [row_of(scores, gained[str(scores.segment)]) for scores in found if scores.status != "dead"]
+        for rubric, found in read.items()
+    }
+    accounts = tuple(_account(run, side, rows[side.rubric], read[side.rubric]) for side in (first, second))
+    values = [{row.segment: row for row in rows[side.rubric]} for side in (first, second)]
+    points = []
+    for segment in sorted(values[0].keys() & values[1].keys()):
+        a, b = first.value(values[0][segment]), second.value(values[1][segment])
+        if a is not None and b is not None:
+            points.append((a, b, values[0][segment].gained))
+    return Comparison(
+        sides=(str(first), str(second)),
+        accounts=(accounts[0], accounts[1]),
+        points=points,
+        rank_correlation=spearman([a for a, _, _ in points], [b for _, b, _ in points]),
+        kappa=_kappa(points),
+        mean_difference=sum(b - a for a, b, _ in points) / len(points) if points else None,
+    )
+
+
+def _account(run: RunId, side: Side, rows: Sequence[SegmentRow], scores: Sequence[SegmentScores]) -> Account:
+    usage: dict[str, Usage] = {}
+    for one in scores:
+        for result in one.judges:
+            usage[str(result.judge)] = add(usage.get(str(result.judge), Usage()), result.usage)
+    part = Part(replica="compare", rows=list(rows), usage=usage)
+    merged = report(run, 0, side.rubric, [part], datetime.now(UTC))
+    if side.judge is None:
+        judged = sum(row.weighted is not None for row in rows)
+        votes = merged.votes / judged if judged else None
+        return Account(judged, votes, merged.agreement, merged.correlation, merged.usage)
+    if side.judge not in merged.judges:
+        raise LookupError(f"no judge {side.judge!r} in rubric {side.rubric!r}; there are {', '.join(merged.judges)}")
+    judge = merged.judges[side.judge]
+    return Account(judge.judged, judge.votes_per_segment, judge.unanimous, judge.correlation, judge.usage)
+
+
+def _kappa(points: Sequence[tuple[float, float, int]]) -> float | None:
+    """Cohen's kappa of the order in which both sides put each two segments."""
+    pairs = list(islice(combinations(points, 2), MOST_PAIRS))
+    return kappa([_order(x[0], y[0]) for x, y in pairs], [_order(x[1], y[1]) for x, y in pairs])
+
+
+def _order(x: float, y: float) -> str:
+    return "equal" if x == y else "first" if x > y else "second"
+
+
+async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> list[SegmentScores]:
+    """All scores of a rubric version, in all epochs or in one."""
+    prefixes = [keys.scores_prefix(run, number, rubric) for number in await _epochs(store, run, epoch)]
+    names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
+    if not names:
+        raise LookupError(f"run {run} has no scores under rubric {rubric!r}")
+    return [SegmentScores.from_bytes(raw) for raw in await _read(store, names)]
+
+
+async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
+    if epoch is not None:
+        return [epoch]
+    found = {entry.key.split("/")[3] for entry in await store.list(keys.segments_prefix(run))}
+    return sorted(int(name.removeprefix("epoch_")) for name in found if name.startswith("epoch_"))
+
+
+async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest]:
+    raws = await _read(store, list(keys_of.values()))
+    return {segment: read_manifest(raw) for segment, raw in zip(keys_of, raws, strict=True)}
+
+
+async def _read(store: Store, names: Sequence[str]) -> list[bytes]:
+    """Many objects, some at a time."""
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def one(name: str) -> bytes:
+        async with free:
+            return await store.get(name)
+
+    return await asyncio.gather(*(one(name) for name in names))

@@ -1,0 +1,106 @@
+"""Judges recorded segments of a run outside the ring: again with another rubric or model, or for the first time.
+
+Works on the store alone, without any bus, with the same handlers as the service; what has a score under the rubric
+version is left alone, so that an interrupted pass goes on where it was.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+
+from services.judge.wiring import Court
+from shared.contracts.base import sha256
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.epoch import EpochFinishedRecord
+from shared.contracts.events import ScoresReady, SegmentReady
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.errors import Permanent, Transient
+from shared.store import keys
+from shared.store.port import NotFound, Store
+
+RETRY_S = 2.0  # pause before a segment whose route was away is tried again
+
+
+@dataclass
+class Pass:
+    """What a pass did: segments by status, and those that had a score before."""
+
+    judged: int = 0
+    abstained: int = 0
+    dead: int = 0
+    before: int = 0
+
+    def add(self, status: str) -> None:
+        """Count one outcome."""
+        setattr(self, status, getattr(self, status) + 1)
+
+
+async def judge_run(
+    store: Store, court: Court, run: RunId, epoch: int | None, *, slots: int, told: Callable[[Pass], None]
+) -> Pass:
+    """Judge all recorded segments of a run, or of one epoch, `slots` at a time. `told` hears of every outcome."""
+    done, free = Pass(), asyncio.Semaphore(slots)
+    await court.introduce(patient=False)
+    keeping = asyncio.create_task(court.books.keep())
+
+    async def one(event: Envelope) -> None:
+        async with free:
+            done.add(await _outcome(store, court, event))
+            told(done)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for event in [event async for event in segments(store, run, epoch)]:
+                group.create_task(one(event))
+    finally:
+        keeping.cancel()
+        await court.close()
+    return done
+
+
+async def segments(store: Store, run: RunId, epoch: int | None) -> AsyncIterator[Envelope]:
+    """The event of every recorded segment, in the order of their keys."""
+    known: dict[str, Digest] = {}
+    for entry in await store.list(keys.segments_prefix(run, epoch)):
+        data = await _ready(store, run, entry.key, known)
+        if data is not None:
+            yield wrap(data, source="judge")
+
+
+async def _ready(store: Store, run: RunId, key: str, known: dict[str, Digest]) -> SegmentReady | None:
+    parts = key.removeprefix(keys.segments_prefix(run)).split("/")
+    if len(parts) != 3 or not parts[2].endswith(".zip"):
+        return None
+    epoch, episode, segment = int(parts[0].removeprefix("epoch_")), EpisodeId(parts[1]), SegmentId(parts[2][:-4])
+    if key not in known:
+        known.update(await _finished(store, run, epoch))
+    digest = known.get(key) or Digest(sha256(await store.get(key)))
+    return SegmentReady(run=run, epoch=epoch, key=key, digest=digest, episode=episode, segment=segment)
+
+
+async def _finished(store: Store, run: RunId, epoch: int) -> dict[str, Digest]:
+    """Digests of an epoch's segments as its account has them; nothing while the epoch runs."""
+    try:
+        account = EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(run, epoch)))
+    except NotFound:
+        return {}
+    return {ref.key: ref.digest for ref in account.segments}
+
+
+async def _outcome(store: Store, court: Court, event: Envelope) -> str:
+    data = event.data
+    assert isinstance(data, SegmentReady)
+    if await store.exists(keys.score(data.run, data.epoch, data.segment, court.file.rubric)):
+        return "before"
+    while True:
+        try:
+            return _status(await court.handlers.segment_ready(event))
+        except Permanent as error:
+            return _status(await court.handlers.segment_dead(event, str(error)))
+        except Transient:
+            await asyncio.sleep(RETRY_S)
+
+
+def _status(events: Sequence[Envelope]) -> str:
+    (data,) = [event.data for event in events if isinstance(event.data, ScoresReady)]
+    return data.status

@@ -1,0 +1,92 @@
+"""`zelda judge`: a pass over recorded segments by rules alone, another rubric version, and the comparison of both."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.exits import NOT_FOUND, USAGE, Quit
+from cli.judge import compare, segments
+from shared.store import keys
+from shared.store.object_store import local_store
+from tests.unit.judge.recordings import RUN, archive, recorded, walk
+
+NUMBER = 12
+
+
+@pytest.fixture
+async def recorded_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory store with a run of twelve segments."""
+    for bucket in keys.BUCKETS:
+        (tmp_path / bucket).mkdir()
+    store = local_store(tmp_path)
+    for number in range(NUMBER):
+        changes = {**walk(1 + number % 6), 3: {"rupees": number}}
+        if number % 3 == 0:
+            changes[30] = {"treasures": ["sword"]}
+        raw = archive(f"s{number}", changes, index=number, milestones_end=int(number % 3 == 0) + number % 6 // 3)
+        await recorded(store, raw, f"s{number}")
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}")
+    return tmp_path
+
+
+def test_a_pass_by_rules_judges_all_and_a_second_one_nothing(
+    recorded_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segments(RUN, rules=True, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {
+        "run": "demo",
+        "rubric": "rules",
+        "judged": NUMBER,
+        "abstained": 0,
+        "dead": 0,
+        "before": 0,
+    }
+    segments(RUN, rules=True)
+    assert f"had a score before {NUMBER}" in capsys.readouterr().out
+
+
+def test_two_rubric_versions_are_compared_in_a_table_and_a_picture(
+    recorded_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segments(RUN, rules=True)
+    segments(RUN, rules=True, rubric="v2")
+    capsys.readouterr()
+    picture = tmp_path / "compare.png"
+    compare(RUN, "rules", "v2/rules", plot=picture)
+    shown = capsys.readouterr().out
+    assert f"segments judged by both: {NUMBER}" in shown
+    assert "correlation with progress in the segment" in shown
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    compare(RUN, "rules", "v2", as_json=True)
+    result = json.loads(capsys.readouterr().out)
+    assert result["rank_correlation"] == pytest.approx(1.0)
+    assert result["kappa"] == 1.0
+    assert result["mean_difference"] == 0.0
+    assert result["accounts"][0]["correlation"]["segment"] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        ("rules", "v9", "no scores under rubric 'v9'"),
+        ("rules/nobody", "rules", "no judge 'nobody' in rubric 'rules'; there are rules"),
+    ],
+)
+def test_a_side_that_does_not_exist_is_named(recorded_run: Path, first: str, second: str, says: str) -> None:
+    segments(RUN, rules=True)
+    with pytest.raises(Quit, match=says) as left:
+        compare(RUN, first, second)
+    assert left.value.code == NOT_FOUND
+
+
+def test_wrong_words_are_told(recorded_run: Path) -> None:
+    with pytest.raises(Quit, match="is not a RunId") as left:
+        segments("../etc", rules=True)
+    assert left.value.code == USAGE
+    with pytest.raises(Quit, match="rubric version: rubric") as left:
+        segments(RUN, rules=True, rubric="V 2")
+    assert left.value.code == USAGE
+    with pytest.raises(Quit, match="No recorded segment of nobody") as left:
+        segments("nobody", rules=True)
+    assert left.value.code == NOT_FOUND
