@@ -4,6 +4,7 @@ One step is four frames with one of the eight actions held, as in the training e
 """
 
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,10 @@ class Game:
     """A running game. Use it in a `with` block, or call `close`."""
 
     def __init__(self, rom: bytes, window: str = "null") -> None:
-        from pyboy import PyBoy  # heavy: only who plays pays for it
+        with warnings.catch_warnings():
+            # pysdl2 announces by a warning which library it found: that is no news for a player.
+            warnings.filterwarnings("ignore", message="Using SDL2 binaries")
+            from pyboy import PyBoy  # heavy: only who plays pays for it
 
         self._folder = tempfile.TemporaryDirectory()
         path = Path(self._folder.name) / "game.gbc"

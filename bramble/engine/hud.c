@@ -181,23 +181,42 @@ static void swap_with(u8 *button) {
     hud_stale = 1;
 }
 
-void menu_update(void) {
-    if (menu_row <= MENU_LAST_ROW) {
-        draw_menu_row(menu_row);
-        if (++menu_row > MENU_LAST_ROW) {
-            menu_load_state = 1;
-            IO(IO_WINDOW_FULL) = 1;
-        }
-        return;
+/* The rows of the menu are drawn one a frame; then it listens. */
+static u8 drawing(void) {
+    if (menu_row > MENU_LAST_ROW) return 0;
+    draw_menu_row(menu_row);
+    ++menu_row;
+    if (menu_row > MENU_LAST_ROW) {
+        menu_load_state = 1;
+        IO(IO_WINDOW_FULL) = 1;
     }
-    if (keys_new & KEY_START) {
+    return 1;
+}
+
+static void move_cursor(u8 by) {
+    menu_cursor_page0 = (menu_cursor_page0 + by) & (MENU_ITEMS - 1);
+    menu_row = MENU_LIST_ROW;
+}
+
+/* One button at a time. (As a chain of tests of keys_new, sdcc 4.2 made wrong code: it kept the value in a register that
+ * it used for something else.) */
+void menu_update(void) {
+    if (drawing()) return;
+    switch (keys_new) {
+    case KEY_START:
         menu_close();
-    } else if (keys_new & (KEY_UP | KEY_DOWN)) {
-        menu_cursor_page0 = (menu_cursor_page0 + (keys_new & KEY_DOWN ? 1 : 255)) & (MENU_ITEMS - 1);
-        menu_row = MENU_LIST_ROW;
-    } else if (keys_new & KEY_A) {
+        break;
+    case KEY_UP:
+        move_cursor(255);
+        break;
+    case KEY_DOWN:
+        move_cursor(1);
+        break;
+    case KEY_A:
         swap_with(&equipped_a);
-    } else if (keys_new & KEY_B) {
+        break;
+    case KEY_B:
         swap_with(&equipped_b);
+        break;
     }
 }

@@ -1,11 +1,12 @@
 /* The dialog box: five rows of the window layer at the bottom of the screen, three of them text.
  *
- * The text being shown can be read in RAM as letters (text_line, WRAM bank 7), line by line.
+ * The text being shown can be read in RAM as letters (text_line, WRAM bank 7), line by line. A full line stays there for
+ * four frames, so that a reader that looks every fourth frame misses nothing.
  * Control characters: 10 next line, 12 next page, 0 end. Texts are packed: 128 and more stand for a pair of letters.
  */
 #include "game.h"
 
-enum { BOX = 0x9C40, BOX_FIRST_LINE = 103, LINE_LENGTH = 16, NEW_LINE = 10, NEW_PAGE = 12 };
+enum { BOX = 0x9C40, BOX_FIRST_LINE = 103, LINE_LENGTH = 16, NEW_LINE = 10, NEW_PAGE = 12, LINE_PAUSE = 4 };
 enum { PRINTING = 2, WAITS_MORE = 5, WAITS_CLOSE = 15 };
 enum { YES_COLUMN = 3, NO_COLUMN = 10 };
 
@@ -15,6 +16,7 @@ static u8 pending_count;
 static u8 box_row;     /* rows of the empty box drawn so far; 5 = all */
 static u8 column, row; /* where the next letter goes */
 static u8 waiting;     /* PRINTING, WAITS_MORE or WAITS_CLOSE */
+static u8 line_pause;  /* frames that a full line stays readable in text_line */
 static u8 is_choice;
 static u8 cursor;
 
@@ -59,7 +61,7 @@ void text_open(u8 id, u8 choice) {
     menu_disabled = 1;
     packed = WORLD->texts[id];
     pending_count = 0;
-    box_row = row = cursor = 0;
+    box_row = row = cursor = line_pause = 0;
     is_choice = choice;
     clear_line();
     set_waiting(PRINTING);
@@ -124,8 +126,8 @@ static u8 advance(void) {
     }
     if (letter == NEW_LINE) {
         ++row;
-        clear_line();
-        return 1;
+        line_pause = LINE_PAUSE;
+        return 0;
     }
     print_letter(letter);
     return 1;
@@ -164,7 +166,9 @@ void text_update(void) {
         draw_next_box_row();
         return;
     }
-    if (text_display_mode == 1) {
+    if (line_pause) {
+        if (!--line_pause) clear_line();
+    } else if (text_display_mode == 1) {
         choose();
     } else if (waiting == WAITS_CLOSE) {
         if (pressed) text_close();
