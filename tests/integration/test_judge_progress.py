@@ -1,0 +1,18 @@
+"""The bar of the rules judge: without noise its score ranks real play by true progress; noise asks for more votes."""
+
+import pytest
+
+from bench.judge_noise import SEGMENTS, measure, recordings
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
+
+
+async def test_the_weighted_score_follows_true_progress_and_noise_costs_agreement_and_votes() -> None:
+    archives = recordings(SEGMENTS)
+    exact = await measure(archives, 0.0)
+    assert exact.segments == SEGMENTS
+    assert exact.correlation > 0.8
+    assert (exact.agreement, exact.votes_per_segment) == (1.0, 3.0)
+    some, much = await measure(archives[:60], 0.75), await measure(archives[:60], 2.0)
+    assert 1.0 > some.agreement > much.agreement
+    assert 3.0 < some.votes_per_segment < much.votes_per_segment
