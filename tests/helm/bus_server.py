@@ -49,14 +49,16 @@ def certificate(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def running_bus(binary: str, folder: Path, name: str = "dev") -> AsyncIterator[RunningBus]:
-    """The bus of a profile, one process for each pod, until the block ends."""
+async def running_bus(
+    binary: str, folder: Path, name: str = "dev", secret: dict[str, str] | None = None
+) -> AsyncIterator[RunningBus]:
+    """The bus of a profile, one process for each pod, until the block ends. Without `secret` it makes one."""
     objects = render(profile(name))
     text: str = named(objects, "ConfigMap", "zelda-nats")["data"]["nats.conf"]
     stateful = named(objects, "StatefulSet", "zelda-nats")["spec"]
     (container,) = stateful["template"]["spec"]["containers"]
     users = [e["name"].removesuffix("_PASSWORD").lower() for e in container["env"] if e["name"].endswith("_PASSWORD")]
-    secret, ports = credentials(users), free_ports(3 * stateful["replicas"])
+    secret, ports = secret or credentials(users), free_ports(3 * stateful["replicas"])
     authority = certificate(folder) if "tls {" in text else None
     processes = [
         await _start(binary, folder, text, _environment(container, secret, ports, index), ports[3 * index :])
@@ -107,4 +109,8 @@ async def _answering(port: int, process: asyncio.subprocess.Process, log: Path) 
             continue
         writer.close()
         return
-    raise TimeoutError(f"nats-server does not answer: {log.read_text()[-2000:]}")
+    raise TimeoutError(f"nats-server does not answer: {_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    return log.read_text()[-2000:]

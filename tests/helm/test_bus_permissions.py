@@ -9,8 +9,9 @@ import pytest
 
 from deploy.build.bus import bus_yaml
 from shared.bus.open import open_bus
+from shared.bus.port import Subscription
 from shared.bus.provision import provision
-from shared.bus.topology import DEAD_STREAM, ROLES, STREAMS, Subscription, dead_subject, stream_of
+from shared.bus.topology import DEAD_STREAM, ROLES, STREAMS, dead_subject, stream_of
 from shared.contracts.envelope import wrap
 from shared.contracts.events import EVENTS, EventData, RunChanged
 from shared.contracts.ids import Digest, RunId

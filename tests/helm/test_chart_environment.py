@@ -57,26 +57,31 @@ def problems_of(settings: type[ProcessSettings], environment: dict[str, str], mo
         monkeypatch.delenv(name)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    return read(settings, environment)[1]  # type: ignore[type-var]
+    return read(settings, environment)[1]
 
 
 def pods(objects: list[Object]) -> dict[str, Object]:
     """component -> pod template of everything that runs our own code."""
-    found = {template["metadata"]["labels"]["app.kubernetes.io/component"]: template for _, template in pod_templates(objects)}
+    found = {
+        template["metadata"]["labels"]["app.kubernetes.io/component"]: template
+        for _, template in pod_templates(objects)
+    }
     return {component: template for component, template in found.items() if component in SETTINGS}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_service_accepts_its_environment(
-    variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_service_accepts_its_environment(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = render(VARIANTS[variant])
     found = {}
     for component, template in pods(objects).items():
         container = materialize(objects, template, component, tmp_path / component)
         found[component] = problems_of(settings_of(component), container.environment, monkeypatch)
     assert {component for component in found if not component.startswith("ray")} == {
-        "coordinator", "trainer", "judge", "rewardmodel", "exporter",
+        "coordinator",
+        "trainer",
+        "judge",
+        "rewardmodel",
+        "exporter",
     }
     assert {component: problems for component, problems in found.items() if problems} == {}
 

