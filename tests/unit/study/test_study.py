@@ -1,0 +1,79 @@
+"""A study's statistics against values worked out by hand, and its page from curves made up here."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.exits import Quit
+from cli.study.arms import ARMS
+from cli.study.page import page, tables
+from cli.study.plan import StudyPlan, known_arms
+from cli.study.stats import improvement, improvement_estimate, iqm, iqm_estimate
+from cli.study.summary import MEASURE, markdown, summarise
+from cli.study.trial import config_of
+from shared.contracts.run import RunConfig
+
+PLAN = StudyPlan(arms=("none", "judges"), seeds=3, run=RunConfig(world="garden", epochs=2, epoch_steps=4096))
+
+
+def curve(*values: float) -> list[dict[str, float]]:
+    return [{MEASURE: value, "steps": 10.0 * (i + 1), "shaped": float(i > 0)} for i, value in enumerate(values)]
+
+
+def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end() -> None:
+    assert iqm(np.array([0.0, 1.0, 2.0, 100.0])) == 1.5
+    assert iqm(np.array([5.0])) == 5.0
+    # Of five values the middle one counts whole, its neighbours to three quarters, the others not at all.
+    assert iqm(np.array([100.0, 1.0, 2.0, 3.0, -100.0])) == pytest.approx((0.75 * 1 + 2 + 0.75 * 3) / 2.5)
+
+
+def test_the_probability_of_improvement_counts_ties_half() -> None:
+    assert improvement(np.array([1.0, 2.0]), np.array([0.0, 2.0])) == (1 + 0 + 1 + 0.5) / 4
+
+
+def test_intervals_hold_the_value_and_shrink_with_more_seeds() -> None:
+    rng = np.random.default_rng(1)
+    few, many = iqm_estimate(rng.normal(size=5)), iqm_estimate(rng.normal(size=100))
+    assert few.low <= few.value <= few.high
+    assert many.high - many.low < few.high - few.low
+    sure = improvement_estimate(np.array([3.0, 4.0, 5.0]), np.array([0.0, 1.0]))
+    assert (sure.value, sure.low, sure.high) == (1.0, 1.0, 1.0)
+
+
+def test_judges_are_compared_with_every_other_finished_arm() -> None:
+    result = summarise(PLAN, {"none": {0: curve(0, 0.25)}, "judges": {0: curve(0, 0.5), 1: curve(0.25, 0.5)}})
+    assert result["seeds"] == {"none": 1, "judges": 2}
+    assert result["arms"]["judges"]["final"]["iqm"] == 0.5
+    assert [row["against"] for row in result["comparisons"]] == ["none", "none"]
+    assert result["comparisons"][0]["probability_of_improvement"] == 1.0
+    text = markdown(result)
+    assert "| PPO alone | 1 |" in text
+    found = page(result, {"none": {0: curve(0, 0.25)}}, "zelda study run <garden>")
+    assert "data:image/png;base64," in found
+    assert "&lt;garden&gt;" in found
+    assert tables(text).count("<table>") == 2
+
+
+def test_arms_differ_in_the_extra_reward_alone() -> None:
+    base = config_of(PLAN, ARMS["none"], 4)
+    for name, arm in ARMS.items():
+        config = config_of(PLAN, arm, 4)
+        changed = {field for field in RunConfig.model_fields if getattr(config, field) != getattr(base, field)}
+        assert changed <= {"rnd", "shaping", "sampling"}, name
+    assert base.shaping.mode == "none"
+    assert not base.rnd
+
+
+def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    PLAN.keep(tmp_path)
+    PLAN.keep(tmp_path)
+    other = StudyPlan(arms=("none",), seeds=3, run=RunConfig(world="vale"))
+    with pytest.raises(Quit, match="holds another study"):
+        other.keep(tmp_path)
+    assert StudyPlan.load(tmp_path) == PLAN
+
+
+def test_an_unknown_arm_is_named() -> None:
+    with pytest.raises(Quit, match="no arm magic"):
+        known_arms("none,magic")

@@ -1,0 +1,134 @@
+"""The arithmetic of learning, against values worked out by hand or by a slower way."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.trainer.domain.curriculum import SLOTS, Shares, mixture
+from services.trainer.domain.figures import EpisodeSummary, epoch_metrics
+from services.trainer.rl.checkpoint import (
+    Checkpoint,
+    optimizer_tensors,
+    pack,
+    random_state,
+    restore_optimizer,
+    restore_random,
+    unpack,
+)
+from services.trainer.rl.gae import advantages, discounted_sums, running_returns
+from services.trainer.rl.moments import Moments
+from services.trainer.rl.streams import Scale, Streams
+from shared.errors import Permanent
+
+floats = st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=40)
+
+
+@given(floats)
+def test_discounted_sums_are_those_of_the_definition(values: list[float]) -> None:
+    array = np.array(values, np.float32)
+    slow = [sum(0.9 ** (later - now) * array[later] for later in range(now, len(array))) for now in range(len(array))]
+    np.testing.assert_allclose(discounted_sums(array, 0.9), slow, rtol=1e-4, atol=1e-4)
+
+
+def test_a_terminal_state_is_worth_nothing_and_a_cut_one_what_the_critic_says() -> None:
+    rewards, values = np.array([1.0, 2.0], np.float32), np.array([0.5, 0.25], np.float32)
+    ended = advantages(rewards, values, last_value=0.0, discount=0.9, trace=0.8)
+    cut = advantages(rewards, values, last_value=4.0, discount=0.9, trace=0.8)
+    second = 2.0 - 0.25
+    np.testing.assert_allclose(ended, [1.0 + 0.9 * 0.25 - 0.5 + 0.72 * second, second], rtol=1e-6)
+    np.testing.assert_allclose(cut[1], second + 0.9 * 4.0, rtol=1e-6)
+
+
+@given(floats, floats)
+def test_a_running_return_goes_on_where_the_last_chunk_ended(first: list[float], second: list[float]) -> None:
+    whole = running_returns(np.array(first + second, np.float32), 0.9, 0.0)
+    half = running_returns(np.array(first, np.float32), 0.9, 0.0)
+    rest = running_returns(np.array(second, np.float32), 0.9, float(half[-1]))
+    np.testing.assert_allclose(np.concatenate([half, rest]), whole, rtol=1e-6, atol=1e-6)
+
+
+@given(st.lists(floats, min_size=1, max_size=5))
+def test_moments_of_batches_are_those_of_all_values(batches: list[list[float]]) -> None:
+    moments = Moments()
+    for batch in batches:
+        moments.add(np.array(batch))
+    every = np.concatenate([np.array(batch) for batch in batches])
+    assert moments.mean == pytest.approx(every.mean(), abs=1e-6)
+    if every.std() > 1e-3:
+        assert moments.deviation == pytest.approx(every.std(), rel=1e-4)
+
+
+def test_scaled_rewards_do_not_depend_on_the_unit_in_which_a_profile_pays() -> None:
+    rng = np.random.default_rng(0)
+    chunks = [(f"e{i}", rng.normal(size=200).astype(np.float32), i % 2 == 0) for i in range(4)]
+    small, large = Scale(0.99), Scale(0.99)
+    first = small.scaled(chunks)
+    second = large.scaled([(name, rewards * 1000, ended) for name, rewards, ended in chunks])
+    np.testing.assert_allclose(first, second, rtol=1e-4)
+
+
+def test_whitened_observations_are_bounded_and_restored_streams_whiten_alike() -> None:
+    rng = np.random.default_rng(0)
+    streams = Streams((3,), 0.99, 0.99)
+    streams.whitened(rng.normal(size=(500, 3)).astype(np.float32) * 100)
+    copy = Streams((3,), 0.99, 0.99)
+    copy.restore(json.loads(json.dumps(streams.state())))
+    odd = np.array([[1e6, 0, -1e6]], np.float32)
+    white = streams.whitened(odd)
+    assert np.abs(white).max() <= 5.0
+    assert np.array_equal(white, copy.whitened(odd))
+
+
+def test_a_checkpoint_is_the_same_bytes_for_the_same_content_and_gives_everything_back() -> None:
+    network = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.1, fused=True)
+    network(torch.ones(3)).sum().backward()
+    optimizer.step()
+    saved = Checkpoint(network.state_dict(), optimizer_tensors(optimizer), {"random": random_state()})
+    data = pack(saved)
+    assert data == pack(saved)
+    drawn = torch.rand(2)
+    found = unpack(data)
+    restore_random(found.state["random"])
+    assert torch.equal(torch.rand(2), drawn)
+    fresh = torch.nn.Linear(3, 2)
+    fresh.load_state_dict(found.weights)
+    other = torch.optim.Adam(fresh.parameters(), lr=0.1, fused=True)
+    restore_optimizer(other, found.optimizer)
+    for one in (optimizer, other):
+        one.zero_grad()
+    for net, one in ((network, optimizer), (fresh, other)):
+        net(torch.ones(3) * 2).sum().backward()
+        one.step()
+    assert torch.equal(network.weight, fresh.weight)
+
+
+@pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_checkpoint_is_refused_with_a_sentence(data: bytes) -> None:
+    with pytest.raises(Permanent, match="not a checkpoint"):
+        unpack(data)
+
+
+def test_shares_become_slots_and_the_rest_begins_at_the_true_start() -> None:
+    slots = mixture(Shares((0.2, 0.1)), [1, 2])
+    assert (slots.count(1), slots.count(2), slots.count(0), len(slots)) == (20, 10, 70, SLOTS)
+    assert mixture(Shares((0.2, 0.1)), [2]).count(1) == 0
+    with pytest.raises(ValueError, match=r"at most 0\.5"):
+        Shares((0.3, 0.3))
+    with pytest.raises(ValueError, match="negative"):
+        Shares((-0.1,))
+
+
+def test_episodes_that_were_cut_short_or_helped_do_not_count_as_achievements() -> None:
+    def episode(reward: float, rooms: float, complete: bool = True, from_start: bool = True) -> EpisodeSummary:
+        return EpisodeSummary("e", 10, reward, {"room": reward}, {"rooms": rooms}, complete, from_start)
+
+    metrics = epoch_metrics([episode(1, 2), episode(3, 9, from_start=False), episode(100, 100, complete=False)])
+    assert (metrics["return_mean"], metrics["rooms_max"], metrics["episodes"]) == (2.0, 2.0, 2.0)
+    assert metrics["reward/room"] == 2.0
+    assert epoch_metrics([episode(5, 1, complete=False)])["return_mean"] == 5.0
+    assert epoch_metrics([]) == {}
