@@ -1,4 +1,4 @@
-"""Start states for the curriculum: the emulator's state at the moment a milestone was reached, made by the walk-through.
+"""Start states for the curriculum: the emulator's state when a milestone was reached, made by the walk-through.
 
 Made when they are needed, once per process, from the world's text; nothing is kept on disk.
 """
