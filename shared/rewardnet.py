@@ -26,6 +26,9 @@ FORMAT: Final = "zelda-rewardnet/1"
 MAX_FILE_BYTES: Final = 4_000_000  # 50 members need 2.5 MB; a larger file is not ours and is not parsed
 MAX_NORM: Final = 1_000.0  # of each tensor and member; a trained one stays below 50, a larger one only amplifies noise
 MIN_DEVIATION: Final = 0.1  # a rarely set flag must not weigh more than ten times its value
+FLAT: Final = (
+    0.01  # deviation below which a member has no opinion; larger would flatten models of small real differences
+)
 CHUNK: Final = 4_096  # rows at once, so that scratch memory stays below 20 MB whatever the batch
 
 
@@ -105,13 +108,15 @@ def input_statistics(states: Floats, masked: NDArray[np.bool_] | None = None) ->
 
 
 def standardised(weights: RewardWeights, states: Floats) -> RewardWeights:
-    """The same ensemble with output statistics taken over `states` (N, 128): mean 0 and deviation 1 per member."""
+    """The same ensemble with output statistics taken over `states` (N, 128): mean 0 and deviation 1 per member.
+
+    A member that says the same of every state stays flat: blown up to deviation 1, its noise would look like a verdict.
+    """
     bare = replace(
         weights, output_mean=np.zeros_like(weights.output_mean), output_scale=np.ones_like(weights.output_scale)
     )
     raw = RewardNet(bare).forward(states).astype(np.float64)
-    deviation = raw.std(axis=1)
-    scale = np.where(deviation > 1e-6, 1.0 / np.maximum(deviation, 1e-6), 1.0)
+    scale = 1.0 / np.maximum(raw.std(axis=1), FLAT)
     scores = (raw - raw.mean(axis=1, keepdims=True)) * scale[:, None]
     return replace(
         weights,

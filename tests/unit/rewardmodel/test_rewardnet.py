@@ -51,6 +51,14 @@ def test_the_folded_forward_pass_is_the_formula(rows: int) -> None:
         assert np.abs(scores[member] - formula(weights, member, states)).max() < 1e-4
 
 
+def test_a_member_without_an_opinion_stays_flat_and_can_still_be_written() -> None:
+    bare = initial(5, 3)
+    numb = replace(bare, value_weight=bare.value_weight * 1e-6)
+    flat = standardised(numb, some_states())
+    assert RewardNet(flat).forward(some_states()).std(axis=1).max() < 0.01
+    assert len(dump(flat)) > 0
+
+
 def test_scores_are_standardised_over_the_training_states() -> None:
     scores = RewardNet(some_weights()).forward(some_states())
     assert np.abs(scores.mean(axis=1)).max() < 1e-4
