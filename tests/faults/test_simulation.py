@@ -1,0 +1,268 @@
+"""A small ring in one process, under thousands of histories of faults: nothing is lost, doubled or invented.
+
+Segments are recorded, judged and counted through the real loop over the memory bus and store. Any step may crash at any
+call of bus or store; events are lost, repeated and reordered; consumers vanish; bus and store go away. In the end a
+reconciler rings until nothing is missing. hypothesis shrinks a failure to its shortest history.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from shared.bus.answer import Answer
+from shared.bus.consumer import Consumer
+from shared.bus.memory import MemoryBus
+from shared.bus.outage import Outage
+from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
+from shared.contracts.base import sha256
+from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.events import ScoresReady, SegmentReady
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.errors import Transient
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from shared.store.port import AlreadyExists
+
+RUN, EPISODE = RunId("sim"), EpisodeId("e0")
+COUNTED = f"models/runs/{RUN}/counted/"
+SUBSCRIPTIONS = {"judge": JUDGE_SEGMENTS, "rewardmodel": REWARDMODEL_SCORES}
+
+# Histories in which nothing works most of the time find little.
+MOSTLY_UP = st.sampled_from([True, True, True, False])
+DIES_AT = st.none() | st.none() | st.integers(0, 6)
+
+
+class Crash(BaseException):
+    """The process dies here. Not an Exception, so that no handler can catch it."""
+
+
+class Fuse:
+    """Blows at the n-th call: what a process does before its death, and no more."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+
+    def burn(self) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                raise Crash
+
+
+class MortalStore(MemoryStore):
+    """A store whose callers may die before or after a write, or find it away."""
+
+    def __init__(self, fuse: Fuse) -> None:
+        super().__init__()
+        self.fuse, self.away = fuse, False
+
+    async def create(self, key: str, data: bytes) -> str:
+        self.fuse.burn()
+        if self.away:
+            raise Transient("the store is away")
+        try:
+            return await super().create(key, data)
+        finally:
+            self.fuse.burn()
+
+
+class MortalBus(MemoryBus):
+    """A bus whose callers may die before or after a publish."""
+
+    def __init__(self, fuse: Fuse, clock: "Clock") -> None:
+        super().__init__(clock)
+        self.fuse = fuse
+
+    async def publish(self, event: Envelope, *, ring: int = 0) -> None:
+        self.fuse.burn()
+        await super().publish(event, ring=ring)
+        self.fuse.burn()
+
+
+class Clock:
+    """Seconds that pass only when told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def segment_ready(number: int, digest: str) -> Envelope:
+    """The event of one recorded segment."""
+    segment = SegmentId(f"s{number:04d}")
+    key = keys.segment(RUN, 0, EPISODE, segment)
+    data = SegmentReady(run=RUN, epoch=0, key=key, digest=Digest(digest), episode=EPISODE, segment=segment)
+    return wrap(data, source="trainer")
+
+
+def scores_ready(segment: SegmentId, digest: str) -> Envelope:
+    """The event of one score object."""
+    key = keys.score(RUN, 0, segment)
+    data = ScoresReady(run=RUN, epoch=0, key=key, digest=Digest(digest), segment=segment, status="judged")
+    return wrap(data, source="judge")
+
+
+class Ring(RuleBasedStateMachine):
+    """The ring and everything that can happen to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fuse, self.clock, self.dice = Fuse(), Clock(), random.Random(0)
+        self.store, self.bus = MortalStore(self.fuse), MortalBus(self.fuse, self.clock)
+        self.recorded, self.rings = 0, 0
+        self.answers = {
+            name: Answer(self.bus, Consumer(SUBSCRIPTIONS[name], handler), Outage(self._store_answers), self.dice)
+            for name, handler in (("judge", self._judge), ("rewardmodel", self._count))
+        }
+
+    async def _store_answers(self) -> bool:
+        return not self.store.away
+
+    async def _judge(self, event: Envelope) -> Sequence[Envelope]:
+        """Judges are not deterministic: only the first score of a segment may ever count."""
+        assert isinstance(event.data, SegmentReady)
+        await self.store.get(event.data.key, event.data.digest)
+        key = keys.score(RUN, 0, event.data.segment)
+        try:
+            digest = await self.store.create(key, str(self.dice.random()).encode())
+        except AlreadyExists:
+            digest = sha256(await self.store.get(key))
+        return [scores_ready(event.data.segment, digest)]
+
+    async def _count(self, event: Envelope) -> Sequence[Envelope]:
+        assert isinstance(event.data, ScoresReady)
+        score = await self.store.get(event.data.key, event.data.digest)
+        try:
+            await self.store.create(COUNTED + event.data.segment, score)
+        except AlreadyExists:
+            return []
+        return []
+
+    def _live(self, work: Any) -> None:
+        """Do something as a process that may die or find bus or store away."""
+        try:
+            asyncio.run(work)
+        except (Crash, Transient):
+            pass
+        finally:
+            self.fuse.left = None
+
+    @rule(dies_at=DIES_AT)
+    def record(self, dies_at: int | None) -> None:
+        """The trainer puts a segment and announces it, or dies on the way."""
+        self.fuse.left = dies_at
+        self._live(self._record(self.recorded))
+        asyncio.run(self._recorded())
+
+    async def _record(self, number: int) -> None:
+        key = segment_ready(number, sha256(b"")).data.key
+        digest = await self.store.create(key, b"segment %d" % number)
+        await self.bus.publish(segment_ready(number, digest))
+
+    async def _recorded(self) -> None:
+        self.recorded = len(await self.store.list(keys.segments_prefix(RUN, 0)))
+
+    @rule(who=st.sampled_from(["judge", "rewardmodel"]), batch=st.integers(1, 4), dies_at=DIES_AT)
+    def deliver(self, who: str, batch: int, dies_at: int | None) -> None:
+        """A service fetches some events and handles them in any order; it may die at any call."""
+        self.fuse.left = dies_at
+        self._live(self._deliver(who, batch))
+
+    async def _deliver(self, who: str, batch: int) -> int:
+        deliveries = list(await self.bus.fetch(SUBSCRIPTIONS[who], batch, 0))
+        self.dice.shuffle(deliveries)
+        for delivery in deliveries:
+            await self.answers[who].give(delivery)
+        return len(deliveries)
+
+    @rule(number=st.integers(0, 30))
+    def repeat(self, number: int) -> None:
+        """An event of the past is published once more, beyond the bus's memory."""
+        if self.recorded:
+            self.rings += 1
+            self._live(self._repeat(number % self.recorded))
+
+    async def _repeat(self, number: int) -> None:
+        await self.bus.publish(segment_ready(number, sha256(b"segment %d" % number)), ring=self.rings)
+
+    @rule(seconds=st.floats(0, 700))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    @rule()
+    def purge(self) -> None:
+        self.bus.purge()
+
+    @rule(who=st.sampled_from(["judge", "rewardmodel"]))
+    def consumer_vanishes(self, who: str) -> None:
+        asyncio.run(self._renew(who))
+
+    async def _renew(self, who: str) -> None:
+        connected, self.bus.connected = self.bus.connected, True
+        self.bus.delete_consumer(SUBSCRIPTIONS[who].name)
+        await self.bus.ensure(SUBSCRIPTIONS[who])
+        self.bus.connected = connected
+
+    @rule(connected=MOSTLY_UP)
+    def bus_comes_and_goes(self, connected: bool) -> None:
+        self.bus.connected = connected
+
+    @rule(here=MOSTLY_UP)
+    def store_comes_and_goes(self, here: bool) -> None:
+        self.store.away = not here
+
+    @invariant()
+    def no_score_without_its_segment_and_no_count_without_its_score(self) -> None:
+        segments, scores, counted = asyncio.run(self._objects())
+        assert set(scores) <= segments
+        assert set(counted) <= set(scores)
+        assert all(scores[name] == value for name, value in counted.items())
+
+    async def _objects(self) -> tuple[set[str], dict[str, bytes], dict[str, bytes]]:
+        segments = {_name(entry.key) for entry in await self.store.list(keys.segments_prefix(RUN, 0))}
+        scores = {_name(e.key): await self.store.get(e.key) for e in await self.store.list(keys.scores_prefix(RUN, 0))}
+        counted = {_name(e.key): await self.store.get(e.key) for e in await self.store.list(COUNTED)}
+        return segments, scores, counted
+
+    def teardown(self) -> None:
+        """All is well again: the reconciler rings, the services work, and every segment is judged and counted once."""
+        self.bus.connected, self.store.away = True, False
+        asyncio.run(self._finish())
+        segments, scores, counted = asyncio.run(self._objects())
+        assert segments == set(scores) == set(counted)
+        assert scores == counted
+        assert len(segments) == self.recorded
+
+    async def _finish(self) -> None:
+        for _ in range(4):
+            await self._reconcile()
+            self.clock.now += 700
+            for who in SUBSCRIPTIONS:
+                while await self._deliver(who, 64):
+                    self.clock.now += 700
+
+    async def _reconcile(self) -> None:
+        """List commit objects without a successor and ring for them."""
+        segments, scores, counted = await self._objects()
+        self.rings += 1
+        for name in segments - set(scores):
+            digest = sha256(b"segment %d" % int(name[1:]))
+            await self.bus.publish(segment_ready(int(name[1:]), digest), ring=self.rings)
+        for name in set(scores) - set(counted):
+            await self.bus.publish(scores_ready(SegmentId(name), sha256(scores[name])), ring=self.rings)
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2].partition(".")[0]
+
+
+TestRing = pytest.mark.slow(Ring.TestCase)
+Ring.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
