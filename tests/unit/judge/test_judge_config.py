@@ -1,0 +1,133 @@
+"""Files and settings of the judge: what is wrong is told in one sentence that names the place."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from services.judge.adapters.gate import Busy, Gate
+from services.judge.config import ConfigError, load_judges, load_phases, rules_alone
+from services.judge.settings import JudgeSettings
+from shared.contracts.scores import DIMENSIONS
+from shared.runtime.configure import read
+
+ROUTES: dict[str, Any] = {"r": {"url": "http://127.0.0.1:1/v1"}}
+JUDGE: dict[str, Any] = {"name": "state", "route": "r", "model": "m", "dimensions": ["progress"]}
+
+
+def test_the_built_in_judges_are_the_three_of_the_design() -> None:
+    file = load_judges(None, "http://127.0.0.1:9/v1")
+    assert {judge.name: judge.model for judge in file.judges} == {
+        "state": "qwen25-7b",
+        "puzzle": "qwen25-32b",
+        "vision": "qwen25-vl-32b",
+    }
+    assert sorted(name for judge in file.judges for name in judge.dimensions) == sorted(DIMENSIONS)
+    assert {route.url for route in file.routes.values()} == {"http://127.0.0.1:9/v1"}
+    assert [judge.votes for judge in file.judges] == [(3, 7, 11)] * 3
+    assert file.weights.as_dict() == {"progress": 0.4, "dialog": 0.2, "puzzle": 0.2, "novelty": 0.1, "efficiency": 0.1}
+
+
+def test_the_built_in_phases_fit_every_game_they_name() -> None:
+    file = load_phases(None)
+    assert [phase.name for phase in file.phases] == ["dungeon", "early-game", "overworld-travel"]
+    assert rules_alone().judges[0].dimensions == DIMENSIONS
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"judges": []}, "judges: Tuple should have at least 1 item"),
+        ({"judges": [JUDGE, JUDGE]}, "a name is used twice"),
+        ({"judges": [{**JUDGE, "route": "gone"}]}, "judge state: no route 'gone', only: r"),
+        ({"judges": [{**JUDGE, "route": None}]}, "judge state: a model needs a route"),
+        ({"judges": [{**JUDGE, "temperature": 0}]}, "at temperature 0 all votes are copies"),
+        ({"judges": [{**JUDGE, "dimensions": ["beauty"]}]}, "not beauty"),
+        ({"judges": [{**JUDGE, "dimensions": ["progress", "progress"]}]}, "at most once"),
+        ({"judges": [{**JUDGE, "votes": [7, 3]}]}, "rising numbers of votes"),
+        ({"judges": [{**JUDGE, "votes": [3, 99]}]}, "rising numbers of votes"),
+        ({"judges": [{**JUDGE, "name": "State!"}]}, "is not a JudgeName"),
+        ({"judges": [{**JUDGE, "colour": "red"}]}, "judges.0.colour: Extra inputs"),
+        ({"routes": {"r": {"url": "ftp://host/v1"}}}, "is not an address"),
+        ({"routes": {"r": {"url": "http://169.254.169.254/v1"}}}, "link-local metadata address"),
+        ({"routes": {"r": {"url": "http://user:hunter2@host/v1"}}}, "must not contain a password"),
+        ({"routes": {"r": {"url": "http://h/v1", "token_file": "/nowhere/token"}}}, "no file '/nowhere/token'"),
+        ({"routes": {"r": {"url": "http://h/v1", "verify": False}}}, "routes.r.verify: Extra inputs"),
+        ({"routes": {"r": {"url": "http://h/v1", "attempts": 5}}}, "less than or equal to 2"),
+        ({"routes": {"r": {"url": "http://h/v1", "objective": "a\r\nb: c"}}}, "routes.r.objective"),
+        ({"rubric": "V 2"}, "rubric: String should match"),
+        ({"weights": {"progress": 0.9}}, "weights sum to 1.500"),
+    ],
+)
+def test_a_wrong_judges_file_is_told_in_one_sentence(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    path = tmp_path / "judges.yaml"
+    path.write_text(yaml.safe_dump({"routes": ROUTES, "judges": [JUDGE], **change}))
+    with pytest.raises(ConfigError) as told:
+        load_judges(path, "")
+    assert str(told.value).startswith(f"{path}: ")
+    assert says in str(told.value)
+    assert "\n" not in str(told.value)
+    assert "hunter2" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[1, 2", "not YAML"),
+        ("- a", "not a mapping"),
+        ("phases: [{name: x, when: {is_night: true}}]", "phases.0.when.is_night"),
+        ("phases: [{name: x, weights: {puzzle: 1}}]", "must sum to 1"),
+    ],
+)
+def test_a_wrong_phases_file_is_told_in_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "phases.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        load_phases(path)
+
+
+def test_settings_check_the_files_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "judges.yaml"
+    path.write_text("routes: 3")
+    environment = {"ZELDA_STORE__URL": "memory://", "ZELDA_JUDGES_FILE": str(path), "ZELDA_JUDGE__SLOT": "3"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    _, problems = read(JudgeSettings, environment)
+    assert any("ZELDA_JUDGE__SLOT: no such setting; did you mean ZELDA_JUDGE__SLOTS?" in line for line in problems)
+    assert any(line.startswith("ZELDA_JUDGES_FILE: ") and "routes" in line for line in problems)
+
+
+async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> None:
+    limit, order = 1, list[int]()
+    gate, release = Gate(lambda: limit), asyncio.Event()
+
+    async def call(number: int) -> None:
+        async with gate.place(5):
+            order.append(number)
+            await release.wait()
+
+    calls = [asyncio.create_task(call(number)) for number in range(5)]
+    await asyncio.sleep(0)
+    assert order == [0]
+    limit = 3
+    release.set()
+    await asyncio.gather(*calls)
+    assert order == [0, 1, 2, 3, 4]
+    assert gate.in_flight == 0
+
+
+async def test_a_call_that_waits_too_long_or_is_cancelled_leaves_no_place_behind() -> None:
+    gate = Gate(lambda: 1)
+    async with gate.place(1):
+        with pytest.raises(Busy, match="no free place within"):
+            async with gate.place(0.05):
+                pytest.fail("there was no place")
+        waiting = asyncio.create_task(gate._enter(5))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    async with gate.place(0.05):
+        assert gate.in_flight == 1
+    assert gate.in_flight == 0
