@@ -1,0 +1,50 @@
+"""Env runners as Ray actors: one is killed in mid-epoch, and the epoch goes on without a name used twice."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+import ray
+
+from services.trainer.domain.figures import EpisodeSummary
+from services.trainer.rl.plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
+from services.trainer.rl.session import Session, SessionSpec
+from tests.unit.trainer.corridor import corridor
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=6, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
+    session = Session(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
+    session.begin(lambda numbers: EpochPlan(3), 3)
+    session.iterate()
+    pids = session.algorithm.env_runner_group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
+    os.kill(pids[0], signal.SIGKILL)
+    for _ in range(20):
+        session.iterate()
+        if any(number_of(summary) >= GENERATION for summary in session.summaries):
+            break
+    names = [summary.episode for summary in session.summaries]
+    assert len(names) == len(set(names)), "an episode's name was used twice"
+    assert all(name.startswith("e0003-") for name in names), "the new runner does not know the epoch"
+    assert {name.split("-")[1] for name in names} == {"r01", "r02"}
+    reborn = [number for number in map(number_of, session.summaries) if number >= GENERATION]
+    assert reborn, "the new runner has finished no episode"
+    assert min(reborn) >= GENERATION * GENERATIONS_PER_RUNNER
+    session.close()
+
+
+def number_of(summary: EpisodeSummary) -> int:
+    return int(summary.episode.split("-")[3])
