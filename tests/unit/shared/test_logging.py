@@ -1,0 +1,91 @@
+"""Logs are JSON lines with the event's fields, bounded, and free of secrets; metrics carry our names."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator, Sequence
+
+import pytest
+import structlog
+
+from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.memory import MemoryBus
+from shared.bus.topology import JUDGE_SEGMENTS
+from shared.contracts.envelope import Envelope
+from shared.errors import Permanent
+from shared.runtime import metrics
+from shared.runtime.logging import LONGEST, setup_logging
+from shared.runtime.settings import LogSettings
+from tests.events import segment_ready
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """Logging is global: give the other tests theirs back."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+    structlog.reset_defaults()
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    """What was logged on standard error; nothing may be on standard output."""
+    out, err = capsys.readouterr()
+    assert out == ""
+    return [json.loads(line) for line in err.splitlines()]
+
+
+async def test_a_line_about_an_event_names_run_epoch_segment_id_and_delivery(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    setup_logging("judge", LogSettings())
+    bus, stop = MemoryBus(), asyncio.Event()
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        structlog.get_logger("test").info("looking at it")
+        stop.set()
+        raise Permanent("no manifest")
+
+    await bus.publish(segment_ready(7))
+    await asyncio.wait_for(ConsumerLoop(bus, Consumer(JUDGE_SEGMENTS, handler), fetch_s=0.05).run(stop), 5)
+    looking, dead = lines(capsys)
+    assert (looking["event"], dead["event"], dead["reason"]) == ("looking at it", "dead letter", "no manifest")
+    for line in (looking, dead):
+        assert (line["service"], line["run"], line["epoch"], line["delivery"]) == ("judge", "demo", 0, 1)
+        assert (line["segment"], line["consumer"]) == ("e0000-s00007", "judge-segments")
+        assert segment_ready(7).id.startswith(str(line["event_id"]))
+
+
+def test_a_long_field_is_cut_and_a_traceback_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    setup_logging("judge", LogSettings())
+    log = structlog.get_logger("test")
+    try:
+        raise ValueError("x" * 3 * LONGEST)
+    except ValueError:
+        log.exception("failed", reply="y" * 10 * LONGEST)
+    [line] = lines(capsys)
+    assert len(str(line["reply"])) == LONGEST + 1
+    assert "x" * 3 * LONGEST in str(line["exception"])
+
+
+def test_lines_of_libraries_look_like_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    setup_logging("judge", LogSettings(level="warning"))
+    logging.getLogger("some.library").warning("slow %s", "disk")
+    structlog.get_logger("test").info("below the level")
+    [line] = lines(capsys)
+    assert (line["event"], line["level"], line["service"]) == ("slow disk", "warning", "judge")
+
+
+def test_people_may_have_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    setup_logging("judge", LogSettings(format="console"))
+    structlog.get_logger("test").info("ready", port=1)
+    assert "ready" in (text := capsys.readouterr().err)
+    assert "port=1" in text
+    assert not text.startswith("{")
+
+
+@pytest.mark.parametrize("name", ["events", "zelda_bus_events_total", "Bus_total", "bus_events"])
+def test_a_counter_with_a_foreign_name_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="metric"):
+        metrics.counter(name, "of a test")
