@@ -4,6 +4,7 @@ It ends with 0 only if the run finished, every recorded segment has an outcome, 
 """
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,6 +15,7 @@ from cli.client import open_client
 from cli.console import epochs_table, line, say
 from cli.exits import FAILED, Quit
 from cli.run import fields
+from cli.stack.bonds import run_to_the_end
 from cli.stack.process import StackError
 from cli.stack.system import Options, System, running
 
@@ -24,14 +26,14 @@ CONFIG: Final[dict[str, Any]] = {
     "game": "bramble",
     "world": "garden",
     "epochs": 3,
-    "epoch_steps": 36_000,
+    "epoch_steps": 24_000,
     "episode_length": 1_200,
     "batch_size": 4_000,
     "env_runners": 1,
     "envs_per_runner": 8,
     "eval_interval": 1,
     "seed": 1,
-    "sampling": {"budget": 120},
+    "sampling": {"budget": 100},
 }
 # A video of each epoch's best segment is what the report shows; single pictures of every step are not.
 EXPORTS: Final = {"ZELDA_EXPORT__POLICY": "top", "ZELDA_EXPORT__TOP_K": "1", "ZELDA_EXPORT__FRAMES": "false"}
@@ -49,7 +51,7 @@ def demo(
     name = time.strftime("demo-%Y%m%d-%H%M%S", time.gmtime())
     options = Options(root=out / ".local", store=store, extra={"exporter": EXPORTS})
     try:
-        state = asyncio.run(_play(options, name, config, out / name))
+        state = run_to_the_end(lambda: _play(options, name, config, out / name))
     except StackError as error:
         raise Quit(FAILED, str(error)) from error
     say(f"{time.monotonic() - began:.0f} s in all.")
@@ -61,8 +63,12 @@ async def _play(options: Options, name: str, config: dict[str, Any], directory: 
     say("Starting bus, store, rules judge and five services ...")
     async with running(options, say) as system:
         say(f"Watch it live:  {system.url}/?run={name}#token={system.layout.secret('operator').read_text('utf-8')}")
-        watching = asyncio.create_task(asyncio.to_thread(_watch, system, name, config))
-        await asyncio.wait({watching, system.keeper}, return_when=asyncio.FIRST_COMPLETED)
+        leave = threading.Event()
+        watching = asyncio.create_task(asyncio.to_thread(_watch, system, name, config, leave))
+        try:
+            await asyncio.wait({watching, system.keeper}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leave.set()
         if system.keeper.done():
             system.keeper.result()
         state = await watching
@@ -70,13 +76,13 @@ async def _play(options: Options, name: str, config: dict[str, Any], directory: 
     return state
 
 
-def _watch(system: System, name: str, config: dict[str, Any]) -> str:
+def _watch(system: System, name: str, config: dict[str, Any], leave: threading.Event) -> str:
     """Start the run and show it until it ends; its last state."""
     from cli.watch import watch_run
 
     with open_client(system.connection) as client:
         client.post("/runs", {"run": name, "config": config})
-        return watch_run(client, name, as_json=False)
+        return watch_run(client, name, as_json=False, leave=leave)
 
 
 async def _report(system: System, name: str, directory: Path) -> None:

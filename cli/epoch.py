@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from cli.console import data, line, number, say
 from cli.exits import FAILED, USAGE, Quit
 from cli.run import fields
+from cli.stack.bonds import die_with_parent, run_to_the_end
 from cli.stack.servers import plain_environment
 from services.coordinator.adapters.views import Views
 from services.coordinator.domain.selection import last_good
@@ -52,7 +53,7 @@ def epoch(
         raise Quit(USAGE, f"--set {first_problem(error)}.") from error
     except ValueError as error:
         raise Quit(USAGE, f"--run {error}.") from error
-    account = asyncio.run(_play(run, config, store.absolute()))
+    account = run_to_the_end(lambda: _play(run, config, store.absolute()))
     if as_json:
         data(account.model_dump(mode="json"))
         return
@@ -73,6 +74,7 @@ async def _play(run: RunId, config: RunConfig, directory: Path) -> EpochFinished
         *("--run", run, "--name", f"single-{secrets.token_hex(4)}", "--parent", str(os.getpid())),
         env={**plain_environment(), "ZELDA_STORE__URL": f"file://{directory}", "ZELDA_LOG__FORMAT": "console"},
         start_new_session=True,
+        preexec_fn=die_with_parent,
     )
     account = await _account(store, run, number_, driver)
     await runs.append(_next(await runs.latest(run), "stopped", "One single epoch was asked for."))

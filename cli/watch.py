@@ -5,6 +5,7 @@ It reads the live stream, and survives a restart of the coordinator by asking ag
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,27 +17,27 @@ from cli.exits import UNREACHABLE, Quit
 ENDED: Final = ("finished", "failed", "stopped")
 PATIENCE_S: Final = 60.0  # without any answer for so long, the system counts as gone
 PAUSE_S: Final = 1.0
-PLAIN_EVERY_S: Final = 5.0  # a log file should tell the story, not every second of it
+PLAIN_EVERY_S: Final = 10.0  # a log file should tell the story, not every second of it
 
 
-def watch_run(client: Client, run: str, as_json: bool) -> str:
-    """Show the run until it ends and return its last state."""
+def watch_run(client: Client, run: str, as_json: bool, leave: threading.Event | None = None) -> str:
+    """Show the run until it ends and return its last state; `leave` ends it before, with the state "unknown"."""
     show = _json if as_json else _live if sys.stderr.isatty() else _Plain()
-    for kind, document in _news(client, run):
+    for kind, document in _news(client, run, leave or threading.Event()):
         show(kind, document)
         if kind == "run" and document["state"] in ENDED:
             if show is _live:
                 say("")
             return str(document["state"])
-    raise AssertionError("the stream has no end of its own")
+    return "unknown"
 
 
-def _news(client: Client, run: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Events of the stream, asked for again whenever it breaks."""
+def _news(client: Client, run: str, leave: threading.Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Events of the stream, asked for again whenever it breaks, until `leave` is set."""
     import httpx
 
     last = time.monotonic()
-    while True:
+    while not leave.is_set():
         try:
             with client.stream(f"/runs/{run}/events") as lines:
                 for event in parse(lines):
@@ -45,7 +46,7 @@ def _news(client: Client, run: str) -> Iterator[tuple[str, dict[str, Any]]]:
         except httpx.TransportError as error:
             if time.monotonic() - last > PATIENCE_S:
                 raise Quit(UNREACHABLE, f"No answer for {PATIENCE_S:.0f} s ({error}): is the system up?") from error
-        time.sleep(PAUSE_S)
+        leave.wait(PAUSE_S)
 
 
 def parse(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from cli.stack.bonds import die_with_parent
+
 READY_S: Final = 60.0
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 15.0
@@ -110,6 +112,7 @@ class Supervised:
                 stderr=output,
                 env=dict(self.spec.environment),
                 start_new_session=True,  # ctrl-C reaches us alone; we end the others in order
+                preexec_fn=die_with_parent,
             )
 
     @staticmethod

@@ -105,3 +105,31 @@ def test_ports_are_given_once_and_a_taken_one_is_refused() -> None:
         number = taken.getsockname()[1]
         with pytest.raises(ValueError, match=f"port {number} is taken"):
             ports.free(number)
+
+
+SUPERVISOR = """
+import asyncio, sys
+from pathlib import Path
+from tests.unit.cli.test_processes import SLEEPER, supervised
+
+async def main():
+    one = supervised(Path(sys.argv[1]), SLEEPER)
+    await one.start()
+    print(one.process.pid, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent was killed")
+async def test_processes_end_even_if_their_supervisor_is_killed(tmp_path: Path) -> None:
+    supervisor = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SUPERVISOR, str(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    assert supervisor.stdout is not None
+    child = int(await supervisor.stdout.readline())
+    supervisor.kill()
+    await supervisor.wait()
+    await asyncio.sleep(0.3)
+    assert not alive(child)

@@ -1,0 +1,38 @@
+"""Ties child processes to this one, and signals to an orderly end.
+
+A supervisor that is killed cannot clean up; on Linux the kernel does it for us. Elsewhere only SIGTERM and ctrl-C do.
+"""
+
+import asyncio
+import ctypes
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+_LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def die_with_parent() -> None:
+    """For a child between fork and exec: get SIGTERM when the parent is gone. Calls nothing but the kernel."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def run_to_the_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """`asyncio.run`, but SIGTERM ends it like ctrl-C: by cancelling `work`, whose clean-up then runs."""
+    return asyncio.run(_cancelled_by_sigterm(work))
+
+
+async def _cancelled_by_sigterm(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    if task is not None:
+        with suppress(NotImplementedError):  # a platform without signals in its event loop
+            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        return await work()
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
