@@ -11,6 +11,7 @@ import lupa  # type: ignore[import-untyped]
 import pytest
 import yaml
 
+from deploy.build import image_sizes
 from deploy.build.base import base_files
 from deploy.sbom import bill
 from tests.helm.custom_resources import FOLDER, problems
@@ -202,3 +203,16 @@ def test_the_bill_of_materials_names_every_package_with_its_version() -> None:
     assert all(
         component["version"] and component["purl"].startswith("pkg:pypi/") for component in document["components"]
     )
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_image_stays_within_its_budget(service: str) -> None:
+    assert image_sizes.size(service) <= image_sizes.BUDGET[service]
+
+
+def test_judge_and_coordinator_carry_neither_torch_nor_ray() -> None:
+    for service in ("judge", "coordinator"):
+        assert not {"torch", "ray", "pyboy", "gymnasium"} & image_sizes.closure(image_sizes.INSTALLED[service])
+    text = (ROOT / "Containerfile").read_text()
+    for service, extras in image_sizes.INSTALLED.items():
+        assert f'-e ".[{extras}]"' in _stage(text, f"packages-{service}"), service
