@@ -11,7 +11,7 @@ from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, RunId
 
 Pooling = Literal["mean", "gain"]
-Fit = Literal["none", "full", "warm"]
+Fit = Literal["none", "full", "strict", "warm"]
 
 
 class PairAccuracy(Contract):
@@ -73,7 +73,9 @@ class RewardModelCard(Contract):
     seconds: float = Field(ge=0)
     created: datetime
     pooling: Pooling = Field("mean", description="a segment's score: mean over its states, or last minus first state")
-    fit: Fit = Field("full", description="`warm` continued the previous model, `none` had nothing to learn from")
+    fit: Fit = Field(
+        "full", description="`strict`: more restraint; `warm`: continues the previous one; `none`: no data"
+    )
     validation_loss: dict[Annotated[str, Field(max_length=20)], float] = Field(
         default_factory=dict, description="of each kind of fit that was tried, on validation episodes"
     )

@@ -107,10 +107,10 @@ class Reading:
         where = self._positions(sampled)
         return self._states[rows[:, :, None], where].flatten(1, 2)
 
-    def hidden(self, members: int, share: float) -> Tensor:
-        """A random factor (M, 1, 128) that hides a share of the features and scales the others up."""
-        kept = torch.rand(members, 1, self._states.shape[2], generator=self._rng) >= share
-        return kept / (1.0 - share)
+    def hidden(self, share: Tensor) -> Tensor:
+        """A random factor (M, 1, 128) that hides a share (M,) of the features and scales the others up."""
+        drawn = torch.rand(len(share), 1, self._states.shape[2], generator=self._rng)
+        return (drawn >= share[:, None, None]) / (1.0 - share[:, None, None])
 
     def pool(self, scores: Tensor, segments: int) -> Tensor:
         """Segment scores (M, B) from state scores (M, B * s)."""

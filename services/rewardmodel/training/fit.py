@@ -1,7 +1,8 @@
 """The training loop: Bradley-Terry on soft labels, all members at once, each stopped by its own validation fold."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -16,8 +17,6 @@ class FitRules:
     """How long and how fast to train."""
 
     learning_rate: float = 1e-3
-    weight_decay: float = 10.0  # times the learning rate per step; hundreds of ratings must not fit 12,000 weights
-    feature_dropout: float = 0.3  # share of features hidden from a member in a step: no single one may decide
     centring: float = 0.01  # of squared segment scores: Bradley-Terry leaves their offset free
     passes: int = 12  # over all pairs, at most
     least_steps: int = 400
@@ -25,6 +24,18 @@ class FitRules:
     patience: int = 8  # validations without improvement
     blind_steps: int = 150  # for a member without validation pairs; more would fit the noise of few ratings
     strata: int = 8
+
+
+@dataclass(frozen=True)
+class Restraint:
+    """What keeps few ratings from fitting 12,000 weights. Which is right depends on the data, so two are tried."""
+
+    weight_decay: float  # times the learning rate, per step
+    hidden: float  # share of features hidden from a member in a step: no single one may decide
+
+
+LIGHT: Final = Restraint(3.0, 0.1)
+STRICT: Final = Restraint(10.0, 0.3)
 
 
 @dataclass(frozen=True)
@@ -41,14 +52,15 @@ def fit(
     reading: Reading,
     stream: Stream,
     validation: Batch,
+    restraints: Sequence[Restraint],
     rules: FitRules,
     interrupted: Callable[[], bool],
 ) -> Fitted:
-    """Train from `start`; raise Interrupted soon after `interrupted()` turned true."""
+    """Train from `start`, one restraint per member; raise Interrupted soon after `interrupted()` turned true."""
     parameters = {name: tensor.clone().requires_grad_() for name, tensor in start.items()}
-    optimiser = torch.optim.AdamW(
-        list(parameters.values()), lr=rules.learning_rate, weight_decay=rules.weight_decay, foreach=True
-    )
+    optimiser = torch.optim.Adam(list(parameters.values()), lr=rules.learning_rate, foreach=True)
+    kept = 1.0 - rules.learning_rate * torch.tensor([restraint.weight_decay for restraint in restraints])
+    hidden = torch.tensor([restraint.hidden for restraint in restraints])
     best = _Best(parameters, validation, rules)
     steps = min(rules.most_steps, max(rules.least_steps, rules.passes * stream.length))
     every = max(10, min(50, stream.length))
@@ -57,8 +69,9 @@ def fit(
         if interrupted():
             raise Interrupted("a reward model training was given up; its epoch will be trained again")
         optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward(_loss(parameters, reading, stream.next(), rules))
+        torch.autograd.backward(_loss(parameters, reading, stream.next(), hidden, rules))
         optimiser.step()
+        _decay(parameters, kept)
         if step % every == 0 or step == steps:
             best.look(parameters, reading, step)
             if best.settled:
@@ -66,8 +79,16 @@ def fit(
     return Fitted(best.parameters, best.loss, step)
 
 
-def _loss(parameters: Parameters, reading: Reading, batch: Batch, rules: FitRules) -> Tensor:
-    inputs = reading.inputs(batch.rows, sampled=True) * reading.hidden(len(batch.rows), rules.feature_dropout)
+def _decay(parameters: Parameters, kept: Tensor) -> None:
+    """Shrink the weights (not the biases) of each member: AdamW's decoupled decay, with a rate per member."""
+    with torch.no_grad():
+        for name in ("hidden1_weight", "hidden2_weight", "value_weight"):
+            weight = parameters[name]
+            weight.mul_(kept.reshape(-1, *[1] * (weight.dim() - 1)))
+
+
+def _loss(parameters: Parameters, reading: Reading, batch: Batch, hidden: Tensor, rules: FitRules) -> Tensor:
+    inputs = reading.inputs(batch.rows, sampled=True) * reading.hidden(hidden)
     scores = reading.pool(score(parameters, inputs), batch.rows.shape[1])
     # Members share nothing, so the gradient of the sum is the gradient of each.
     return (batch.loss(scores) + rules.centring * scores.square().mean(1)).sum()

@@ -19,7 +19,7 @@ from services.rewardmodel.domain.preferences import (
 )
 from services.rewardmodel.training.batches import Reading, Stream, validation_batch
 from services.rewardmodel.training.ensemble import Parameters
-from services.rewardmodel.training.fit import FitRules, Fitted, fit
+from services.rewardmodel.training.fit import FitRules, Fitted, Restraint, fit
 from shared.contracts.card import Pooling
 from shared.rewardnet import Floats
 
@@ -81,10 +81,11 @@ def solve(
     blocks: Sequence[Blocks | None],
     validation: Sequence[Pairs],
     start: Parameters,
+    restraints: Sequence[Restraint],
     rules: FitRules,
     interrupted: Callable[[], bool],
 ) -> Fitted:
     """Fit as many members as there are `blocks` and `validation` sets, from `start`."""
     reading = Reading(problem.inputs, problem.rules.pooling, rules.strata, problem.seed)
     stream = Stream(blocks, problem.seed)
-    return fit(start, reading, stream, validation_batch(validation), rules, interrupted)
+    return fit(start, reading, stream, validation_batch(validation), restraints, rules, interrupted)

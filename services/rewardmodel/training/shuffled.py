@@ -13,6 +13,7 @@ from services.rewardmodel.domain.metrics import accuracy
 from services.rewardmodel.domain.preferences import Blocks, Ints, Pairs, Rated
 from services.rewardmodel.training import measure
 from services.rewardmodel.training.ensemble import Parameters, fresh, score
+from services.rewardmodel.training.fit import LIGHT
 from services.rewardmodel.training.problem import Problem, solve
 
 MOST_SEGMENTS = 600  # the answer is one half however many there are
@@ -31,7 +32,7 @@ def shuffled_accuracy(problem: Problem, interrupted: Callable[[], bool]) -> floa
         return None
     short = replace(rules.fit, blind_steps=STEPS, least_steps=STEPS, most_steps=STEPS, strata=4)
     start = fresh(len(blocks), problem.seed)
-    fitted = solve(deals[0], blocks, [_nothing()] * len(blocks), start, short, interrupted)
+    fitted = solve(deals[0], blocks, [_nothing()] * len(blocks), start, [LIGHT] * len(blocks), short, interrupted)
     found = []
     for number, deal in enumerate(deals):
         members = slice(number * rules.members, (number + 1) * rules.members)

@@ -1,20 +1,23 @@
-"""From a data set to a reward model: fit from scratch and from the previous model, and keep the better one.
+"""From a data set to a reward model: fit from scratch (twice) and from the previous model, and keep the best one.
 
 Deterministic for the same data and rules. With data too few to learn from it returns a neutral model and says so.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from services.rewardmodel.domain.dataset import Dataset
 from services.rewardmodel.domain.preferences import Blocks
 from services.rewardmodel.training.ensemble import Parameters, continued, exported, fresh, joined
+from services.rewardmodel.training.fit import LIGHT, STRICT, Restraint
 from services.rewardmodel.training.problem import Problem, TrainRules, solve, standardised_inputs
 from shared.contracts.card import Fit
 from shared.rewardnet import WIDTH, Floats, RewardWeights, input_statistics, neutral, standardised
 
+RESTRAINTS: Final[dict[Fit, Restraint]] = {"full": LIGHT, "strict": STRICT, "warm": LIGHT}
 MOST_STATES = 50_000  # for statistics: more change them in the third digit
 
 
@@ -54,6 +57,7 @@ def train(task: Task, rules: TrainRules, interrupted: Callable[[], bool]) -> Tra
         blocks * len(starts),
         problem.validation() * len(starts),
         joined(list(starts.values())),
+        [RESTRAINTS[kind] for kind in starts for _ in range(rules.members)],
         rules.fit,
         interrupted,
     )
@@ -67,7 +71,7 @@ def train(task: Task, rules: TrainRules, interrupted: Callable[[], bool]) -> Tra
 
 
 def _starts(task: Task, rules: TrainRules, mean: Floats, scale: Floats) -> dict[Fit, Parameters]:
-    starts: dict[Fit, Parameters] = {"full": fresh(rules.members, task.seed)}
+    starts: dict[Fit, Parameters] = {kind: fresh(rules.members, task.seed) for kind in ("full", "strict")}
     previous = task.previous
     if not rules.warm_start or previous is None or not previous.value_weight.any():
         return starts

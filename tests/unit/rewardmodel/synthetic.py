@@ -17,18 +17,21 @@ def rule(states: Floats) -> Reals:
     return liked
 
 
-def wander(rng: np.random.Generator, segments: int) -> Floats:
-    """States (segments, S, 128): a random place per segment, slow movement around it."""
+def wander(rng: np.random.Generator, segments: int, active: int = 128) -> Floats:
+    """States (segments, S, 128): a random place per segment, slow movement around it, in `active` features."""
     centre = rng.uniform(-1, 1, (segments, 1, 128))
     walk = rng.normal(0, 0.03, (segments, STORED_STEPS, 128)).cumsum(axis=1)
     states: Floats = np.clip(centre + walk, -1, 1).astype(np.float32)
+    states[:, :, active:] = 0.0
     return states
 
 
-def judged(segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epochs: int = 1, folds: int = 5) -> Dataset:
+def judged(
+    segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epochs: int = 1, folds: int = 5, active: int = 128
+) -> Dataset:
     """A data set that the synthetic judge has rated, on the scale of votes, with an error of its own."""
     rng = np.random.default_rng(seed)
-    states = wander(rng, segments)
+    states = wander(rng, segments, active)
     liked = rule(states).mean(axis=1)
     value = np.clip(liked / 1.7 + rng.normal(0, noise, segments), 0, 1)
     episode = np.sort(rng.integers(0, episodes, segments))

@@ -169,7 +169,7 @@ async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_
     first, second = await world.card(0), await world.card(1)
     assert first.gates_passed, first.gates
     assert second.segments == 192
-    assert set(second.validation_loss) == {"full", "warm"}
+    assert set(second.validation_loss) == {"full", "strict", "warm"}
     assert second.fit == min(second.validation_loss, key=second.validation_loss.__getitem__)
     assert [model.weights_digest for model in second.history] == [first.weights_digest]
     assert [(row.epoch, row.segments, row.milestones) for row in second.epochs] == [(0, 96, 0.0), (1, 96, 1.0)]
@@ -192,7 +192,7 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
         await handlers.score_ready(event)
     await handlers.epoch_finished(finished)
     background.cancel()
-    assert set((await world.card(0)).validation_loss) == {"full", "warm"}
+    assert set((await world.card(0)).validation_loss) == {"full", "strict", "warm"}
     assert streaming.newest(RUN) is None
 
 

@@ -1,0 +1,160 @@
+"""The ensemble finds a known rule, is measured without leaks, and computes the same in torch and in numpy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from services.rewardmodel.domain.dataset import Dataset
+from services.rewardmodel.domain.gates import GateRules
+from services.rewardmodel.domain.preferences import Rated
+from services.rewardmodel.errors import Interrupted
+from services.rewardmodel.training.ensemble import continued, exported, fresh, score
+from services.rewardmodel.training.fit import FitRules
+from services.rewardmodel.training.problem import Problem, TrainRules, standardised_inputs
+from services.rewardmodel.training.report import Report, report
+from services.rewardmodel.training.shuffled import shuffled_accuracy
+from services.rewardmodel.training.train import Task, Trained, train
+from shared.rewardnet import RewardNet, input_statistics
+from tests.unit.rewardmodel.synthetic import judged, rule, wander
+
+NAMES = [f"f{number}" for number in range(128)]
+QUICK = TrainRules(shuffles=2, fit=FitRules(most_steps=200, least_steps=200))
+
+
+def never() -> bool:
+    return False
+
+
+def learnt(data: Dataset, rules: TrainRules = QUICK) -> tuple[Trained, Report]:
+    task = Task(data, "obs/v1")
+    trained = train(task, rules, never)
+    return trained, report(task, trained, int(data.epoch.max()), True, NAMES, GateRules(), never)
+
+
+def test_a_judge_with_a_known_rule_is_recovered() -> None:
+    rules = TrainRules(shuffles=2, fit=FitRules(most_steps=1_200))
+    trained, found = learnt(judged(1_600, 300, active=6), rules)
+    assert found.accuracy.confident is not None
+    assert found.accuracy.confident >= 0.90
+    assert found.baselines["linear"] is not None
+    assert found.accuracy.confident > found.baselines["linear"] + 0.05  # the rule is no line
+    assert 0.45 <= (found.baselines["shuffled_labels"] or 0) <= 0.55
+    assert 0.45 <= (found.baselines["step_index"] or 0) <= 0.55
+    assert (found.rank_correlation or 0) > 0.85
+    assert set(list(found.sensitivity)[:4]) == {"f0", "f1", "f2", "f3"}
+    assert found.reliability is not None
+    assert found.reliability.ece <= 0.05
+    # Held-out figures promise something about segments that nobody has seen yet.
+    states = wander(np.random.default_rng(99), 500, active=6)
+    scores = RewardNet(trained.weights).forward(states.reshape(-1, 128)).reshape(5, 500, -1).mean(axis=(0, 2))
+    order, truth = np.argsort(np.argsort(scores)), np.argsort(np.argsort(rule(states).mean(axis=1)))
+    assert np.corrcoef(order, truth)[0, 1] > 0.85
+
+
+def with_episode_marks(by_segment: bool) -> Dataset:
+    """Scores that belong to the episode alone, at random, and features that only tell which episode it is."""
+    rng = np.random.default_rng(0)
+    episodes, each = 60, 10
+    marks = rng.choice([-1.0, 1.0], (episodes, 128)).astype(np.float32)
+    data = judged(episodes * each, episodes)
+    episode = np.repeat(np.arange(episodes), each)
+    value = rng.uniform(0, 1, episodes)[episode]
+    states = np.repeat(marks[episode][:, None], data.states.shape[1], axis=1)
+    fold = rng.integers(0, 5, episodes * each) if by_segment else rng.integers(0, 5, episodes)[episode]
+    return replace(data, states=states, rated=replace(data.rated, value=value), fold=fold, episode=episode)
+
+
+def test_split_by_episode_nothing_is_learnt_where_there_is_nothing_but_episodes_to_recognise() -> None:
+    _, honest = learnt(with_episode_marks(by_segment=False))
+    _, leaking = learnt(with_episode_marks(by_segment=True))
+    assert (honest.accuracy.confident or 1) < 0.62
+    assert (leaking.accuracy.confident or 0) > 0.9  # what a split by segment would have claimed
+
+
+def test_shuffled_labels_are_chance_on_average() -> None:
+    data = judged(300, 80, active=8)
+    inputs = torch.from_numpy(data.states)
+    found = [
+        shuffled_accuracy(Problem(inputs, data.rated, data.fold, replace(QUICK, shuffles=4), seed), never) or 0
+        for seed in (0, 100)
+    ]
+    assert 0.45 <= np.mean(found) <= 0.55
+
+
+def test_the_same_data_give_the_same_model() -> None:
+    data = judged(80, 30)
+    first, second = (train(Task(data, "obs/v1", seed=4), QUICK, never).weights for _ in range(2))
+    assert np.array_equal(first.hidden1_weight, second.hidden1_weight)
+
+
+def test_torch_and_numpy_compute_the_same() -> None:
+    states = wander(np.random.default_rng(0), 20).reshape(-1, 128)
+    mean, scale = input_statistics(states)
+    parameters = fresh(3, seed=1)
+    inputs = standardised_inputs(states, mean, scale).expand(3, -1, -1)
+    weights = exported(parameters, slice(0, 3), mean, scale, "obs/v1")
+    assert np.abs(RewardNet(weights).forward(states) - score(parameters, inputs).numpy()).max() < 1e-4
+
+
+def test_a_continued_model_starts_as_the_same_function_although_the_statistics_have_moved() -> None:
+    old = wander(np.random.default_rng(0), 40).reshape(-1, 128)
+    new = (old * 0.5 + 0.2).astype(np.float32)
+    new[:, 9] = 0.3  # constant now
+    mean, scale = input_statistics(old)
+    weights = exported(fresh(5, seed=1), slice(0, 5), mean, scale, "obs/v1")
+    moved_mean, moved_scale = input_statistics(new)
+    parameters = continued(weights, moved_mean, moved_scale)
+    again = score(parameters, standardised_inputs(new, moved_mean, moved_scale).expand(5, -1, -1)).numpy()
+    assert np.abs(again - RewardNet(weights).forward(new)).max() < 1e-3
+
+
+def test_warm_start_and_full_refits_are_compared_on_validation_episodes_and_the_best_is_kept() -> None:
+    data = judged(200, 60, active=8)
+    first = train(Task(data, "obs/v1"), QUICK, never)
+    second = train(Task(data, "obs/v1", previous=first.weights), QUICK, never)
+    assert set(first.validation_loss) == {"full", "strict"}
+    assert set(second.validation_loss) == {"full", "strict", "warm"}
+    assert second.fit == min(second.validation_loss, key=second.validation_loss.__getitem__)
+    other = train(Task(data, "obs/v1", previous=replace(first.weights, observation="pixels/v1")), QUICK, never)
+    assert "warm" not in other.validation_loss
+
+
+def test_scores_are_standardised_over_the_training_states() -> None:
+    data = judged(120, 40, active=8)
+    weights = train(Task(data, "obs/v1"), QUICK, never).weights
+    scores = RewardNet(weights).forward(data.states.reshape(-1, 128))
+    assert np.abs(scores.mean(axis=1)).max() < 1e-3
+    assert np.abs(scores.std(axis=1) - 1).max() < 1e-2
+
+
+def gaining(segments: int = 800) -> Dataset:
+    """A judge of behaviour: what counts is how much feature 0 grew during the segment, wherever it began."""
+    rng = np.random.default_rng(0)
+    data = judged(segments, 200, active=6)
+    grown = rng.uniform(-1, 1, segments)
+    states = data.states.copy()
+    states[:, :, 0] = rng.uniform(-1, 1, segments)[:, None] + np.linspace(0, 1, states.shape[1]) * grown[:, None]
+    rated = Rated((grown + 1) / 2, np.full(segments, 0.02), np.ones(segments))
+    return replace(data, states=states, rated=rated)
+
+
+def test_pooling_by_gain_learns_a_potential_where_the_mean_of_states_sees_little() -> None:
+    _, by_mean = learnt(gaining())
+    _, by_gain = learnt(gaining(), replace(QUICK, pooling="gain"))
+    assert (by_gain.accuracy.confident or 0) > 0.9
+    assert (by_gain.accuracy.confident or 0) > (by_mean.accuracy.confident or 1) + 0.1
+
+
+@pytest.mark.parametrize("segments", [1, 2, 5, 12])
+def test_with_a_handful_of_segments_it_stays_sensible_and_says_so(segments: int) -> None:
+    trained, found = learnt(judged(segments, segments))
+    assert all(np.isfinite(getattr(trained.weights, name)).all() for name in ("hidden1_weight", "value_weight"))
+    assert not all(found.gates.values())
+    assert found.notes
+
+
+def test_an_interrupted_training_ends_at_once() -> None:
+    with pytest.raises(Interrupted):
+        train(Task(judged(60, 20), "obs/v1"), TrainRules(), lambda: True)
