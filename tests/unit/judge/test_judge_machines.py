@@ -27,7 +27,7 @@ class BreakerMachine(RuleBasedStateMachine):
         self.in_row = 0
         self.probing: float | None = None
 
-    @rule(seconds=st.floats(0, 15))
+    @rule(seconds=st.integers(0, 60).map(lambda quarters: quarters / 4))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
