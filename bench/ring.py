@@ -2,6 +2,7 @@
 
 A real nats-server holds 10,000 segment events; two worker processes drain them. A worker is a judge without judging:
 parse, commit a score object in a directory, publish scores.ready, confirm. The rate is taken between 5 % and 95 %.
+Then each real service but the trainer meets the same backlog, for its memory alone (its segments have no archives).
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from cli.stack.layout import Layout
 from cli.stack.ports import Ports
 from cli.stack.process import Spec, Supervised
 from cli.stack.servers import nats_server, plain_environment
+from cli.stack.services import Addresses, service, shared_settings
 from shared.bus.nats import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
@@ -34,16 +36,18 @@ BACKLOG = 10_000
 WORKERS = 2
 PUBLISH_AT_ONCE = 200
 TIMEOUT_S = 120.0
+REAL = ("coordinator", "judge", "rewardmodel", "exporter")
+REAL_S = 15.0
 RUN = RunId("bench")
 ROOT = Path(__file__).resolve().parents[1]
 
 
-async def fill(bus: NatsBus, number: int) -> float:
+async def fill(bus: NatsBus, number: int, ring: int = 0) -> float:
     """Publish the backlog; seconds it took."""
     started = time.monotonic()
     for first in range(0, number, PUBLISH_AT_ONCE):
         events = (wrap(_segment(index), source="bench") for index in range(first, min(number, first + PUBLISH_AT_ONCE)))
-        await asyncio.gather(*(bus.publish(event) for event in events))
+        await asyncio.gather(*(bus.publish(event, ring=ring) for event in events))
     return time.monotonic() - started
 
 
@@ -100,8 +104,30 @@ def peak_mb(processes: Sequence[Supervised]) -> float:
     return max(peaks)
 
 
-async def measure(folder: Path, backlog: int) -> tuple[float, float, float]:
-    """Publishing and judging rates (segments a second), and the workers' peak memory (MB)."""
+def real_services(layout: Layout, ports: Ports, bus_port: int) -> list[Supervised]:
+    """The services but the trainer, as `zelda up` starts them; they meet the same backlog."""
+    others = {name: ports.free() for name in REAL}
+    addresses = Addresses(bus=bus_port, judge=9, api=others["coordinator"], store=None, others=others)
+    settings = shared_settings(layout, addresses, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
+    specs = [service(name, layout, addresses, settings) for name in REAL]
+    return [Supervised(spec, layout.root / f"{spec.name}.log", say) for spec in specs]
+
+
+async def real_memory(layout: Layout, ports: Ports, bus_port: int) -> dict[str, float]:
+    """Peak memory (MB) of each real service after `REAL_S` seconds with the backlog before it."""
+    peaks: dict[str, float] = {}
+    for process in real_services(layout, ports, bus_port):
+        try:
+            await process.start()
+            await asyncio.sleep(REAL_S)
+            peaks[process.spec.name] = peak_mb([process])
+        finally:
+            await process.end()
+    return peaks
+
+
+async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, float]]:
+    """Publishing and judging rates (segments a second), and peak memory (MB) of the workers and of real services."""
     layout, ports = Layout(folder), Ports()
     port = ports.free()
     server = Supervised(nats_server(layout, port, ports.free()), folder / "bus.log", say)
@@ -109,15 +135,20 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, float]:
     judging = workers(folder, f"nats://127.0.0.1:{port}", _credentials(layout))
     try:
         settings = BusSettings(url=f"nats://127.0.0.1:{port}", credentials_file=_credentials(layout))
-        await provision(settings, without=("exporter",))
+        await provision(settings)
         bus = await connect(settings, "bench")
         filling_s = await fill(bus, backlog)
         for worker in judging:
             await worker.start()
         rate = await drain(bus, backlog)
-        memory = peak_mb(judging)
+        memory = {"worker": peak_mb(judging)}
         await _check(bus, folder, backlog)
+        for worker in judging:
+            await worker.end()
+        # Once more for the judges: their scores are there, so that it costs no judging, only the loop.
+        await fill(bus, backlog, ring=1)
         await bus.close()
+        memory |= await real_memory(layout, ports, port)
     finally:
         for process in (*judging, server):
             await process.end()
@@ -146,9 +177,10 @@ def main() -> None:
         ("backlog", f"{backlog} segments, none lost, none doubled"),
         ("published", f"{published:.0f} segments/s"),
         (f"judged by {WORKERS} workers", f"{judged:.0f} segments/s"),
-        ("peak memory of a worker", f"{memory:.0f} MB"),
+        *((f"peak memory of {name}", f"{peak:.0f} MB") for name, peak in memory.items()),
     ]
-    figures = {"segments_per_s": judged, "publish_per_s": published, "rss_max_mb": memory}
+    figures = {"segments_per_s": judged, "publish_per_s": published, "rss_max_mb": max(memory.values())}
+    figures |= {f"rss_{name}_mb": peak for name, peak in memory.items()}
     report("Ring: bus, loop and commit, judging itself left out", rows, figures, options.json)
 
 
