@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from nats.aio.client import Client
 
 from shared.bus.topology import STREAMS
@@ -45,7 +46,7 @@ PLANS: dict[str, Plan] = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     """What the run gives when nothing happens to it."""
     async with stage(tmp_path_factory.mktemp("undisturbed")) as ring:

@@ -1,0 +1,87 @@
+"""docker-compose.yaml: valid by the Compose schema, closed to the network, and settings that each service accepts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "docker-compose.yaml"
+SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """The file with its anchors and merges resolved."""
+    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
+    return loaded
+
+
+def test_it_is_valid_by_the_schema() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_only_this_machine_can_reach_it(compose: dict[str, Any]) -> None:
+    ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_images_are_pinned_and_targets_exist(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert not service["image"].endswith(":latest"), name
+        assert ":" in service["image"], name
+        if "build" in service:
+            target = service["build"]["target"]
+            assert f" AS {target}\n" in (ROOT / "Containerfile").read_text(), target
+
+
+def test_our_processes_can_write_nowhere_and_gain_nothing(compose: dict[str, Any]) -> None:
+    for name in (*SERVICES, "rules-judge"):
+        service = compose["services"][name]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["user"] != "0:0"
+
+
+def test_no_secret_stands_in_it() -> None:
+    text = COMPOSE.read_text().lower()
+    assert "secret_access_key" not in text
+    assert "password:" not in text.replace('password: "{bus}"', "")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_accepts_its_settings(compose: dict[str, Any], tmp_path: Path, name: str) -> None:
+    secrets = make_secrets(compose, tmp_path)
+    given = {
+        key: value.replace("/run/secrets", str(secrets))
+        for key, value in compose["services"][name]["environment"].items()
+    }
+    environment = {"PATH": os.environ["PATH"], **given}
+    command = [sys.executable, "-m", f"services.{name}", "--check-config"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (0, f"{name}: the configuration is valid\n"), done.stderr
+
+
+def make_secrets(compose: dict[str, Any], tmp_path: Path) -> Path:
+    """Run the program of the `secrets` service on a directory; doing it twice keeps what is there."""
+    (program,) = compose["services"]["secrets"]["command"]
+    directory = tmp_path / "secrets"
+    directory.mkdir()
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", program.replace("/run/secrets", str(directory))], check=True)
+    assert {path.name for path in directory.iterdir()} == {
+        "bus",
+        "s3-access",
+        "s3-secret",
+        "tokens",
+        "nats.conf",
+        "s3.json",
+    }
+    return directory

@@ -1,0 +1,57 @@
+"""The token file: roles, rotation, and the sentence for each way to get it wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from services.coordinator.settings import Settings
+from services.coordinator.tokens import Tokens, parse_tokens
+from shared.runtime.configure import read
+
+LONG = "0123456789abcdef"
+
+
+def test_roles_by_token(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"# people\n\nviewer:{LONG}v\noperator:{LONG}o\n")
+    tokens = Tokens(path)
+    assert [tokens.role(f"{LONG}{tail}") for tail in "vox"] == ["viewer", "operator", None]
+    assert LONG not in repr(vars(tokens))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "the token file holds no token: write one `operator:TOKEN` line"),
+        ("# nobody\n", "the token file holds no token"),
+        (f"admin:{LONG}", "line 1: the role must be viewer or operator, as in `viewer:TOKEN`"),
+        (LONG, "line 1: the role must be viewer or operator"),
+        (f"viewer:{LONG}\noperator:short", "line 2: the token must have at least 16 characters"),
+    ],
+)
+def test_a_wrong_line_is_named_and_never_shown(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence.replace("`", ".")) as caught:
+        parse_tokens(text)
+    assert LONG not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        ({}, "ZELDA_COORDINATOR__TOKENS_FILE: field required"),
+        ({"ZELDA_COORDINATOR__TOKENS_FILE": "/no/file"}, "ZELDA_COORDINATOR__TOKENS_FILE: no file '/no/file'"),
+        ({"ZELDA_COORDINATOR__TOKEN_FILE": "x"}, "ZELDA_COORDINATOR__TOKEN_FILE: no such setting; did you mean"),
+        ({"ZELDA_COORDINATOR__INTERVAL_S": "0"}, "ZELDA_COORDINATOR__INTERVAL_S: input should be greater than"),
+        ({"ZELDA_COORDINATOR__LEASE_S": "long"}, "ZELDA_COORDINATOR__LEASE_S: input should be a valid number"),
+        ({"ZELDA_COORDINATOR__BURST": "0"}, "ZELDA_COORDINATOR__BURST: input should be greater than or equal to 1"),
+    ],
+)
+def test_wrong_settings_of_the_coordinator(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], problem: str
+) -> None:
+    wanted = {"ZELDA_STORE__URL": "memory://", **environment}
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+    settings, problems = read(Settings, wanted)
+    assert settings is None
+    assert any(found.startswith(problem) for found in problems), problems
