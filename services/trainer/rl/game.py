@@ -74,6 +74,7 @@ def start_ray(runners: int, driver: DriverGroup) -> None:
         ray.init(address=driver.ray_address, log_to_driver=False)
         return
     ray.init(
+        address="local",  # else Ray joins any cluster that somebody started on this machine
         num_cpus=driver.ray_cpus or runners + OWN_CORES,
         include_dashboard=False,
         log_to_driver=False,
