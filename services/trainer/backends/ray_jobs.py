@@ -53,7 +53,7 @@ class RayJobsBackend:
             return Outcome("running")
         if job["status"] == "SUCCEEDED":
             return Outcome("ended")
-        return Outcome("failed", f"The Ray job {name} ended as {job['status']}: {job.get('message') or ''}"[:500])
+        return Outcome("failed", f"The Ray job {name} ended as {job['status']}: {last_line(job.get('message'))}"[:500])
 
     async def end(self, name: str) -> None:
         """See the port. Ray sends SIGTERM and, after its grace period, SIGKILL."""
@@ -73,3 +73,9 @@ class RayJobsBackend:
         if answer.status_code >= 500 and "already exists" not in answer.text:
             raise Transient(f"Ray's job server answered {answer.status_code}: {answer.text[:200]}")
         return answer
+
+
+def last_line(message: str | None) -> str:
+    """The end of a job's message: it holds the tail of the log, and the reason stands at its end."""
+    lines = [line.strip() for line in (message or "").splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"

@@ -1,0 +1,157 @@
+"""A driver as a job of a real Ray cluster: submitted, found again, stopped, refused without a token. The cluster is one
+head node on this machine with its job server, as KubeRay runs it."""
+
+import asyncio
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.trainer.backends.port import Launch, Outcome
+from services.trainer.backends.ray_jobs import RayJobsBackend
+from shared.contracts.epoch import EpochFinishedRecord
+from shared.errors import Transient
+from shared.store import keys
+from shared.store.object_store import local_store
+from tests.unit.trainer.stage import RUN, order, run_in
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Address of the job server, and the token it wants."""
+
+    address: str
+    token: str
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    pytest.importorskip("aiohttp_cors", reason="Ray's job server needs the `cluster` extra")
+    port, dashboard, token = free_port(), free_port(), secrets.token_hex(16)
+    environ = {
+        **os.environ,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": token,
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    }
+    head = subprocess.Popen(
+        [
+            *(str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--port={port}"),
+            *("--num-cpus=4", "--include-dashboard=true", f"--dashboard-port={dashboard}", "--disable-usage-stats"),
+            "--dashboard-agent-listen-port=0",
+        ],
+        env=environ,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{dashboard}"
+    try:
+        wait_for(address, token, head)
+        yield Cluster(address, token)
+    finally:
+        head.terminate()
+        head.wait(30)
+
+
+def wait_for(address: str, token: str, head: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert head.poll() is None, "the Ray head ended"
+        try:
+            if httpx.get(f"{address}/api/jobs/", headers={"Authorization": f"Bearer {token}"}).status_code == 200:
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(1)
+    raise AssertionError("the job server did not answer within two minutes")
+
+
+@pytest.fixture
+async def backend(cluster: Cluster, tmp_path: Path) -> AsyncIterator[RayJobsBackend]:
+    environ = {"ZELDA_STORE__URL": f"file://{tmp_path}", "ZELDA_DRIVER__IDLE_S": "2", "ZELDA_BUS__URL": "nats://x:1"}
+    made = RayJobsBackend(cluster.address, environ, cluster.token)
+    yield made
+    await made.close()
+
+
+async def until_ended(backend: RayJobsBackend, name: str) -> Outcome:
+    for _ in range(300):
+        outcome = await backend.outcome(name)
+        if outcome.life != "running":
+            return outcome
+        await asyncio.sleep(1)
+    raise AssertionError(f"{name} still runs after five minutes")
+
+
+async def test_an_epoch_is_trained_by_a_job(backend: RayJobsBackend, tmp_path: Path) -> None:
+    store = local_store(tmp_path)
+    await run_in(store)
+    await order(store)
+    launch = Launch(RUN, f"demo-{secrets.token_hex(4)}")
+    await backend.start(launch)
+    await backend.start(launch)  # a service that was restarted meanwhile may ask again
+    assert (await backend.outcome(launch.name)).life == "running"
+    outcome = await until_ended(backend, launch.name)
+    assert outcome == Outcome("ended"), outcome.reason
+    account = EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(RUN, 0)))
+    assert account.steps >= 2048
+    await store.get(account.checkpoint_key, account.checkpoint_digest)
+
+
+async def test_a_job_that_fails_tells_why_and_an_unknown_one_has_ended(backend: RayJobsBackend) -> None:
+    broken = RayJobsBackend(str(backend._client.base_url), {"ZELDA_STORE__URL": "nowhere"}, token_of(backend))
+    name = f"demo-{secrets.token_hex(4)}"
+    await broken.start(Launch(RUN, name))
+    outcome = await until_ended(broken, name)
+    assert outcome.life == "failed"
+    assert name in (outcome.reason or "")
+    assert await backend.outcome("never-started") == Outcome("ended")
+    await broken.close()
+
+
+async def test_a_stopped_job_ends(backend: RayJobsBackend, tmp_path: Path) -> None:
+    store = local_store(tmp_path)
+    await run_in(store)
+    name = f"demo-{secrets.token_hex(4)}"
+    await backend.start(Launch(RUN, name))
+    await backend.end(name)
+    assert (await until_ended(backend, name)).life in ("ended", "failed")
+
+
+async def test_without_the_token_the_job_server_refuses(cluster: Cluster) -> None:
+    stranger = RayJobsBackend(cluster.address, {}, "wrong")
+    with pytest.raises(Transient, match="check its token file"):
+        await stranger.outcome("demo")
+    await stranger.close()
+
+
+async def test_a_job_server_that_is_away_is_only_a_delay() -> None:
+    nobody = RayJobsBackend(f"http://127.0.0.1:{free_port()}", {})
+    with pytest.raises(Transient, match="does not answer"):
+        await nobody.outcome("demo")
+    await nobody.close()
+
+
+def token_of(backend: RayJobsBackend) -> str:
+    return str(backend._client.headers["Authorization"]).removeprefix("Bearer ")
