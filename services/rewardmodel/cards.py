@@ -4,16 +4,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from services.rewardmodel.domain.completeness import Outcomes
 from services.rewardmodel.domain.ratings import Rating
-from services.rewardmodel.training.report import Report
-from services.rewardmodel.training.train import Trained
 from shared.contracts.base import sha256
 from shared.contracts.card import Calibration, RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.ids import Digest, RunId
 from shared.store import keys
+
+if TYPE_CHECKING:  # these modules load torch
+    from services.rewardmodel.training.report import Report
+    from services.rewardmodel.training.train import Trained
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ def data_digest(ratings: Sequence[Rating]) -> Digest:
 
 
 def card_of(
-    about: Circumstances, ratings: Sequence[Rating], trained: Trained, report: Report, weights: bytes
+    about: Circumstances, ratings: Sequence[Rating], trained: "Trained", report: "Report", weights: bytes
 ) -> RewardModelCard:
     """The card of a model whose weights file is `weights`, trained on these ratings."""
     digest = sha256(weights)
