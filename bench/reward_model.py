@@ -1,7 +1,8 @@
 """Measures the reward model: training on 100,000 pairs, everything the card needs, and inference per step; one core.
 
 Usage: python -m bench.reward_model [--segments N] [--out FILE]. Keys: `train_s` (wall; the bar is under 30) and
-`train_cpu_s` (the same on a busy machine; both starts and all members), `report_cpu_s`, `pairs`, `accuracy`, `inference_us` per batch size (the bar is under 15 at 1).
+`train_cpu_s` (the same on a busy machine), both for two complete fits of all members; `report_cpu_s`; `pairs`,
+different ones over all members; `accuracy`; `inference_us` a step by batch size (the bar is under 15 for `net_1`).
 """
 
 import argparse
