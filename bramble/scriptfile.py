@@ -8,7 +8,7 @@ else
   say Mind the beasts.
 """
 
-from bramble.model import DIRECTIONS, SEASONS, TREASURES, Branch, Cell, Place, Script, Step, Test, World
+from bramble.model import DIRECTIONS, SEASONS, TREASURES, Branch, Cell, Place, Script, Step, Test, World, WorldError
 from bramble.script import COUNTED, encode_text, give_steps, season_mask, treasure_id
 
 Row = tuple[int, str]
@@ -131,6 +131,14 @@ def _steps(line: int, text: str, world: World) -> tuple[Step, ...]:
     raise ValueError(f"unknown word {word!r}: use say, ask, give, take, pay, set, clear, season, solve or warp")
 
 
+def _steps_of_line(line: int, text: str, world: World) -> tuple[Step, ...]:
+    """The same, with mistakes named by file and line."""
+    try:
+        return _steps(line, text, world)
+    except (ValueError, IndexError, KeyError) as error:
+        raise WorldError(f"{world.where(line)}: {error}") from error
+
+
 def parse_script(rows: list[Row], world: World) -> Script:
     """A script from its lines: either steps only, or branches that begin with `if ...` and `else`."""
     branches: list[tuple[tuple[Test, ...], list[Step]]] = []
@@ -143,5 +151,5 @@ def parse_script(rows: list[Row], world: World) -> Script:
         else:
             if not branches:
                 branches.append(((), []))
-            branches[-1][1].extend(_steps(line, words, world))
+            branches[-1][1].extend(_steps_of_line(line, words, world))
     return tuple(Branch(tests, tuple(steps)) for tests, steps in branches)

@@ -5,7 +5,7 @@
  */
 #include "game.h"
 
-enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, TILES_TO_LOAD = 254, RECORDS_TO_LOAD = 255, SHUTTERS = 6 };
+enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, TILES_TO_LOAD = 253, RECORDS_TO_LOAD = 254, DOORS_TO_OPEN = 255, SHUTTERS = 6 };
 enum { THEME_OUTDOORS, THEME_HOUSE, THEME_CAVE };
 enum { FIRST_X = 6, LAST_X = 154, FIRST_Y = 6, LAST_Y = 121 };
 
@@ -60,7 +60,7 @@ static u8 next_cell(u8 pos) {
     return (pos & 15) == 10 ? pos + 6 : pos;
 }
 
-/* ---- loading, in two parts that each fit in a frame ---- */
+/* ---- loading, in four parts that each fit in a frame: objects away, tiles, records, doors ---- */
 
 static void clear_objects(void) {
     u8 n;
@@ -151,6 +151,7 @@ static void open_what_was_opened(void) {
             button_bits = (button_bits << 1) | 1;
         }
     }
+    *room_flags() |= ROOM_VISITED;
 }
 
 static const u8 *script_at(const u8 *where) { return (const u8 *)(where[0] | ((u16)where[1] << 8)); }
@@ -260,8 +261,6 @@ static void load_records(void) {
         }
         record += record_length[*record];
     }
-    open_what_was_opened();
-    *room_flags() |= ROOM_VISITED;
 }
 
 /* ---- getting into a room ---- */
@@ -298,6 +297,17 @@ static void transition_begin(void) {
     frame_end();
 }
 
+static void load_room(void) {
+    clear_objects();
+    frame_end();
+    load_tiles();
+    frame_end();
+    load_records();
+    frame_end();
+    open_what_was_opened();
+    frame_end();
+}
+
 static void transition_end(void) {
     draw_room();
     palette_theme();
@@ -319,11 +329,8 @@ void room_enter(u8 group, u8 room, u8 pos, u8 direction) {
     active_group = group;
     active_room = room;
     transition_begin();
-    clear_objects();
-    load_tiles();
-    frame_end();
+    load_room();
     hero_place(pos, direction);
-    load_records();
     entered_warp_pos = pos;
     set_respawn(direction);
     if (dungeon_index != was) load_dungeon_grid();
@@ -333,10 +340,7 @@ void room_enter(u8 group, u8 room, u8 pos, u8 direction) {
 /* The season changed: show the same room as it is now. */
 void room_reload(void) {
     transition_begin();
-    clear_objects();
-    load_tiles();
-    frame_end();
-    load_records();
+    load_room();
     transition_end();
 }
 
@@ -409,6 +413,11 @@ void cross_update(void) {
     }
     if (scroll_step == RECORDS_TO_LOAD) {
         load_records();
+        scroll_step = DOORS_TO_OPEN;
+        return;
+    }
+    if (scroll_step == DOORS_TO_OPEN) {
+        open_what_was_opened();
         palette_theme();
         scroll_step = 0;
         return;

@@ -1,0 +1,115 @@
+"""The walk-throughs finish; the game is deterministic; its RAM is at rest when the emulator hands over."""
+
+import hashlib
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import bramble
+from bramble.__main__ import main
+from bramble.game import ACTIONS, Game
+from bramble.solve import solve
+
+HALT = 0x76
+ROOT = Path(bramble.__file__).parent.parent
+FRAMES_10000 = """
+import hashlib, random
+import bramble
+from bramble.game import ACTIONS, Game
+dice = random.Random(5)
+with Game(bramble.build("vale")) as game:
+    for _ in range(2500):
+        game.step(dice.choice(ACTIONS))
+    print(hashlib.sha256(game.ram()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("name", ["garden", "vale"])
+def test_the_walk_through_finishes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", name]) == 0
+
+    last = capsys.readouterr().out.splitlines()[-1].split()
+    assert last[0] == "finished"
+    assert int(last[1]) > 100
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_walk_through_does_not_depend_on_luck(seed: int) -> None:
+    walk = solve("vale", seed=seed)
+
+    assert list(walk.milestones) == [milestone.name for milestone in bramble.world("vale").milestones]
+
+
+def test_the_recorded_buttons_alone_finish_the_world_again() -> None:
+    walk = solve("garden")
+    with Game(bramble.build("garden")) as game:
+        for action in walk.actions:
+            game.step(ACTIONS[action])
+        assert game.value("essences") == 1
+
+
+@pytest.mark.slow
+def test_two_processes_end_in_the_same_ram_after_ten_thousand_frames() -> None:
+    run = [sys.executable, "-c", FRAMES_10000]
+    hashes = {subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout for _ in range(2)}
+
+    assert len(hashes) == 1
+    assert hashes.pop().strip()
+
+
+def _course(rng: tuple[int, int] | None) -> str:
+    dice = random.Random(5)
+    with Game(bramble.build("vale")) as game:
+        if rng is not None:
+            game.write("rng1", rng[0])
+            game.write("rng2", rng[1])
+        for _ in range(600):
+            game.step(dice.choice(ACTIONS[:-1]))
+        enemies = [game.read(0xD080 + 0x100 * n + at) for n in range(8) for at in range(0x40)]
+        return hashlib.sha256(bytes(enemies) + game.ram()).hexdigest()
+
+
+def test_another_seed_at_the_generator_gives_another_course() -> None:
+    assert _course(None) == _course(None)
+    assert _course((0x12, 0x34)) != _course((0x56, 0x78))
+
+
+def _idle(game: Game, address: int) -> bool:
+    """Whether the processor waits at this address: all waiting is done by HALT."""
+    return HALT in (game.pyboy.memory[address], game.pyboy.memory[address - 1])
+
+
+def _frames(torn: bool, count: int = 600) -> tuple[Counter[bool], Counter[bool]]:
+    """At rest after tick() and at the vertical blank: how often, of `count` frames."""
+    after, blank = Counter[bool](), Counter[bool]()
+    dice = random.Random(1)
+    with Game(bramble.build("vale", torn=torn)) as game:
+
+        def at_blank(_: object) -> None:
+            stack = game.pyboy.register_file.SP
+            blank[_idle(game, game.pyboy.memory[stack] | game.pyboy.memory[stack + 1] << 8)] += 1
+
+        game.pyboy.hook_register(0, 0x40, at_blank, None)
+        for frame in range(count):
+            if frame % 8 == 0:
+                game.step(dice.choice(ACTIONS[:-1]))
+            game.pyboy.tick(1, False)
+            after[_idle(game, game.pyboy.register_file.PC)] += 1
+    return after, blank
+
+
+def test_ram_is_at_rest_when_the_emulator_hands_over() -> None:
+    after, _ = _frames(torn=False)
+
+    assert after[True] == 600
+
+
+def test_the_torn_rom_is_caught_in_mid_update_but_idle_at_the_vertical_blank() -> None:
+    after, blank = _frames(torn=True)
+
+    assert after[False] == 600
+    assert blank[False] <= 3

@@ -1,0 +1,83 @@
+"""The ROM: joined from engine, art and world in milliseconds, reproducible, and free of other people's property."""
+
+import hashlib
+import time
+
+import pytest
+
+import bramble
+from bramble.art import header, load_art
+from bramble.engine_build import ENGINE, SDCC_VERSION, build_engine, compiler_version
+
+ROM_SIZE = 0x8000
+LOGO = slice(0x104, 0x134)
+CGB_FLAG, HEADER_CHECKSUM = 0x143, 0x14D
+
+
+@pytest.mark.parametrize("name", bramble.worlds())
+def test_every_world_becomes_a_valid_rom(name: str) -> None:
+    rom = bramble.build(name)
+
+    assert len(rom) == ROM_SIZE
+    assert rom[CGB_FLAG] == 0xC0
+    checksum = 0
+    for value in rom[0x134:HEADER_CHECKSUM]:
+        checksum = (checksum - value - 1) & 0xFF
+    assert rom[HEADER_CHECKSUM] == checksum
+    assert int.from_bytes(rom[0x14E:0x150], "big") == (sum(rom) - rom[0x14E] - rom[0x14F]) & 0xFFFF
+
+
+def test_the_rom_holds_no_logo() -> None:
+    assert set(bramble.build("garden")[LOGO]) == {0xFF}
+
+
+def test_building_takes_milliseconds() -> None:
+    bramble.build("vale")
+    best = 1.0
+    for _ in range(5):
+        begin = time.process_time()
+        bramble.build("vale")
+        best = min(best, time.process_time() - begin)
+
+    assert best < 0.1
+
+
+def test_same_arguments_same_bytes_and_each_argument_counts() -> None:
+    plain = bramble.build("garden")
+
+    assert plain == bramble.build("garden")
+    others = [
+        bramble.build("garden", seed=1),
+        bramble.build("garden", difficulty="harsh"),
+        bramble.build("garden", torn=True),
+    ]
+    assert len({plain, *others}) == 4
+
+
+def test_an_unknown_world_or_difficulty_is_refused_with_a_sentence() -> None:
+    with pytest.raises(bramble.WorldError, match="there is no world 'nowhere': use one of garden"):
+        bramble.build("nowhere")
+    with pytest.raises(bramble.WorldError, match="unknown difficulty 'easy', use one of: harmless, normal, harsh"):
+        bramble.build("garden", difficulty="easy")
+
+
+def test_the_committed_engine_is_the_one_whose_digest_stands_beside_it() -> None:
+    line = (ENGINE / "engine.gbc.sha256").read_text("ascii").split()
+
+    assert line == [
+        hashlib.sha256((ENGINE / "engine.gbc").read_bytes()).hexdigest(),
+        "engine.gbc",
+        "sdcc",
+        SDCC_VERSION,
+    ]
+
+
+def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
+    assert (ENGINE / "art.h").read_text("utf-8") == header(load_art()), "run `python -m bramble engine`"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(compiler_version() != SDCC_VERSION, reason=f"sdcc {SDCC_VERSION} is not installed")
+def test_building_the_engine_again_gives_the_same_bytes() -> None:
+    assert build_engine() == (ENGINE / "engine.gbc").read_bytes()

@@ -1,0 +1,113 @@
+"""Mistakes in a world are refused by one sentence with file and line."""
+
+import random
+
+import pytest
+
+from bramble.build import join
+from bramble.check import check_world
+from bramble.milestones import reached
+from bramble.model import WorldError
+from bramble.pack import pack_bytes, pack_texts
+from bramble.script import encode_text, wrap
+from bramble.worldfile import parse_world
+from shared.game.table import load_table
+
+ROOM = "##########\n" + "#........#\n" * 6 + "##########\n"
+OPEN_RIGHT = ROOM.replace("#........#\n", "#.........\n", 1)
+START = "world Test\nstart 0:11 4,4 down\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (START + "room 0:11 outdoors\n" + OPEN_RIGHT, "line 3: room 0:11 is open on its right edge .* there is no room"),
+        (START + f"room 0:11 outdoors\n{OPEN_RIGHT}room 0:12 outdoors\n{ROOM}", "line 3: .* room 0:12 is closed there"),
+        (START + f"room 0:11 outdoors\n{ROOM}room 0:22 outdoors\n{ROOM}", "line 12: room 0:22 cannot be reached"),
+        (START + f"room 0:11 outdoors\n{ROOM}warp 4,4 to 3:01 4,4 up\n", "line 12: the warp leads to room 3:01, which does not exist"),
+        (START + f"room 0:11 outdoors\n{ROOM}warp 4,4 to 3:01 4,4 up\nroom 3:01 house\n{ROOM}", "line 12: .* no warp leads back"),
+        (START + f"room 0:11 outdoors\n{ROOM}person 4,4 elder\n  say Supercalifragilistic words\n", "line 13: the word 'Super.* 16 letters"),
+        (START + f"room 0:11 outdoors\n{ROOM}person 4,4 wizard\n", "line 12: unknown look 'wizard', use one of: elder"),
+        (START + f"room 0:11 outdoors\n{ROOM}person 0,4 elder\n", "line 12: the person stands on tree, which is solid"),
+        (START + f"room 0:11 outdoors\n{ROOM}chest 4,4 hammer\n", "line 12: unknown treasure 'hammer'"),
+        (START + f"room 0:11 outdoors\n{ROOM}enemy 12,4 walker\n", "line 12: the cell 12,4 lies outside"),
+        (START + "room 0:11 outdoors\n" + ROOM.replace("........", "....@...", 1), "line 5: unknown tile '@'"),
+        (START + "room 0:11 outdoors\n" + ROOM.replace("........", ".......", 1), "line 5: 9 letters instead of 10"),
+        (START + f"room 0:11 outdoors solve cleared\n{ROOM}", "solved by clearing it, but has no enemy"),
+        (START + f"milestone m Title: owns hammer\nroom 0:11 outdoors\n{ROOM}", "line 3: unknown name 'hammer'"),
+        (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_file_and_line(text: str, sentence: str) -> None:
+    with pytest.raises(WorldError, match=f"^test.txt {sentence}|^test.txt line 3: .*{sentence}"):
+        check_world(parse_world("test", text))
+
+
+def test_a_text_wraps_at_sixteen_letters_three_lines_a_page() -> None:
+    assert wrap("one two three four five|six||seven") == [["one two three", "four five", "six"], ["seven"]]
+    assert encode_text("Well?", ask=True) == b"Well?\n Yes    No\0"
+
+
+def test_packed_bytes_unpack_as_the_engine_does() -> None:
+    data = bytes(range(64)) * 3 + b"\0" * 100 + bytes(range(200, 256))
+    packed = pack_bytes(data)
+    out = bytearray()
+    at, control, pieces = 0, 0, 0
+    while True:
+        if not pieces:
+            control, pieces, at = packed[at], 8, at + 1
+        if control & 1:
+            out.append(packed[at])
+            at += 1
+        else:
+            low, high = packed[at], packed[at + 1]
+            at += 2
+            if not low and not high:
+                break
+            for _ in range((high >> 4) + 3):
+                out.append(out[-(low | (high & 15) << 8)])
+        control, pieces = control >> 1, pieces - 1
+
+    assert bytes(out) == data
+    assert len(packed) < len(data) / 2
+
+
+def test_packed_texts_unpack_to_themselves() -> None:
+    texts = tuple(f"the wind and the rain, number {n}\0".encode() for n in range(20))
+    packed, pairs = pack_texts(texts)
+
+    def unpack(value: int) -> bytes:
+        if value < 128:
+            return bytes([value])
+        at = (value - 128) * 2
+        return unpack(pairs[at]) + unpack(pairs[at + 1])
+
+    assert tuple(b"".join(unpack(value) for value in text) for text in packed) == texts
+    assert sum(map(len, packed)) < sum(map(len, texts)) / 2
+
+
+def test_a_milestone_is_read_from_ram_alone() -> None:
+    text = START + f"milestone m Both: owns sword and solved 0:11\nroom 0:11 outdoors\n{ROOM}"
+    world = parse_world("test", text)
+    ram: dict[int, int] = {}
+
+    def read(address: int, bank: int) -> int:
+        assert bank == 0
+        return ram.get(address, 0)
+
+    entries = {entry.name: entry.address for entry in load_table()}
+    assert not reached(world.milestones[0], read)
+    ram[entries["treasure_flags"]] = 0x20
+    assert not reached(world.milestones[0], read)
+    ram[entries["room_flags_overworld"] + 0x11] = 0x80
+    assert reached(world.milestones[0], read)
+
+
+def test_a_world_too_big_for_the_cartridge_is_refused() -> None:
+    dice = random.Random(1)
+    rooms = ""
+    for number in range(200):
+        rows = "".join(f"#{''.join(dice.choices('.,f:', k=8))}#\n" for _ in range(6))
+        rooms += f"room 3:{number:02x} house\n##########\n{rows}##########\n"
+    with pytest.raises(WorldError, match="bytes too big for the cartridge"):
+        join(parse_world("test", "world Big\nstart 3:00 4,4 down\n" + rooms))
