@@ -1,0 +1,221 @@
+"""The environment keeps Gymnasium's contract, is the same for the same seed, and tells endings apart."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.env import ZeldaEnv
+from services.trainer.env.player import Outcome, Player
+from services.trainer.env.vector import ZeldaVectorEnv
+from shared.errors import ContractError
+from shared.game.errors import EmulatorFault
+from shared.game.start import StartState
+from tests.unit.env.walks import at_random, play, playing, solve
+
+GARDEN = {"world": "garden"}
+
+
+@pytest.mark.parametrize("observation", ["obs/v1", "pixels/v1"])
+def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
+    gymnasium.register("Garden-v0", "services.trainer.env.env:ZeldaEnv")
+    config = EnvConfig.of({**GARDEN, "observation": observation})
+    env = gymnasium.make("Garden-v0", config=config, render_mode="rgb_array", disable_env_checker=True)
+
+    check_env(env.unwrapped)  # warnings are errors here
+
+    env.close()  # type: ignore[no-untyped-call]
+    del gymnasium.registry["Garden-v0"]
+
+
+@pytest.mark.parametrize("skip", [4, 24])
+def test_the_same_seed_and_actions_give_the_same_course(skip: int) -> None:
+    np.testing.assert_array_equal(_course(seed=5, skip=skip), _course(seed=5, skip=skip))
+
+
+def test_another_seed_gives_another_course() -> None:
+    room_with_enemies = _first_fight()
+
+    def after(seed: int) -> list[tuple[int, int]]:
+        with playing(EnvConfig(world="vale", seed=seed)) as player:
+            player.set_starts([room_with_enemies])
+            player.reset()
+            play(player, 60, lambda step: 0)
+            return [(enemy.x, enemy.y) for enemy in player.state.enemies]
+
+    assert after(5) == after(5)
+    assert after(5) != after(6)
+
+
+def _first_fight() -> StartState:
+    found: list[StartState] = []
+
+    def observe(player: Player, action: int, outcome: Outcome) -> None:
+        if not found and player.state.enemies and player.state.control:
+            found.append(StartState("fight", player.emulator.save()))
+
+    solve("vale", observe)
+    return found[0]
+
+
+def _course(seed: int, skip: int = 4) -> np.ndarray:
+    config = EnvConfig(world="garden", seed=seed, frame_skip=skip, episode_length=200)
+    with playing(config) as player:
+        seen: list[np.ndarray] = []
+        play(player, 600, at_random(0), lambda p, action, outcome: seen.append(outcome.observation))
+        return np.stack(seen)
+
+
+def test_an_episode_depends_on_its_number_not_on_what_was_played_before() -> None:
+    with playing(EnvConfig(world="vale", episode_length=50)) as player:
+        play(player, 100, at_random(1))
+        third = player.episode.seed
+
+    with playing(EnvConfig(world="vale", episode_length=50)) as player:
+        player.skip_to(2)
+        player.reset()
+
+        assert player.episode.number == 2
+        assert player.episode.seed == third
+
+
+def test_the_length_truncates_and_death_terminates() -> None:
+    env = ZeldaEnv({**GARDEN, "episode_length": 12})
+    env.reset(seed=0)
+    ends = [env.step(0)[2:4] for _ in range(12)]
+    assert ends == [(False, False)] * 11 + [(False, True)]
+
+    env.reset()
+    env.player.emulator.poke(0xCC34, 0xFF)
+    _, reward, terminated, truncated, info = env.step(0)
+    assert (terminated, truncated) == (True, False)
+    assert reward < 0
+    assert info["report"]["died"]
+    env.close()
+
+
+def test_start_states_are_drawn_evenly_and_named_in_the_report() -> None:
+    with playing(EnvConfig(world="garden", episode_length=1)) as player:
+        here = player.emulator.save()
+        player.set_starts([StartState("first", here), StartState("second", here)])
+        names = []
+        for _ in range(40):
+            player.reset()
+            report = player.step(0).report
+            assert report is not None
+            names.append(report.start)
+
+    assert 10 < names.count("first") < 30
+    assert set(names) == {"first", "second"}
+
+
+def test_start_can_be_taken_from_the_agent() -> None:
+    with playing(EnvConfig(world="garden", allow_start=False)) as player:
+        play(player, 60, lambda step: 7)
+        assert player.state.menu == 0
+
+    with playing(EnvConfig(world="garden")) as player:
+        play(player, 60, lambda step: 7)
+        assert player.state.menu != 0
+
+
+def test_a_vector_of_games_equals_the_games_one_by_one() -> None:
+    config = EnvConfig(world="vale", num_envs=3, threads=2, episode_length=40)
+    vector = ZeldaVectorEnv(config)
+    first, _ = vector.reset()
+    dice = np.random.default_rng(0)
+    actions = dice.integers(0, 8, (90, 3))
+    together = [vector.step(row) for row in actions]
+    vector.close()
+
+    for env in range(3):
+        player = Player(config, env)
+        np.testing.assert_array_equal(first[env], player.reset())
+        ended = False
+        for row, (observations, rewards, terminated, truncated, _) in zip(actions, together, strict=True):
+            if ended:  # the step after an ending begins the next episode
+                np.testing.assert_array_equal(observations[env], player.reset())
+                assert rewards[env] == 0
+                ended = False
+                continue
+            outcome = player.step(int(row[env]))
+            np.testing.assert_array_equal(observations[env], outcome.observation)
+            assert rewards[env] == outcome.reward
+            assert (terminated[env], truncated[env]) == (outcome.terminated, outcome.truncated)
+            ended = outcome.report is not None
+        player.close()
+
+
+def test_the_vector_reports_endings_where_they_happened() -> None:
+    vector = ZeldaVectorEnv(EnvConfig(world="garden", num_envs=2, episode_length=5))
+    vector.reset()
+    infos = [vector.step(np.zeros(2, int))[4] for _ in range(5)]
+    vector.close()
+
+    assert all(not info for info in infos[:4])
+    assert infos[4]["_report"].tolist() == [True, True]
+    assert infos[4]["report"][1]["steps"] == 5
+
+
+def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
+    class Constant:
+        seen: np.ndarray | None = None
+
+        def begin(self, observations: np.ndarray) -> None:
+            self.seen = observations.copy()
+
+        def advance(self, observations: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> np.ndarray:
+            return np.full(len(observations), 2.0)
+
+    rewarder = Constant()
+    plain = ZeldaVectorEnv(EnvConfig(world="garden", num_envs=2))
+    vector = ZeldaVectorEnv(EnvConfig(world="garden", num_envs=2), rewarder)
+    plain.reset()
+    vector.reset()
+
+    more = vector.step(np.array([3, 4]))[1]
+
+    np.testing.assert_allclose(more, plain.step(np.array([3, 4]))[1] + 2.0)
+    assert rewarder.seen is not None
+    assert rewarder.seen.shape == (2, 128)
+    plain.close()
+    vector.close()
+
+
+def test_pixels_show_the_game_and_remember_four_pictures() -> None:
+    env = ZeldaEnv({**GARDEN, "observation": "pixels/v1"})
+    first, _ = env.reset(seed=0)
+    assert first.shape == (6, 72, 80)
+    for _ in range(8):
+        seen, *_ = env.step(4)
+    env.close()
+
+    assert seen[0].std() > 5, "a picture, not a blank"
+    assert not np.array_equal(seen[0], seen[3]), "the hero has moved meanwhile"
+    assert set(np.unique(seen[4])) == {0, 255}
+
+
+def test_a_wrong_field_is_refused_with_one_sentence() -> None:
+    with pytest.raises(ContractError, match="environment configuration: frameskip: Extra inputs are not permitted"):
+        EnvConfig.of({"frameskip": 4})
+
+
+def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp_path: object) -> None:
+    with playing(EnvConfig.of({**GARDEN, "report": str(tmp_path)})) as player:
+        play(player, 7, at_random(0))
+
+        class Broken:
+            def __getattr__(self, name: str) -> object:
+                raise RuntimeError("the machine is on fire")
+
+        working, player.emulator._pyboy = player.emulator._pyboy, Broken()
+        with pytest.raises(EmulatorFault, match="on fire") as caught:
+            player.step(1)
+        player.emulator._pyboy = working
+
+    folder = caught.value.report
+    assert folder is not None
+    assert len((folder / "actions.bin").read_bytes()) == 7
+    assert (folder / "start.state").stat().st_size > 100_000
+    assert "bramble:garden" in (folder / "facts.txt").read_text()

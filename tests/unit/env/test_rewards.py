@@ -1,0 +1,167 @@
+"""Rewards cannot be farmed, begin at nothing, and their terms say what they paid."""
+
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.player import Outcome, Player
+from services.trainer.env.rewards import RewardProfile
+from services.trainer.env.terms import TERMS
+from shared.errors import ContractError
+from shared.game.start import StartState
+from tests.unit.env.walks import at_random, play, playing, solve
+
+STEPS = 5_000
+WAIT, UP, DOWN, LEFT, RIGHT, A, B, START = range(8)
+SEEDS = (1, 2, 3)
+LINK_DEATH_TRIGGER = 0xCC34
+
+
+def _return(choose: Callable[[int], int], seed: int = 0) -> float:
+    with playing(EnvConfig(world="vale", seed=seed)) as player:
+        return sum(play(player, STEPS, choose))
+
+
+@pytest.fixture(scope="module")
+def random_return() -> float:
+    return statistics.mean(_return(at_random(seed), seed) for seed in SEEDS)
+
+
+@pytest.fixture(scope="module")
+def solver_return() -> float:
+    rewards: list[float] = []
+    solve("vale", lambda player, action, outcome: rewards.append(outcome.reward))
+    return sum(rewards)
+
+
+def _to_and_fro(step: int) -> int:
+    return LEFT if step // 20 % 2 else RIGHT
+
+
+def _menu(step: int) -> int:
+    return START if step % 8 == 0 else WAIT
+
+
+FARMS = {"standing still": lambda step: WAIT, "walking to and fro": _to_and_fro, "opening the menu": _menu}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("farm", FARMS)
+def test_a_farm_pays_less_than_chance_and_nothing_beside_progress(
+    farm: str, random_return: float, solver_return: float
+) -> None:
+    earned = _return(FARMS[farm])
+
+    assert earned < random_return
+    assert earned < solver_return / 10
+
+
+@pytest.mark.slow
+def test_dying_at_once_pays_less_than_chance(random_return: float, solver_return: float) -> None:
+    with playing(EnvConfig(world="vale")) as player:
+
+        def die(step: int) -> int:
+            player.emulator.poke(LINK_DEATH_TRIGGER, 0xFF)
+            return WAIT
+
+        # Every episode is one step long and the same, so a tenth of them tells what all would earn.
+        earned = sum(play(player, STEPS // 10, die)) * 10
+
+    assert earned < random_return
+    assert earned < solver_return / 10
+    assert earned < 0
+
+
+@pytest.mark.slow
+def test_entering_a_room_again_and_again_pays_once(random_return: float, solver_return: float) -> None:
+    with playing(EnvConfig(world="vale")) as player:
+        home = player.state.key
+        entered = 0
+
+        def shuttle(step: int) -> int:
+            nonlocal entered
+            entered += player.trace.since_room == 0
+            return LEFT if player.state.key == home else RIGHT
+
+        rewards = play(player, STEPS, shuttle)
+        rooms = len(player.trace.rooms)
+
+    assert rooms == 2
+    assert sum(rewards) < solver_return / 10
+    assert sum(rewards[1_000:]) < 0, "nothing is left to earn after the first visits"
+    assert sum(rewards) < random_return
+
+
+def test_the_first_step_after_any_start_pays_nothing_but_the_time() -> None:
+    states = _states_of_a_walk(every=60)
+    time_cost = RewardProfile.load("default").weights["time"]
+
+    with playing(EnvConfig(world="garden")) as player:
+        for state in states:
+            player.set_starts([state])
+            player.reset()
+            outcome = player.step(WAIT)
+
+            assert outcome.reward == pytest.approx(-time_cost), state.name
+
+
+def _states_of_a_walk(every: int) -> list[StartState]:
+    states = []
+
+    def observe(player: Player, action: int, outcome: Outcome) -> None:
+        if player.episode.steps % every == 0 and player.state.control:
+            states.append(StartState(f"step {player.episode.steps}", player.emulator.save()))
+
+    solve("garden", observe)
+    assert len(states) >= 3
+    return states
+
+
+def test_the_terms_add_up_to_the_return_and_say_what_paid() -> None:
+    rewards: list[float] = []
+    reports = []
+
+    def observe(player: Player, action: int, outcome: Outcome) -> None:
+        rewards.append(outcome.reward)
+        if outcome.report is not None:
+            reports.append(outcome.report)
+
+    solve("garden", observe)
+
+    (report,) = reports
+    assert report.finished
+    assert report.milestones == report.milestones_total == 4
+    assert sum(report.terms.values()) == pytest.approx(sum(rewards)) == pytest.approx(report.total)
+    assert report.terms["sword"] > 0
+    assert report.terms["essence"] > 0
+    assert report.terms["puzzle"] > 0
+    assert report.terms["death"] == 0
+
+
+def test_every_profile_of_the_package_names_known_terms() -> None:
+    assert RewardProfile.load("seeds").weights["room"] == 20
+    assert set(RewardProfile.load("default").weights) <= set(TERMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('description = "x"\n[weights]\nroon = 1.0\n', "unknown terms roon: known are"),
+        ('description = "x"\n[weights]\nroom = -1.0\n', "weights.room: Input should be greater than or equal to 0"),
+        ("description = \n", r"reward profile odd\.toml:"),
+    ],
+)
+def test_a_wrong_profile_is_refused_with_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(text)
+
+    with pytest.raises(ContractError, match=sentence):
+        RewardProfile.load(str(path))
+
+
+def test_an_unknown_profile_names_those_there_are() -> None:
+    with pytest.raises(ContractError, match="no reward profile 'sparse': known are default, seeds"):
+        RewardProfile.load("sparse")

@@ -1,0 +1,84 @@
+"""Ways to play in tests: Bramble's solver at the buttons of the training environment, and simple policies."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+import bramble
+from bramble.game import ACTIONS as WORDS
+from bramble.game import Game as BrambleGame
+from bramble.solve import ROUTINES
+from bramble.walk import Player as Walker
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.player import Outcome, Player, Recording
+
+Observe = Callable[[Player, int, Outcome], None]
+
+
+class _AtTheButtons(BrambleGame):
+    """The solver's view of a game that is the environment's: it reads its RAM and presses its buttons."""
+
+    def __init__(self, player: Player, observe: Observe | None) -> None:
+        self.player, self.observe = player, observe
+        self.pyboy = player.emulator._pyboy  # the solver reads RAM itself; that is what makes it a check of ours
+        self.frames = self.steps = 0
+
+    def step(self, action: str) -> None:
+        """One step of the environment."""
+        number = WORDS.index(action)
+        outcome = self.player.step(number)
+        self.steps += 1
+        if self.observe is not None:
+            self.observe(self.player, number, outcome)
+        if outcome.report is not None:
+            raise Ended
+
+
+class Ended(Exception):
+    """The episode is over."""
+
+
+@contextmanager
+def playing(config: EnvConfig, recording: Recording | None = None) -> Iterator[Player]:
+    """A player in the first moment of an episode."""
+    player = Player(config, recording=recording)
+    player.reset()
+    try:
+        yield player
+    finally:
+        player.close()
+
+
+def solve(world: str, observe: Observe, **config: object) -> None:
+    """Let the solver play `world` to its end and tell `observe` every step."""
+    with playing(EnvConfig.of({"world": world, **config})) as player:
+        solve_with(player, world, observe)
+
+
+def solve_with(player: Player, world: str, observe: Observe | None) -> None:
+    """As `solve`, with a player that runs already."""
+    try:
+        ROUTINES[world](Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6))
+    except Ended:
+        return
+
+
+def play(player: Player, steps: int, choose: Callable[[int], int], observe: Observe | None = None) -> list[float]:
+    """Play `steps` steps over as many episodes as it takes; the rewards of all steps."""
+    rewards = []
+    for step in range(steps):
+        action = choose(step)
+        outcome = player.step(action)
+        rewards.append(outcome.reward)
+        if observe is not None:
+            observe(player, action, outcome)
+        if outcome.report is not None:
+            player.reset()
+    return rewards
+
+
+def at_random(seed: int = 0, actions: int = 7) -> Callable[[int], int]:
+    """The random policy, by default without START."""
+    dice = np.random.default_rng(seed)
+    return lambda step: int(dice.integers(actions))

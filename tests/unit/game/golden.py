@@ -1,0 +1,51 @@
+"""Golden observations: windows of a solver's walk as compact RAM images, with the vectors they must give.
+
+`python -m tests.unit.game.golden` writes the file again; do that only together with a new layout version.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from services.trainer.env.compact import compact, expand
+from services.trainer.env.player import Outcome, Player
+from shared.game import capabilities
+from shared.game.decoder import Decoder
+from shared.game.encoder import VectorEncoder
+from shared.game.trace import EpisodeTrace
+from tests.unit.env.walks import solve
+
+FILE = Path(__file__).with_name("golden_vale.npz")
+WINDOW, EVERY = 8, 150
+
+
+def encode(images: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """The observations of consecutive moments, taken as an episode of their own."""
+    decoder, encoder = Decoder(capabilities.BRAMBLE), VectorEncoder(capabilities.BRAMBLE)
+    state = decoder.begin(expand(images[0].tobytes()))
+    trace = EpisodeTrace(state)
+    vectors = [encoder.begin(state, trace)]
+    for image, action in zip(images[1:], actions[1:], strict=True):
+        state = decoder.decode(expand(image.tobytes()))
+        trace.step(state, int(action))
+        vectors.append(encoder.step(state, trace))
+    return np.stack(vectors)
+
+
+def main() -> None:
+    """Play the vale and keep every 150th stretch of eight steps."""
+    moments: list[tuple[bytes, int]] = []
+
+    def observe(player: Player, action: int, outcome: Outcome) -> None:
+        moments.append((compact(player.image), action))
+
+    solve("vale", observe)
+    starts = range(0, len(moments) - WINDOW, EVERY)
+    images = np.stack([np.stack([np.frombuffer(moments[at + n][0], np.uint8) for n in range(WINDOW)]) for at in starts])
+    actions = np.array([[moments[at + n][1] for n in range(WINDOW)] for at in starts], np.uint8)
+    vectors = np.stack([encode(*pair) for pair in zip(images, actions, strict=True)])
+    np.savez_compressed(FILE, images=images, actions=actions, vectors=vectors)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Any memory decodes; what a game lacks is unknown; the decoder says what the bytes mean."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.trainer.env.compact import compact, expand
+from shared.game import capabilities, memory, ram
+from shared.game.bramble_game import bramble_game
+from shared.game.decoder import Decoder
+from shared.game.encoder import VectorEncoder
+from shared.game.errors import UnknownRom
+from shared.game.layout import FEATURES, UNKNOWN
+from shared.game.roms import ORACLE_MD5, open_game, recognise
+from shared.game.rows import StateRow, line
+from shared.game.table import IMAGE_SIZE
+from shared.game.trace import EpisodeTrace
+
+EVERYTHING = capabilities.every()
+
+
+@st.composite
+def images(draw: st.DrawFn) -> bytes:
+    """Memory of noise, with a few places set to any value: noise alone would seldom look like a running game."""
+    noise = np.random.default_rng(draw(st.integers(0, 2**32))).integers(0, 256, IMAGE_SIZE, np.uint8)
+    if draw(st.booleans()):
+        noise[:] = draw(st.sampled_from((0, 255)))
+    offsets = st.sampled_from([entry.offset for entry in memory.entries().values() if entry.bank != "slot"])
+    for offset, value in draw(st.dictionaries(offsets, st.integers(0, 255), max_size=40)).items():
+        noise[offset] = value
+    return noise.tobytes()
+
+
+@given(
+    st.lists(images(), min_size=1, max_size=3), st.sampled_from((capabilities.CORE, capabilities.BRAMBLE, EVERYTHING))
+)
+def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[bytes], has: frozenset[str]) -> None:
+    decoder, encoder = Decoder(has), VectorEncoder(has)
+    state = decoder.begin(moments[0])
+    trace = EpisodeTrace(state)
+    observations = [encoder.begin(state, trace)]
+    for image in moments[1:]:
+        state = decoder.decode(image)
+        trace.step(state, 3)
+        observations.append(encoder.step(state, trace))
+
+    StateRow.from_bytes(line(state, 1, 3).encode())
+    for observation in observations:
+        assert np.isfinite(observation).all()
+        assert np.abs(observation).max() <= 1
+
+
+@given(images())
+def test_a_compact_image_decodes_to_the_same_state(image: bytes) -> None:
+    whole, parts = Decoder(EVERYTHING).decode(image), Decoder(EVERYTHING).decode(expand(compact(image)))
+
+    assert line(whole, 0, 0) == line(parts, 0, 0)
+
+
+@given(images())
+def test_unknown_is_never_zero(image: bytes) -> None:
+    has = capabilities.CORE
+    state = Decoder(has).decode(image)
+    observation = VectorEncoder(has).begin(state, EpisodeTrace(state))
+
+    assert state.inventory.rupees is None
+    assert state.season is None
+    assert state.sounds is None
+    for place, feature in enumerate(FEATURES):
+        if feature.capability not in has:
+            assert observation[place] == UNKNOWN, feature.name
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "value"),
+    [
+        ("rupees", b"\x23\x01", 123),  # BCD, low byte first: not 0x0123
+        ("bombs", b"\x10", 10),
+        ("enemies_killed", b"\x23\x01", 0x123),  # plain binary
+        ("link_z", b"\xf0", -16),
+        ("play_time", b"\x01\x00\x01\x00", 65537),
+        ("small_keys", bytes(range(12)), bytes(range(12))),
+    ],
+)
+def test_encodings(name: str, raw: bytes, value: int | bytes) -> None:
+    image = bytearray(IMAGE_SIZE)
+    offset = memory.entries()[name].offset
+    image[offset : offset + len(raw)] = raw
+
+    assert memory.read(bytes(image), name) == value
+
+
+def test_the_sound_log_gives_each_event_once_and_wraps_around() -> None:
+    image = bytearray(IMAGE_SIZE)
+    decoder = Decoder(EVERYTHING)
+    image[ram.SOUND_QUEUE_TAIL] = 0xAE
+    decoder.begin(bytes(image))
+    image[ram.SOUND_QUEUE + 14] = 0x4D
+    image[ram.SOUND_QUEUE + 15] = 0x70
+    image[ram.SOUND_QUEUE] = 0x73
+    image[ram.SOUND_QUEUE_TAIL] = 0xA1
+
+    assert decoder.decode(bytes(image)).sounds == (0x4D, 0x70, 0x73)
+    assert decoder.decode(bytes(image)).sounds == ()
+
+
+def test_a_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
+    image = bytearray(IMAGE_SIZE)
+    image[ram.SHIELD_LEVEL] = 1
+    assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 0
+
+    image[ram.TREASURE_FLAGS] = 2
+    assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 1
+
+
+def test_the_engine_writes_what_bramble_says_it_has() -> None:
+    """A capability without any variable in the engine's source would make zeros look like knowledge."""
+    from shared.game.generate import ROOT
+
+    engine = ROOT / "bramble" / "engine"
+    source = "\n".join(path.read_text() for path in [*engine.glob("*.c"), engine / "game.h"])
+    for capability in capabilities.BRAMBLE - capabilities.CORE:
+        names = [entry.name for entry in memory.entries().values() if entry.capability == capability]
+        assert any(name in source for name in names), capability
+
+
+def test_an_unknown_rom_is_refused_with_the_hash_found_and_those_known() -> None:
+    with pytest.raises(
+        UnknownRom, match=f"unknown ROM with MD5 d41d8cd98f00b204e9800998ecf8427e: known is {ORACLE_MD5}"
+    ):
+        recognise(b"")
+
+
+def test_a_game_that_needs_a_rom_says_so() -> None:
+    with pytest.raises(UnknownRom, match="oracle-of-seasons needs your own ROM image"):
+        open_game("oracle-of-seasons")
+    with pytest.raises(UnknownRom, match="no game 'tetris': known are bramble and oracle-of-seasons"):
+        open_game("tetris")
+
+
+def test_bramble_worlds_are_games_with_milestones() -> None:
+    game = bramble_game("vale")
+
+    assert game.name == "bramble:vale"
+    assert len(game.milestones) >= 5
+    assert game.reached(bytes(IMAGE_SIZE)) == 0
