@@ -34,6 +34,7 @@ def run(
     epoch_steps: Annotated[int, typer.Option(help="environment steps of an epoch")] = 20_480,
     episode_length: Annotated[int, typer.Option(help="steps of an episode")] = 400,
     frame_skip: Annotated[int, typer.Option(help="emulator frames per step")] = 12,
+    rewards: Annotated[str, typer.Option(help="reward profile of all arms")] = "default",
     segments: Annotated[int, typer.Option(help="most segments labelled in an epoch")] = 60,
     mode: Annotated[str, typer.Option(help="how the reward model enters: potential or additive")] = "potential",
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 1.0,
@@ -51,6 +52,7 @@ def run(
             episode_length=episode_length,
             segment_steps=SEGMENT_STEPS,
             frame_skip=frame_skip,
+            rewards=rewards,
             env_runners=0,
             envs_per_runner=ENVS,
             batch_size=BATCH,
@@ -138,5 +140,6 @@ def command(plan: StudyPlan) -> str:
         f"zelda study run {config.world} --seeds {plan.seeds} --arms {','.join(plan.arms)} "
         f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} "
         f"--episode-length {config.episode_length} --frame-skip {config.frame_skip} "
-        f"--segments {config.sampling.budget} --mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}"
+        f"--rewards {config.rewards} --segments {config.sampling.budget} "
+        f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}"
     )
