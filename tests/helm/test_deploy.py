@@ -20,7 +20,7 @@ from tests.helm.test_chart_objects import CUSTOM, EVERYTHING, kubernetes_problem
 
 DEPLOY = ROOT / "deploy"
 KUBECTL = shutil.which("kubectl")
-OVERLAYS = {"dev": (1, 2), "staging": (2, 3), "prod": (2, 8)}  # coordinators, Ray workers
+OVERLAYS = {"dev": (1, 1), "staging": (2, 3), "prod": (2, 8)}  # coordinators, Ray workers
 SERVICES = ("coordinator", "exporter", "judge", "rewardmodel", "trainer")
 
 

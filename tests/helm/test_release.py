@@ -1,13 +1,24 @@
 """The dev profile really runs: processes of a user nobody knows, on a tree they cannot write; `helm test` passes."""
 
+import asyncio
+import os
+import shutil
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
+
+from deploy.watch.__main__ import addresses
+from deploy.watch.prometheus import watching
+from deploy.watch.queries import answers, table
 
 from tests.helm.release import SERVICES, USER, Release, impossible, installed
 from tests.helm.rendering import ROOT, Object, named
 
+FOLDER = ROOT / "deploy/notebooks"
 WHY = impossible()
 pytestmark = [
     pytest.mark.slow,
@@ -16,15 +27,31 @@ pytestmark = [
 ]
 
 
-async def test_the_rendered_release_plays_an_epoch_as_any_user() -> None:
+async def test_the_rendered_release_plays_an_epoch_as_any_user(tmp_path: Path) -> None:
     async with installed() as release:
-        told = await release.finish("test", release.container("test", helm_test(release.objects)))
+        with watching(addresses(release.folder), tmp_path) if shutil.which("prometheus") else nullcontext() as watcher:
+            told = await release.finish("test", release.container("test", helm_test(release.objects)))
+            await asyncio.to_thread(execute, FOLDER / "drive_run.ipynb", release)
+            found = [] if watcher is None else list(answers(watcher))
         assert told.rstrip().endswith("finished")
         assert {name: release.processes[name].returncode for name in SERVICES} == dict.fromkeys(SERVICES)
         assert written_outside(release) == []
         for name in SERVICES:
             assert "Permission denied" not in release.log(name)
             assert all(word not in release.log(name) for word in passwords(release)), f"{name} logs a secret"
+
+        assert [one for one in found if one.missing] == [], table(found)
+
+
+def execute(notebook: Path, release: Release) -> None:
+    """Run a notebook's cells in a kernel, against the API of the release; raises at the first error."""
+    token = release.folder / "operator-token"
+    token.write_text(release.secrets["zelda-api"]["operator-token"])
+    api = release.local("http://zelda-coordinator.zelda-rl.svc:8080")
+    environment = {**os.environ, "ZELDA_API": api, "ZELDA_TOKEN_FILE": str(token), "MPLBACKEND": "agg"}
+    book = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    client = NotebookClient(book, timeout=200, kernel_name="python3")
+    client.execute(env=environment)
 
 
 def helm_test(objects: list[Object]) -> Object:

