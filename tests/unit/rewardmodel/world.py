@@ -26,6 +26,7 @@ from shared.rewardnet import Floats
 from shared.runtime.service import Ports
 from shared.store import keys
 from shared.store.memory import MemoryStore
+from shared.store.port import Store
 from tests.unit.rewardmodel.synthetic import rule
 
 RUN = RunId("demo")
@@ -91,7 +92,7 @@ def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus =
 class World:
     """Everything around the service. `deadline_s` is the run's patience with its judges."""
 
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: Store = field(default_factory=MemoryStore)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     deadline_s: float = 600.0
     group: RewardModelGroup = QUICK
