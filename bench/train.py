@@ -211,7 +211,7 @@ def measure(name: str, rounds: int, folder: str) -> dict[str, list[float]]:
 def main() -> int:
     """Measure both games and print the table."""
     options = arguments(__doc__ or "")
-    ray.init(num_cpus=4 * CORES, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=4 * CORES, include_dashboard=False, log_to_driver=False)
     figures: Figures = {}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
