@@ -98,7 +98,7 @@ async def _throughput(archives: list[bytes]) -> dict[str, Any]:
 async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
     """Prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
     route = Route("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"))
-    together = apart = shared = whole = 0
+    together = apart = shared = whole = pictures = 0
     for number, raw in enumerate(archives[:20]):
         recording = read_archive(raw)
         facts = facts_of(recording.manifest.game, recording.manifest.frame_skip, recording.moments, {})
@@ -107,14 +107,17 @@ async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
             body = (await brief(spec, clip, None)).body
             together += (await route.ask(Question(body, 3, number, RUN))).prompt_tokens or 0
             apart += sum([(await route.ask(Question(body, 1, number + i, RUN))).prompt_tokens or 0 for i in range(3)])
-            texts = json.dumps(body["messages"])
-            shared += bound(body["messages"][0]["content"])
-            whole += bound(texts)
+            system, user = (message["content"] for message in body["messages"])
+            parts: list[dict[str, Any]] = [{"type": "text", "text": user}] if isinstance(user, str) else user
+            shared += bound(system)
+            whole += bound(system) + sum(bound(part.get("text", "")) for part in parts)
+            pictures += sum(bound(part["image_url"]["url"]) for part in parts if "image_url" in part)
     await route.close()
     return {
         "prompt_token_ratio": round(together / apart, 4),
         "shared_prefix_bytes": shared,
-        "prompt_bytes": whole,
+        "prompt_text_bytes": whole,
+        "prompt_picture_bytes": pictures,
         "shared_prefix_share": round(shared / whole, 4),
     }
 

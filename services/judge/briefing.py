@@ -20,6 +20,8 @@ from services.judge.domain.tokens import TEMPLATE_TOKENS, bound, image_bound
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId, SegmentId
 
+TIGHT = 2_000  # tokens of facts below which a strict bound would leave out too much to judge by
+
 
 @dataclass(frozen=True, slots=True)
 class Clip:
@@ -48,10 +50,14 @@ async def brief(spec: JudgeSpec, clip: Clip, context: int | None) -> Brief:
     """
     frames = pictures.choose(clip.frames, spec.frames) if spec.frames else []
     sizes = [pictures.size(frame, spec.frame_scale) for frame in frames]
-    room = facts_budget(spec.dimensions, clip.guidance, sizes, most=prompt_limit(spec, context))
+    limit = prompt_limit(spec, context)
+    room = facts_budget(spec.dimensions, clip.guidance, sizes, most=limit)
+    if room < TIGHT:
+        # A small context: two bytes a token is no bound, but likely; if it is wrong the server refuses, and we abstain.
+        room = facts_budget(spec.dimensions, clip.guidance, sizes, most=2 * limit)
     text = render(clip.facts, room)
     urls = await asyncio.to_thread(lambda: [pictures.data_url(frame, spec.frame_scale) for frame in frames])
-    messages = vote_messages(spec.dimensions, text, clip.guidance, urls)
+    messages = vote_messages(spec.dimensions, text, clip.guidance, urls, pictures=spec.frames > 0)
     tokens = _bound(messages) + sum(image_bound(*size) for size in sizes)
     return _brief(spec, messages, response_format(spec.dimensions), tokens)
 

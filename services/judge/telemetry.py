@@ -22,7 +22,9 @@ BOUND = metrics.gauge("judge_token_bound_ratio", "Prompt tokens of the last call
 SEGMENT_SECONDS = metrics.seconds("judge_segment_seconds", "Time to judge one segment.")
 
 AGREEMENT = metrics.gauge("judge_agreement_ratio", "Share of unanimous dimensions in the current epoch.", ["judge"])
-ALPHA = metrics.gauge("judge_krippendorff_alpha", "Krippendorff's alpha over the votes of the current epoch.", ["judge"])
+ALPHA = metrics.gauge(
+    "judge_krippendorff_alpha", "Krippendorff's alpha over the votes of the current epoch.", ["judge"]
+)
 CORRELATION = metrics.gauge(
     "judge_progress_correlation", "Rank correlation with true progress in the segment or after.", ["judge", "when"]
 )

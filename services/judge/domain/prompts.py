@@ -52,16 +52,16 @@ def rubric_message(dimensions: tuple[str, ...], *, pictures: bool) -> str:
 
 
 def vote_messages(
-    dimensions: tuple[str, ...], facts: str, guidance: str, frames: Sequence[str] = ()
+    dimensions: tuple[str, ...], facts: str, guidance: str, frames: Sequence[str] = (), *, pictures: bool = False
 ) -> list[dict[str, Any]]:
-    """The chat of one request. `frames` are data URLs, in the order of time."""
+    """The chat of one request. `frames` are data URLs, in the order of time; `pictures`: this judge looks at them."""
     text = (f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else "") + facts
     content: str | list[dict[str, Any]] = text
     if frames:
-        pictures = [{"type": "image_url", "image_url": {"url": url}} for url in frames]
-        content = [*pictures, {"type": "text", "text": text}]
+        images = [{"type": "image_url", "image_url": {"url": url}} for url in frames]
+        content = [*images, {"type": "text", "text": text}]
     return [
-        {"role": "system", "content": rubric_message(dimensions, pictures=bool(frames))},
+        {"role": "system", "content": rubric_message(dimensions, pictures=pictures)},
         {"role": "user", "content": content},
     ]
 
@@ -87,5 +87,5 @@ def pair_format() -> dict[str, Any]:
 
 def facts_budget(dimensions: tuple[str, ...], guidance: str, frames: Sequence[tuple[int, int]], *, most: int) -> int:
     """Tokens that remain for the facts of a prompt of at most `most` tokens, whose frames have these sizes."""
-    fixed = bound(rubric_message(dimensions, pictures=bool(frames))) + bound(guidance) + 2 * TEMPLATE_TOKENS
+    fixed = bound(rubric_message(dimensions, pictures=True)) + bound(guidance) + 2 * TEMPLATE_TOKENS
     return most - fixed - sum(image_bound(width, height) for width, height in frames)

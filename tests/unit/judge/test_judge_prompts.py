@@ -24,7 +24,7 @@ JUDGES = load_judges(None, "http://rules.test/v1").judges
 
 async def test_the_rubric_comes_first_and_has_the_same_bytes_for_every_segment_of_a_judge() -> None:
     for spec in JUDGES:
-        clips = [clip("s1", walk(2), frames=8), clip("s2", walk(7), frames=8), clip("s3", frames=8)]
+        clips = [clip("s1", walk(2), frames=8), clip("s2", walk(7), frames=3), clip("s3", frames=0)]
         bodies = [(await brief(spec, one, None)).body for one in clips]
         heads = {json.dumps(body["messages"][0]).encode() for body in bodies}
         assert len(heads) == 1
@@ -168,9 +168,15 @@ async def test_a_long_segment_fits_a_small_context_and_says_what_it_left_out() -
     assert " left out)" in told.body["messages"][1]["content"]
 
 
+async def test_a_context_of_4096_tokens_is_enough_for_every_judge() -> None:
+    for spec in JUDGES:
+        told = await brief(spec, clip("s1", walk(5), frames=0), 4_096)
+        assert told.tokens < 2 * 4_096
+
+
 async def test_without_room_for_facts_the_judge_says_so() -> None:
     with pytest.raises(TooLong, match="raise max_prompt_tokens"):
-        await brief(JUDGES[0], clip("s1", walk(5)), 3_000)
+        await brief(JUDGES[0], clip("s1", walk(5)), 1_500)
 
 
 def test_every_sound_of_the_table_is_one_the_recorder_writes() -> None:

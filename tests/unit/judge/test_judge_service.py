@@ -1,5 +1,6 @@
 """The judge from segment.ready to scores.ready, with the rules judge behind a real HTTP client and no socket."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -182,6 +183,24 @@ async def test_a_segment_that_cannot_be_read_is_dead_with_a_reason(
     assert scores.error
     assert one.calls == 0
     assert [e.id for e in await one.court.handlers.segment_ready(event)] == [ready.id]
+
+
+async def test_two_replicas_on_the_same_segment_leave_one_score_and_one_event(bench: Open) -> None:
+    one, other = bench(Behaviour(vote_noise=2.0)), bench(Behaviour(vote_noise=2.0))
+    other.court.handlers._store = one.store
+    other.court.clips._store = one.store
+    event = await recorded(one.store, archive("s1", GOOD))
+    both = await asyncio.gather(*(bench.court.handlers.segment_ready(event) for bench in (one, other)))
+    assert both[0][0].id == both[1][0].id
+    assert len(await one.store.list(keys.scores_prefix(RUN, 0))) == 1
+
+
+async def test_a_dungeon_is_weighted_as_one(bench: Open) -> None:
+    one = bench()
+    inside = {step: {**values, "in_dungeon": True, "dungeon": 0} for step, values in GOOD.items()}
+    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", inside)))
+    scores = await one.scores()
+    assert (scores.phase, scores.weights["puzzle"], scores.weights["dialog"]) == ("dungeon", 0.4, 0.05)
 
 
 async def test_the_budget_stops_before_the_call_that_would_exceed_it(bench: Open) -> None:
