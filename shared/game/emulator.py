@@ -26,6 +26,7 @@ with warnings.catch_warnings():
 EMULATOR: Final = f"pyboy {version('pyboy')}"
 RNG_WORD: Final = 0xFF94
 COLOUR_HARDWARE: Final = 1
+LONGEST_BOOT: Final = 600  # frames; ten seconds of play
 HARDWARE_AT: Final = 0xFF96
 
 Frame = NDArray[np.uint8]
@@ -134,8 +135,13 @@ class Emulator:
             self._resting.forget()
 
     def warm_up(self, frames: int) -> None:
-        """Let the game run without buttons, undrawn and uncounted."""
-        self._run(frames)
+        """Let the game run without buttons and uncounted.
+
+        Drawn, although nobody looks: the renderer keeps parts of what it drew before a state was loaded, and a first
+        picture would show them.
+        """
+        for _ in range(frames):
+            self._pyboy.tick(1, True, False)
         if self._resting is not None:
             self._resting.settle()
 
@@ -145,16 +151,22 @@ class Emulator:
 
     def _boot(self) -> None:
         """Run until the game is ready to be driven."""
-        self._run(self.game.boot_frames)
-        hardware = self._memory.image()[WRAM_SIZE + HARDWARE_AT - HRAM_BASE]
-        if self.game.checks_hardware and hardware != COLOUR_HARDWARE:
-            raise EmulatorFault(f"the game found hardware type {hardware}, it must run as colour hardware (1)")
+        if self.game.boot_frames:
+            self._pyboy.tick(self.game.boot_frames, False, False)
+        if self.game.checks_hardware:
+            self._await_hardware()
         if self._resting is not None:
             self._resting.learn()
 
-    def _run(self, frames: int) -> None:
-        if frames:
-            self._pyboy.tick(frames, False, False)
+    def _await_hardware(self) -> None:
+        """Run until the game says on which hardware it is; EmulatorFault unless that is colour hardware."""
+        hardware = 0
+        for _ in range(LONGEST_BOOT):
+            hardware = self._memory.image()[WRAM_SIZE + HARDWARE_AT - HRAM_BASE]
+            if hardware == COLOUR_HARDWARE:
+                return
+            self._pyboy.tick(1, False, False)
+        raise EmulatorFault(f"the game found hardware type {hardware}, it must run as colour hardware (1)")
 
     def _release(self) -> None:
         """Let go of every button. A state may have been saved with one held down."""

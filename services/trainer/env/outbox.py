@@ -53,20 +53,22 @@ class Written:
 class Outbox:
     """Holds at most `slots` parcels. `post` never waits."""
 
-    def __init__(self, store: StoreSettings, slots: int, steps: int) -> None:
+    def __init__(self, store: StoreSettings, slots: int, steps: int, seed: int = 0, start: bool = True) -> None:
+        """`steps` bounds a segment; `start` False leaves everything waiting."""
         self._store, self._slots = store, slots
         self.pool = BufferPool(steps)
         self._waiting: list[Parcel] = []
         self._lock = threading.Condition()
         self._seen_full = 0
-        self._dice = random.Random(0)  # noqa: S311 - a fair draw, not a secret
+        self._dice = random.Random(seed)  # noqa: S311 - a fair draw, not a secret
         self._written: list[Written] = []
         self._sent = self._answered = 0
         self._closing = False
         self.dropped = 0
         self._writer: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._empty, name="outbox", daemon=True)
-        self._thread.start()
+        if start:
+            self._thread.start()
 
     def post(self, parcel: Parcel) -> None:
         """Queue a parcel, or drop one by a fair draw."""
@@ -82,6 +84,16 @@ class Outbox:
             if place < self._slots:
                 parcel, self._waiting[place] = self._waiting[place], parcel
         self.pool.give_back(parcel.buffer)
+
+    def waiting(self) -> list[Parcel]:
+        """What has not been handed to the writer yet."""
+        with self._lock:
+            return list(self._waiting)
+
+    def kill_writer(self) -> None:
+        """End the writer at once, as the system may; for tests of what follows."""
+        if self._writer is not None:
+            self._writer.kill()
 
     def written(self) -> list[Written]:
         """What the writer put into the store since the last call."""

@@ -1,0 +1,83 @@
+"""A thousand recorded segments replay to equal RAM hashes in another process: `python bench/replay.py [--quick]`.
+
+`--verify DIR` only replays what a directory store holds.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+
+from bench.measure import arguments, report
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.vector import ZeldaVectorEnv
+from shared.game.bramble_game import bramble_game
+from shared.game.emulator import Emulator
+from shared.game.errors import ReplayMismatch
+from shared.game.replay import verify
+from shared.game.segment import read_segment
+
+SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 3_000
+
+
+def record(folder: Path, segments: int) -> int:
+    """Play at random until `segments` are recorded; how many were dropped."""
+    recording = {
+        "run": "replay",
+        "epoch": 0,
+        "store": {"url": f"file://{folder}"},
+        "sampling": {"share": 1.0, "budget": 100_000},
+        "epoch_steps": 3_000_000,
+        "slots": 256,
+    }
+    config = EnvConfig.of({"num_envs": ENVS, "recording": recording, "segment_steps": STEPS, "episode_length": EPISODE})
+    vector = ZeldaVectorEnv(config)
+    vector.reset()
+    dice = np.random.default_rng(0)
+    for _ in range(segments * STEPS // ENVS + EPISODE // STEPS):
+        vector.step(dice.integers(0, 8, ENVS))
+    if vector.recording is None:
+        raise ValueError("a configuration with recording gives a recorder")
+    vector.recording.close(120)
+    vector.close()
+    return vector.recording.dropped
+
+
+def verify_all(folder: Path) -> tuple[int, int]:
+    """Replay every archive under a directory: how many are equal, how many there are."""
+    emulator = Emulator(bramble_game("vale"))
+    equal, archives = 0, sorted(folder.rglob("*.zip"))
+    for archive in archives:
+        try:
+            verify(read_segment(archive.read_bytes()), emulator)
+            equal += 1
+        except ReplayMismatch as error:
+            sys.stderr.write(f"{archive.name}: {error}\n")
+    return equal, len(archives)
+
+
+def main() -> None:
+    """Record here, replay in another process, report."""
+    if "--verify" in sys.argv:
+        equal, total = verify_all(Path(sys.argv[sys.argv.index("--verify") + 1]))
+        sys.stdout.write(f"{equal} of {total} segments replay to equal RAM hashes\n")
+        return
+    options = arguments(__doc__)
+    with tempfile.TemporaryDirectory() as folder:
+        dropped = record(Path(folder), 40 if options.quick else SEGMENTS)
+        began = time.perf_counter()
+        command = [sys.executable, "-W", "ignore", __file__, "--verify", folder]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        seconds = time.perf_counter() - began
+    equal, total = (int(word) for word in answer.split()[0:3:2])
+    rows = [("replay", answer), ("dropped while recording", str(dropped)), ("seconds to replay", f"{seconds:.0f}")]
+    report("Replay", rows, {"segments": total, "segments_equal": equal}, options.json)
+
+
+if __name__ == "__main__":
+    main()

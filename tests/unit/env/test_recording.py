@@ -1,0 +1,248 @@
+"""Segments are recorded without slowing the games, survive a bad store by a fair sample, and replay exactly."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from services.trainer.env.buffers import BufferPool
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.outbox import Outbox, Parcel, Written
+from services.trainer.env.recording import SHORTEST, key_steps
+from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.base import sha256
+from shared.contracts.segment import ACTIONS, MANIFEST
+from shared.errors import Permanent
+from shared.game.bramble_game import bramble_game
+from shared.game.emulator import Emulator
+from shared.game.errors import ReplayMismatch, SegmentDamaged
+from shared.game.png import palette_png
+from shared.game.replay import replay, verify
+from shared.game.rows import StateRow, line
+from shared.game.segment import Segment, read_manifest, read_segment
+from shared.runtime.settings import StoreSettings
+
+SEGMENTS = int(os.environ.get("ZELDA_TEST_SEGMENTS", "60"))  # 1,000 for the full proof, see bench/replay.py
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[Written], int]:
+    """Record every segment of random play into a directory store; what was written, and how many were dropped."""
+    recording = {
+        "run": "test",
+        "epoch": 3,
+        "store": {"url": f"file://{folder}"},
+        "sampling": {"share": 1.0, "budget": 100_000},
+        "epoch_steps": 1_000_000,
+        "slots": 64,
+    }
+    config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "recording": recording, "segment_steps": 60, **more})
+    vector = ZeldaVectorEnv(config)
+    vector.reset()
+    dice = np.random.default_rng(4)
+    for _ in range(steps):
+        vector.step(dice.integers(0, 8, num_envs))
+    vector.close()
+    assert vector.recording is not None
+    return vector.recording.written(), vector.recording.dropped
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Archives of two environments, each with an episode of 150 steps and the beginning of another."""
+    folder = tmp_path_factory.mktemp("store")
+    written, dropped = record(folder, 220, episode_length=150)
+    assert dropped == 0
+    archives = [(folder / entry.key).read_bytes() for entry in written]
+    assert [sha256(raw) for raw in archives] == [entry.digest for entry in written]
+    return archives
+
+
+def test_ids_are_determined_by_epoch_runner_environment_and_numbers(recorded: list[bytes]) -> None:
+    names = sorted(read_manifest(raw).segment for raw in recorded)
+
+    assert names == [
+        "e0003-r00-v00-0000-s000",
+        "e0003-r00-v00-0000-s001",
+        "e0003-r00-v00-0000-s002",
+        "e0003-r00-v00-0001-s000",
+        "e0003-r00-v01-0000-s000",
+        "e0003-r00-v01-0000-s001",
+        "e0003-r00-v01-0000-s002",
+        "e0003-r00-v01-0001-s000",
+    ]
+
+
+def test_a_segment_holds_all_that_is_needed_to_judge_and_to_learn(recorded: list[bytes]) -> None:
+    segment = read_segment(recorded[0])
+    manifest = segment.manifest
+
+    assert manifest.steps == len(segment.actions) == len(segment.lines) == 60
+    assert segment.observations.shape == (61, 128)
+    assert manifest.key_frames == list(key_steps(60)) == sorted(segment.frames)
+    assert len(segment.frames) == 8
+    assert all(png.startswith(b"\x89PNG") for png in segment.frames.values())
+    rows = [StateRow.from_bytes(text.encode()) for text in segment.lines]
+    assert [row.step for row in rows] == list(range(manifest.first_step + 1, manifest.first_step + 61))
+    assert set(manifest.reward_terms) >= {"room", "tile", "time"}
+    assert "reward" not in segment.states, "judges see facts, never rewards"
+
+
+def test_the_tail_of_an_episode_is_a_shorter_segment(recorded: list[bytes]) -> None:
+    steps: dict[str, int] = {read_manifest(raw).segment: read_manifest(raw).steps for raw in recorded}
+
+    assert steps["e0003-r00-v00-0000-s002"] == 30
+    assert min(steps.values()) >= SHORTEST
+
+
+def test_a_replay_gives_the_recorded_states_and_pictures(recorded: list[bytes]) -> None:
+    emulator = Emulator(bramble_game("vale"))
+    segment = next(s for s in map(read_segment, recorded) if len(s.prefix))
+
+    moments = list(replay(segment, emulator, lambda step: step in segment.frames))
+
+    assert len(moments) == segment.manifest.steps + 1
+    for moment, text, action in zip(moments[1:], segment.lines, segment.actions, strict=True):
+        assert line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
+        if moment.picture is not None:
+            assert palette_png(moment.picture) == segment.frames[moment.step]
+    emulator.close()
+
+
+def test_another_course_is_found_by_its_hash(recorded: list[bytes]) -> None:
+    segment = read_segment(recorded[0])
+    emulator = Emulator(bramble_game("vale"))
+    other = Segment(
+        segment.manifest, segment.states, segment.observations, (segment.actions + 1) % 8, segment.prefix,
+        segment.start_state, segment.frames,
+    )  # fmt: skip
+
+    with pytest.raises(ReplayMismatch, match=r"RAM at the end is [0-9a-f]{64}, the record says [0-9a-f]{64}"):
+        verify(other, emulator)
+    with pytest.raises(ReplayMismatch, match="ROM"):
+        verify(segment, Emulator(bramble_game("garden")))
+
+
+def test_a_flipped_bit_in_any_member_is_found(recorded: list[bytes]) -> None:
+    with zipfile.ZipFile(io.BytesIO(recorded[0])) as archive:
+        names = [name for name in archive.namelist() if name != MANIFEST]
+
+    for name in names:
+        with pytest.raises(SegmentDamaged, match=f"{name} is not what the manifest says"):
+            read_segment(_flipped(recorded[0], name))
+
+
+def test_a_missing_or_an_added_member_is_found(recorded: list[bytes]) -> None:
+    with pytest.raises(SegmentDamaged, match=r"missing or unlisted members: actions\.npy"):
+        read_segment(_rebuilt(recorded[0], lambda name, data: None if name == ACTIONS else data))
+    with pytest.raises(Permanent, match="not a segment archive"):
+        read_segment(recorded[0][:-200])
+
+
+def _flipped(raw: bytes, member: str) -> bytes:
+    return _rebuilt(raw, lambda name, data: bytes([data[0] ^ 1]) + data[1:] if name == member else data)
+
+
+def _rebuilt(raw: bytes, change: object) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
+        for info in old.infolist():
+            data = change(info.filename, old.read(info))  # type: ignore[operator]
+            if data is not None:
+                new.writestr(info, data)
+    return out.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_segments_replay_to_equal_hashes_in_another_process(tmp_path: Path) -> None:
+    written, dropped = record(tmp_path, SEGMENTS * 60 // 4, num_envs=4, episode_length=700)
+    assert dropped == 0
+    assert len(written) >= SEGMENTS
+
+    command = [sys.executable, "-W", "ignore", "-m", "bench.replay", "--verify", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=True)
+
+    assert done.stdout.strip() == f"{len(written)} of {len(written)} segments replay to equal RAM hashes"
+
+
+def test_the_same_run_again_writes_the_same_actions_under_the_same_ids(tmp_path: Path) -> None:
+    first, _ = record(tmp_path / "first", 120)
+    again, _ = record(tmp_path / "again", 120)
+
+    assert {entry.segment for entry in first} == {entry.segment for entry in again}
+    for entry in first:
+        one, two = (read_segment((tmp_path / name / entry.key).read_bytes()) for name in ("first", "again"))
+        assert one.manifest.ram_end == two.manifest.ram_end
+        assert one.states == two.states
+
+
+def _parcel(pool: BufferPool, number: int) -> Parcel:
+    return Parcel({"segment": f"s{number}", "number": number}, pool.lend(), b"", b"", b"")
+
+
+def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
+    """Each of 40 segments of an outage survives about equally often in an outbox of 8."""
+    kept: Counter[int] = Counter()
+    for seed in range(300):
+        outbox = Outbox(StoreSettings(url="file:///nowhere"), slots=8, steps=10, seed=seed, start=False)
+        for number in range(40):
+            outbox.post(_parcel(outbox.pool, number))
+        assert outbox.dropped == 32
+        kept.update(parcel.facts["number"] for parcel in outbox.waiting())
+
+    early, late = (sum(kept[n] for n in part) / 20 for part in (range(20), range(20, 40)))
+    assert sum(kept.values()) == 300 * 8
+    assert early == pytest.approx(late, rel=0.15)
+    assert min(kept.values()) > 30
+
+
+def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("none")
+    away = StoreSettings(url="s3://test", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret)
+    outbox = Outbox(away, slots=4, steps=10)
+    began = time.perf_counter()
+    for number in range(200):
+        outbox.post(_parcel(outbox.pool, number))
+    waited = time.perf_counter() - began
+    outbox.close(patience_s=0.2)
+
+    assert waited < 0.5
+    assert outbox.dropped == 200
+    assert outbox.written() == []
+
+
+def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    recording = {
+        "run": "test", "epoch": 0, "store": {"url": f"file://{folder}"}, "sampling": {"share": 1.0, "budget": 1000},
+        "epoch_steps": 100_000,
+    }  # fmt: skip
+    vector = ZeldaVectorEnv(EnvConfig.of({"world": "garden", "recording": recording, "segment_steps": 20}))
+    vector.reset()
+    recorder = vector.recording
+    assert recorder is not None
+    written: list[Written] = []
+
+    def play_until(enough: int) -> None:
+        deadline = time.monotonic() + 30
+        while len(written) < enough and time.monotonic() < deadline:
+            vector.step(np.array([0]))
+            written.extend(recorder.written())
+
+    play_until(1)
+    recorder.outbox.kill_writer()
+    before = len(written)
+    play_until(before + 1)
+    vector.close()
+
+    assert len(written) > before
+    assert recorder.dropped >= 0
