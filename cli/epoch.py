@@ -16,6 +16,7 @@ import typer
 from pydantic import ValidationError
 
 from cli.console import data, line, number, say
+from cli.direct import settings
 from cli.exits import FAILED, USAGE, Quit
 from cli.run import fields
 from cli.stack.bonds import die_with_parent, run_to_the_end
@@ -32,28 +33,32 @@ from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import NotFound, Store
+from shared.store.provision import ProvisionSettings as StoreOnly
 
 app = typer.Typer(help="Train one single epoch, without judges.")
 POLL_S = 0.5
+URL = "ZELDA_STORE__URL"
+PASSED_ON = ("ZELDA_STORE__", "ZELDA_DRIVER__", "ZELDA_LOG__")
 
 
 @app.callback(invoke_without_command=True)
 def epoch(
     name: Annotated[str, typer.Option("--run", help="the same name again plays the next epoch")] = "single",
     set_: Annotated[list[str] | None, typer.Option("--set", "-s", help="a field of the run, for epoch 0")] = None,
-    store: Annotated[Path, typer.Option(help="directory for segments and checkpoints")] = Path("runs/.single"),
+    store: Annotated[
+        Path | None,
+        typer.Option(help="directory for segments and checkpoints; default ZELDA_STORE__URL, else runs/.single"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the account of the epoch as JSON")] = False,
 ) -> None:
     """Train one epoch and print its account; zelda judge can judge its segments."""
-    for bucket in keys.BUCKETS:
-        (store / bucket).mkdir(parents=True, exist_ok=True)
     try:
         run, config = RunId(name), RunConfig.model_validate(fields(set_ or []))
     except ValidationError as error:
         raise Quit(USAGE, f"--set {first_problem(error)}.") from error
     except ValueError as error:
         raise Quit(USAGE, f"--run {error}.") from error
-    account = run_to_the_end(lambda: _play(run, config, store.absolute()))
+    account = run_to_the_end(lambda: _play(run, config, _place(store)))
     if as_json:
         data(account.model_dump(mode="json"))
         return
@@ -64,15 +69,33 @@ def epoch(
     line(f"checkpoint: {account.checkpoint_key}")
 
 
-async def _play(run: RunId, config: RunConfig, directory: Path) -> EpochFinishedRecord:
-    store = open_store(StoreSettings(url=f"file://{directory}"))
+def _place(directory: Path | None) -> StoreSettings:
+    """The store to work in: a directory, made if missing, or the one that the environment names."""
+    if directory is None and URL in os.environ:
+        return settings(StoreOnly).store
+    directory = (directory or Path("runs/.single")).absolute()
+    for bucket in keys.BUCKETS:
+        (directory / bucket).mkdir(parents=True, exist_ok=True)
+    return StoreSettings(url=f"file://{directory}")
+
+
+def _environment(place: StoreSettings) -> dict[str, str]:
+    """What the driver is told: the directory, or all that the environment says of store and driver."""
+    told = {URL: place.url}
+    if os.environ.get(URL) == place.url:
+        told |= {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+    return {**plain_environment(), "ZELDA_LOG__FORMAT": "console", **told}
+
+
+async def _play(run: RunId, config: RunConfig, place: StoreSettings) -> EpochFinishedRecord:
+    store = open_store(place)
     runs = Runs(store)
     record = await _going_on(runs, run, config)
     number_ = await _order(store, record)
     driver = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "services.trainer.rl.driver"),
         *("--run", run, "--name", f"single-{secrets.token_hex(4)}", "--parent", str(os.getpid())),
-        env={**plain_environment(), "ZELDA_STORE__URL": f"file://{directory}", "ZELDA_LOG__FORMAT": "console"},
+        env=_environment(place),
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
