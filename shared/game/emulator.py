@@ -35,20 +35,20 @@ Frame = NDArray[np.uint8]
 class Emulator:
     """One game in memory. Not thread-safe, but two instances may run in two threads: `step` releases the GIL."""
 
-    def __init__(self, game: Game) -> None:
-        """Start the game and run it until its first moment in play, or until a saved state is loaded."""
+    def __init__(self, game: Game, window: str = "null") -> None:
+        """Start the game. `window` "SDL2" shows it at its own speed, with the keyboard as its buttons."""
         self.game = game
         sound = game.needs_sound  # some scripts of commercial games wait for the sound hardware
         self._pyboy: Any = PyBoy(
             io.BytesIO(game.rom),
             ram_file=None,
-            window="null",
+            window=window,
             cgb=True,
             sound_emulated=sound,
             sound_volume=0,
             log_level="CRITICAL",
         )
-        self._pyboy.set_emulation_speed(0)
+        self._pyboy.set_emulation_speed(0 if window == "null" else 1)
         self._memory = open_memory(self._pyboy)
         self._resting = RestingImages(self._pyboy, self._memory) if game.updates_after_vblank else None
         self._held: str | None = None

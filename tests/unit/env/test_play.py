@@ -1,0 +1,38 @@
+"""The tool to check a RAM map by eye says what is decoded, or in a sentence why it cannot."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-m", "services.trainer.env", "play", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_it_prints_a_state_each_second() -> None:
+    done = _run("--world", "garden", "--seconds", "3")
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert len(lines) == 3
+    assert all("overworld 0:" in line and "health 3/3" in line and "milestones" in line for line in lines)
+
+
+def test_a_game_without_its_rom_is_refused_with_a_sentence() -> None:
+    done = _run("--game", "oracle-of-seasons")
+
+    assert done.returncode == 1
+    assert done.stdout == "oracle-of-seasons needs your own ROM image: set the path of the .gbc file\n"
+
+
+def test_an_unknown_rom_is_named_by_its_hash(tmp_path: Path) -> None:
+    rom = tmp_path / "other.gbc"
+    rom.write_bytes(b"not a game")
+
+    done = _run("--game", "oracle-of-seasons", "--rom", str(rom))
+
+    assert done.returncode == 1
+    assert done.stdout.startswith("unknown ROM with MD5 ")
