@@ -223,9 +223,20 @@ def parse_world(name: str, text: str) -> World:
 
 
 def read_world(name: str) -> World:
-    """The world in worlds/NAME.txt. Raise WorldError when there is none, or at its first mistake."""
+    """The world in worlds/NAME.txt, or made by a seed for `wild:SEED`. WorldError when there is none, or a mistake."""
+    if name.startswith("wild:"):
+        from bramble.wild import wild_text  # it reads its own drafts by this module
+
+        return parse_world(name, wild_text(_seed(name)))
     path = WORLDS / f"{name}.txt"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in WORLDS.glob("*.txt")))
         raise WorldError(f"there is no world {name!r}: use one of {known}")
     return parse_world(name, path.read_text("utf-8"))
+
+
+def _seed(name: str) -> int:
+    digits = name.removeprefix("wild:")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+        raise WorldError(f"there is no world {name!r}: write wild:SEED with a number of up to nine digits, e.g. wild:7")
+    return int(digits)

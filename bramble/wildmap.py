@@ -1,0 +1,104 @@
+"""Rooms and mazes for worlds by seed: a grid of spots, joined in a tree with loops, and the letters of one room.
+
+In every room the columns 4 and 5 and the rows 3 and 4 stay free, so that all its exits hang together whatever is
+scattered over the four corners.
+"""
+
+import random
+from collections.abc import Iterable
+
+from bramble.model import COLUMNS, ROWS, Cell
+
+Spot = tuple[int, int]
+"""Column and row of a room on the map."""
+Letters = list[list[str]]
+SIDES = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
+DOORWAY: dict[str, tuple[Cell, Cell]] = {
+    "up": ((4, 0), (5, 0)),
+    "down": ((4, ROWS - 1), (5, ROWS - 1)),
+    "left": ((0, 3), (0, 4)),
+    "right": ((COLUMNS - 1, 3), (COLUMNS - 1, 4)),
+}
+CORNERS = ((1, 1), (6, 1), (1, 5), (6, 5))
+LOOPS = 0.25  # of the possible ones: more would leave no maze, fewer much walking to and fro
+
+
+def step(spot: Spot, side: str) -> Spot:
+    """The spot beside another."""
+    dx, dy = SIDES[side]
+    return spot[0] + dx, spot[1] + dy
+
+
+def opposite(side: str) -> str:
+    """The side on which a neighbour sees us."""
+    names = list(SIDES)
+    return names[(names.index(side) + 2) % 4]
+
+
+def spanning_tree(rng: random.Random, spots: Iterable[Spot], start: Spot) -> set[frozenset[Spot]]:
+    """Joins that make a maze of the spots, with long corridors (depth first)."""
+    open_spots, joins = set(spots) - {start}, set()
+    path = [start]
+    while path:
+        choices = [spot for side in SIDES if (spot := step(path[-1], side)) in open_spots]
+        if not choices:
+            path.pop()
+            continue
+        joins.add(frozenset((path[-1], nearest := rng.choice(choices))))
+        open_spots.discard(nearest)
+        path.append(nearest)
+    return joins
+
+
+def add_loops(rng: random.Random, joins: set[frozenset[Spot]], regions: Iterable[set[Spot]]) -> None:
+    """Join more neighbours, but never over the border of two regions."""
+    for region in regions:
+        for spot in sorted(region):
+            for side in ("right", "down"):
+                there = step(spot, side)
+                if there in region and rng.random() < LOOPS:
+                    joins.add(frozenset((spot, there)))
+
+
+def canvas(wall: str, ground: str, exits: Iterable[str]) -> Letters:
+    """An empty room with a wall around it and doorways of two cells."""
+    inner = [wall, *[ground] * (COLUMNS - 2), wall]
+    rows = [[wall] * COLUMNS, *(list(inner) for _ in range(ROWS - 2)), [wall] * COLUMNS]
+    for side in exits:
+        doorway(rows, side, ground)
+    return rows
+
+
+def doorway(rows: Letters, side: str, letter: str) -> None:
+    """Put a letter into both cells of a doorway."""
+    for x, y in DOORWAY[side]:
+        rows[y][x] = letter
+
+
+def close(rows: Letters, side: str, wall: str, letter: str) -> None:
+    """A second wall inside of a side, with `letter` before the doorway: brambles must not grow on the edge itself."""
+    dx, dy = SIDES[opposite(side)]
+    across = [(x, 0 if side == "up" else ROWS - 1) for x in range(COLUMNS)]
+    along = [(0 if side == "left" else COLUMNS - 1, y) for y in range(ROWS)]
+    for x, y in across if side in ("up", "down") else along:
+        at = x + dx, y + dy
+        if 0 <= at[0] < COLUMNS and 0 <= at[1] < ROWS:
+            rows[at[1]][at[0]] = letter if (x, y) in DOORWAY[side] else wall
+
+
+def scatter(rng: random.Random, rows: Letters, taken: set[Cell], letters: str) -> list[Cell]:
+    """Strew things over the corners, three of six cells at most, and return the corner cells that stay free."""
+    free = []
+    for left, top in CORNERS:
+        cells = [(x, y) for x in range(left, left + 3) for y in (top, top + 1)]
+        if taken & set(cells):
+            continue
+        solid = rng.sample(cells, rng.randint(0, 3))
+        for x, y in cells:
+            if rows[y][x] not in (".", "_"):
+                continue
+            if (x, y) in solid:
+                rows[y][x] = rng.choice(letters)
+            else:
+                free.append((x, y))
+    return free

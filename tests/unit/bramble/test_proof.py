@@ -1,0 +1,116 @@
+"""The proof by search over items: a way where there is one, and where there is none, what is out of reach."""
+
+import pytest
+
+import bramble
+from bramble.model import WorldError
+from bramble.proof import Deed, provable_rooms, prove
+from bramble.worldfile import parse_world
+
+HEAD = """world Test
+start 4:71 4,4 up
+season spring
+health 3
+milestone end The end: essences 1
+"""
+HALL = """room 4:71 dungeon1
+WWWWKKWWWW
+W________W
+W________W
+W_________
+W_________
+W________W
+W________W
+WWWWWWWWWW
+{things}
+"""
+SIDE = """room 4:72 dungeon1
+WWWWKKWWWW
+W________W
+W________W
+__________
+__________
+W________W
+W________W
+WWWWWWWWWW
+{things}
+room 4:73 dungeon1
+WWWWWWWWWW
+W________W
+W________W
+_________W
+_________W
+W________W
+W________W
+WWWWWWWWWW
+
+room 4:62 dungeon1
+WWWWWWWWWW
+W________W
+W________W
+W________W
+W________W
+W________W
+W________W
+WWWWKKWWWW
+{dead_end}
+"""
+END = """room 4:61 dungeon1
+WWWWWWWWWW
+W________W
+W________W
+W________W
+W________W
+W________W
+W________W
+WWWWKKWWWW
+treasure 4,3 essence 1
+"""
+
+
+def world(hall: str = "", side: str = "", dead_end: str = "") -> bramble.World:
+    """A hall with a locked door to the end, and a side room with a locked door to nothing."""
+    text = "\n".join((HEAD, HALL.format(things=hall), SIDE.format(things=side, dead_end=dead_end), END))
+    return parse_world("test", text)
+
+
+@pytest.mark.parametrize("name", bramble.worlds())
+def test_every_world_that_comes_with_the_game_can_be_finished_and_has_no_room_for_nothing(name: str) -> None:
+    found = bramble.world(name)
+    assert prove(found)
+    assert provable_rooms(found) == set(found.rooms)
+
+
+def test_with_one_key_and_two_doors_it_finds_the_door_that_matters() -> None:
+    deeds = prove(world(hall="chest 2,2 small_key"))
+    assert Deed("open", bramble.model.Place(4, 0x71), (4, 0)) in deeds
+    assert deeds[-1].kind == "take"
+
+
+def test_a_key_behind_the_only_door_is_no_key() -> None:
+    with pytest.raises(WorldError, match="cannot be finished: no way to end"):
+        prove(world(dead_end="chest 2,2 small_key"))
+
+
+def test_a_key_that_is_spent_on_one_door_does_not_open_the_other() -> None:
+    chain = world(hall="chest 2,2 small_key", dead_end="chest 2,2 small_key")
+    opened = [deed.place.room for deed in prove(chain) if deed.kind == "open"]
+    assert 0x71 in opened
+
+
+def test_beasts_are_not_beaten_without_a_sword() -> None:
+    guarded = parse_world(
+        "test",
+        "\n".join(
+            (
+                HEAD,
+                HALL.format(things="chest 2,2 small_key hidden\nenemy 5,5 walker").replace(
+                    "dungeon1", "dungeon1 solve cleared"
+                ),
+                SIDE.format(things="", dead_end=""),
+                END,
+            )
+        ),
+    )
+    with pytest.raises(WorldError, match="no way to end"):
+        prove(guarded)

@@ -1,0 +1,41 @@
+"""Worlds by seed: each is another one, each can be finished, and a player with nothing but buttons does finish them."""
+
+import pytest
+
+import bramble
+from bramble.model import WorldError
+from bramble.proof import prove
+from bramble.solve import solve
+from bramble.wild import wild_text
+
+BUILT, WALKED = 200, 20
+
+
+def test_two_hundred_seeds_give_two_hundred_worlds_that_are_proven_and_built() -> None:
+    texts = set()
+    for seed in range(BUILT):
+        world = bramble.world(f"wild:{seed}")
+        assert prove(world)
+        assert len(bramble.build(f"wild:{seed}")) == 32 * 1024
+        texts.add(wild_text(seed).split("\n", 2)[2])  # without title and seed
+    assert len(texts) == BUILT
+
+
+def test_the_same_seed_gives_the_same_rom() -> None:
+    first = bramble.build("wild:5")
+    wild_text.cache_clear()
+    assert bramble.build("wild:5") == first
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_player_finishes_twenty_of_them_by_buttons() -> None:
+    for seed in range(WALKED):
+        walk = solve(f"wild:{seed}")
+        assert set(walk.milestones) == {milestone.name for milestone in bramble.world(f"wild:{seed}").milestones}
+
+
+@pytest.mark.parametrize("name", ["wild:", "wild:x", "wild:-1", "wild:1234567890", "wild:٣"])
+def test_a_seed_that_is_no_number_is_refused_with_an_example(name: str) -> None:
+    with pytest.raises(WorldError, match="write wild:SEED with a number of up to nine digits"):
+        bramble.world(name)
