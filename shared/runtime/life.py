@@ -71,7 +71,8 @@ class Life(Generic[S]):
     async def _live(self, build: Callable[[S, Ports], Awaitable[Service]]) -> int:
         ports = await self._connected()
         try:
-            service = await build(self._settings, ports)
+            # A build may read the store: what is Transient there is tried again, what is Fatal ends it with a sentence.
+            service = await self._reach("service", lambda: _built(build, self._settings, ports))
             for consumer in service.consumers:
                 await self._reach("topology", partial(ports.bus.ensure, consumer.subscription))
             return await self._work(ports, service)
@@ -184,6 +185,10 @@ class Life(Generic[S]):
                 await asyncio.sleep(STORE_PROBE_S)
 
         return probe_store
+
+
+async def _built(build: Callable[[S, Ports], Awaitable[Service]], settings: S, ports: Ports) -> Service:
+    return await build(settings, ports)
 
 
 async def _answers(store: Store) -> bool:

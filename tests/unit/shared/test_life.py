@@ -1,0 +1,105 @@
+"""How a service's life ends, and what it survives, without servers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from shared.bus.consumer import Consumer
+from shared.bus.topology import JUDGE_SEGMENTS
+from shared.contracts.envelope import Envelope
+from shared.errors import Fatal
+from shared.runtime.health import listen
+from shared.runtime.life import Life
+from shared.runtime.service import Ports, Service
+from shared.runtime.settings import BusSettings, ServiceSettings, StoreSettings
+from tests.events import segment_ready
+
+Build = Callable[[ServiceSettings, Ports], Awaitable[Service]]
+
+
+async def live(build: Build, bus: str = "memory://", store: str = "memory://") -> int:
+    """The exit code of a life that may connect for half a second."""
+    settings = ServiceSettings(bus=BusSettings(url=bus), store=StoreSettings(url=store))
+    return await asyncio.wait_for(
+        Life("judge", settings, asyncio.Event(), connect_s=0.5).run(build, listen("127.0.0.1", 0)), 10
+    )
+
+
+async def idle(settings: ServiceSettings, ports: Ports) -> Service:
+    """A service with nothing to do."""
+    return Service()
+
+
+async def test_a_bus_that_is_not_reached_in_time_ends_it_with_3() -> None:
+    assert await live(idle, bus="nats://127.0.0.1:9") == 3
+
+
+async def test_a_fatal_handler_ends_it_with_1() -> None:
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        raise Fatal("the judge's key was withdrawn")
+
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        await ports.bus.publish(segment_ready())
+        return Service(consumers=[Consumer(JUDGE_SEGMENTS, handler)])
+
+    assert await live(build) == 1
+
+
+async def test_a_fatal_build_ends_it_with_1() -> None:
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        raise Fatal("no judges are configured")
+
+    assert await live(build) == 1
+
+
+async def test_a_connection_closed_for_good_ends_it_with_6() -> None:
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        asyncio.get_running_loop().call_later(0.2, ports.bus.closed.set)
+        return Service()
+
+    assert await live(build) == 6
+
+
+async def test_a_failing_background_job_is_started_again_and_cancelled_at_the_end() -> None:
+    starts, cancelled, drained = 0, False, False
+
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        async def job() -> None:
+            nonlocal starts, cancelled
+            starts += 1
+            if starts == 1:
+                raise ValueError("one bad moment")
+            ports.stopping.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled = True
+                raise
+
+        async def drain() -> None:
+            nonlocal drained
+            drained = not cancelled
+
+        return Service(background=[job], drain=drain)
+
+    assert await live(build) == 0
+    assert (starts, cancelled, drained) == (2, True, True)
+
+
+async def test_a_fatal_background_job_ends_it_with_1() -> None:
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        async def job() -> None:
+            raise Fatal("no lease possible")
+
+        return Service(background=[job])
+
+    assert await live(build) == 1
+
+
+async def test_a_drain_that_hangs_is_cut_off_by_its_budget() -> None:
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        ports.stopping.set()
+        return Service(drain=lambda: asyncio.sleep(60), drain_s=0.2)
+
+    started = asyncio.get_running_loop().time()
+    assert await live(build) == 0
+    assert asyncio.get_running_loop().time() - started < 5
