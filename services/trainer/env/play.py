@@ -1,4 +1,4 @@
-"""The tool to check a RAM map by eye: what the decoder says, each second of the game, while a person or chance plays."""
+"""The tool to check a RAM map by eye: what the decoder says each second, while a person or chance plays."""
 
 import argparse
 import random

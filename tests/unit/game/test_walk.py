@@ -132,8 +132,11 @@ def test_rows_are_what_the_schema_says() -> None:
         assert (row.group, row.room) == state.key
 
 
+HEALTH, DEATH_TRIGGER = 0xC6A2, 0xCC34
+
+
 def _lively() -> Iterator[np.ndarray]:
-    """Observations of the solver's walks and of random play with all buttons, and of a death."""
+    """Observations of the solver's walks and of random play with all buttons, then of a hurt and a dying hero."""
     worlds = [world for world in ("vale", "realm") if _walkable(world)]
     for world in worlds:
         yield from walk(world).observations
@@ -144,7 +147,10 @@ def _wandering(world: str) -> list[np.ndarray]:
     seen: list[np.ndarray] = []
     with playing(EnvConfig(world=world)) as player:
         play(player, 1_500, at_random(3, actions=8), lambda p, action, outcome: seen.append(p.features))
-        player.emulator.poke(0xCC34, 0xFF)
+        player.emulator.poke(HEALTH, 2)
+        player.step(0)
+        seen.append(player.features)
+        player.emulator.poke(DEATH_TRIGGER, 0xFF)
         player.step(0)
         return [*seen, player.features]
 
