@@ -18,7 +18,6 @@ from bench.segments import RUN, play, renamed
 from services.judge.adapters.archive import read_archive
 from services.judge.config import load_judges
 from services.judge.domain.agreement import spearman
-from services.judge.domain.report import EpochReport
 from services.judge.domain.rows import SegmentRow, row_of
 from services.judge.rules_server.app import create_app
 from services.judge.rules_server.settings import Behaviour, Settings
@@ -27,6 +26,7 @@ from services.judge.wiring import Court
 from shared.contracts.envelope import wrap
 from shared.contracts.events import SegmentReady
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
+from shared.contracts.judging import EpochJudging
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from shared.store.memory import MemoryStore
@@ -76,7 +76,7 @@ async def measure(archives: Sequence[bytes], noise: float) -> Point:
         route.connections.transport = httpx.ASGITransport(app)
     rows = [await _row(court, store, raw) for raw in archives]
     await court.close()
-    merged = EpochReport.from_bytes(await store.get(keys.judge_report(RUN, 0)))
+    merged = EpochJudging.from_bytes(await store.get(keys.judge_report(RUN, 0)))
     judged = [row for row in rows if row.weighted is not None]
     correlation = spearman([row.weighted or 0.0 for row in judged], [row.gained for row in judged])
     return Point(

@@ -15,9 +15,10 @@ from services.coordinator.domain.selection import verdict
 from services.coordinator.domain.tally import Tally
 from services.coordinator.domain.view import EpochView, RunView
 from shared.contracts.ids import RunId
+from shared.contracts.judging import EpochJudging
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 from shared.store import keys
-from shared.store.port import Store
+from shared.store.port import NotFound, Store
 
 COMPARED: Final = {"updated"}  # fields that change without anything having happened
 
@@ -52,7 +53,15 @@ class Reporter:
 
     async def _row(self, view: RunView, epoch: EpochView) -> EpochRow | None:
         alarm = verdict(view.epochs[: epoch.epoch + 1]).reason or None
-        return row(epoch, await self._tallies.of(view.record.run, epoch.epoch), alarm)
+        line = row(epoch, await self._tallies.of(view.record.run, epoch.epoch), alarm)
+        return line and line.model_copy(update={"judging": await self._judging(view.record.run, epoch.epoch)})
+
+    async def _judging(self, run: RunId, epoch: int) -> EpochJudging | None:
+        """The judges' own report on an epoch, once there is one."""
+        try:
+            return EpochJudging.from_bytes(await self._store.get(keys.judge_report(run, epoch)))
+        except NotFound:
+            return None
 
     def forget(self, run: RunId) -> None:
         """Free what is remembered about a run that has ended."""

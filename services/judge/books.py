@@ -12,9 +12,10 @@ import structlog
 
 from services.judge import telemetry
 from services.judge.domain.budget import Budget, Ledger
-from services.judge.domain.report import EpochReport, report
+from services.judge.domain.report import report
 from services.judge.domain.rows import CanaryRow, PairRow, Part, SegmentRow
 from shared.contracts.ids import RunId
+from shared.contracts.judging import EpochJudging
 from shared.errors import ZeldaError
 from shared.store import keys
 from shared.store.port import NotFound, Store
@@ -135,7 +136,7 @@ class Books:
         return f"{keys.judge_reports_prefix(run, epoch, self._rubric)}{self._replica}.json"
 
 
-def show(merged: EpochReport) -> None:
+def show(merged: EpochJudging) -> None:
     """The report as metrics. What is unknown is not shown."""
     for name, judge in merged.judges.items():
         alphas = [value for value in judge.alpha.values() if value is not None]

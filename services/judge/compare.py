@@ -14,9 +14,10 @@ from typing import Self
 from services.judge.adapters.archive import read_manifest
 from services.judge.domain.agreement import kappa, spearman
 from services.judge.domain.budget import add
-from services.judge.domain.report import Correlation, report
+from services.judge.domain.report import report
 from services.judge.domain.rows import Part, SegmentRow, row_of
 from shared.contracts.ids import RunId
+from shared.contracts.judging import Correlation
 from shared.contracts.scores import SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
 from shared.store import keys
@@ -110,9 +111,9 @@ def _account(run: RunId, side: Side, rows: Sequence[SegmentRow], scores: Sequenc
         judged = sum(row.weighted is not None for row in rows)
         votes = merged.votes / judged if judged else None
         return Account(judged, votes, merged.agreement, merged.correlation, merged.usage)
-    if side.judge not in merged.judges:
+    judge = next((figures for name, figures in merged.judges.items() if name == side.judge), None)
+    if judge is None:
         raise LookupError(f"no judge {side.judge!r} in rubric {side.rubric!r}; there are {', '.join(merged.judges)}")
-    judge = merged.judges[side.judge]
     return Account(judge.judged, judge.votes_per_segment, judge.unanimous, judge.correlation, judge.usage)
 
 

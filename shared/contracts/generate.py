@@ -19,6 +19,7 @@ from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import EVENTS, EventData
 from shared.contracts.ids import ID_PATTERN
+from shared.contracts.judging import EpochJudging
 from shared.contracts.progress import RunProgress, RunSummary
 from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
@@ -36,6 +37,7 @@ DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "epoch-finished": EpochFinishedRecord,
     "segment-manifest": SegmentManifest,
     "segment-scores": SegmentScores,
+    "epoch-judging": EpochJudging,
     "reward-model-card": RewardModelCard,
     "driver-heartbeat": DriverHeartbeat,
     "driver-stopped": DriverStopped,

@@ -8,6 +8,7 @@ from pydantic import Field
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, RunState
 from shared.contracts.ids import Digest, RunId
+from shared.contracts.judging import EpochJudging
 from shared.contracts.run import RunConfig
 
 MetricName = Annotated[str, Field(max_length=100)]
@@ -41,6 +42,7 @@ class EpochRow(Contract):
     reward_model_pairs: int | None = Field(None, ge=0, description="held-out confident pairs behind that accuracy")
     reward_model_passed: bool | None = Field(None, description="whether that model may shape the next epoch")
     alarm: str | None = Field(None, max_length=500, description="why reward models were withdrawn after this epoch")
+    judging: EpochJudging | None = Field(None, description="agreement, drift, position bias, correlation, cost")
     stopped: bool = False
     metrics: dict[MetricName, float] = Field(default_factory=dict, max_length=300)
     evaluation: dict[MetricName, float] | None = None

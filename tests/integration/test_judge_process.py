@@ -12,10 +12,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from services.judge.domain.report import EpochReport
 from shared.bus.open import open_bus
 from shared.bus.provision import provision
 from shared.contracts.ids import SegmentId
+from shared.contracts.judging import EpochJudging
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from shared.store.object_store import local_store
@@ -84,7 +84,7 @@ async def test_segments_become_scores_and_sigterm_ends_it_with_the_report_writte
     finally:
         process.terminate()
     assert process.wait(30) == 0
-    report = EpochReport.from_bytes(await store.get(keys.judge_report(RUN, 0)))
+    report = EpochJudging.from_bytes(await store.get(keys.judge_report(RUN, 0)))
     assert report.segments == {"judged": SEGMENTS}
     assert report.usage.calls == rules.count("rules_choices_total") / 3
 

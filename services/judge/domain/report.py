@@ -7,69 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from pydantic import Field
-
 from services.judge.domain.agreement import alpha, kappa, spearman
 from services.judge.domain.budget import add
 from services.judge.domain.rows import CanaryRow, PairRow, Part, SegmentRow
-from shared.contracts.base import Contract
-from shared.contracts.events import Epoch
 from shared.contracts.ids import RunId
+from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures, PairFigures
 from shared.contracts.scores import Usage
 
 AHEAD = 3  # segments after a segment whose gain counts as "next"; more and the episode's luck drowns the judgement
 
 
-class Correlation(Contract):
-    """Spearman's rank correlation of scores with milestones gained, in the segment and in the next ones."""
-
-    segment: float | None = None
-    next: float | None = None
-
-
-class JudgeReport(Contract):
-    """One judge in one epoch."""
-
-    judged: int
-    abstained: int
-    votes: int
-    votes_per_segment: float | None
-    unanimous: float | None = Field(description="share of judged dimensions with unanimous votes")
-    alpha: dict[str, float | None] = Field(description="Krippendorff's alpha by dimension, ordinal")
-    correlation: Correlation
-    drift: float | None = Field(description="mean change on the canary set since it was first judged")
-    drift_absolute: float | None
-    usage: Usage
-
-
-class PairReport(Contract):
-    """Clips compared directly, in both orders."""
-
-    compared: int
-    consistent: float | None = Field(description="share whose verdict did not turn with the order")
-    bias: float | None = Field(description="share of verdicts for the clip shown first, minus one half")
-    kappa_with_votes: float | None = Field(description="agreement of consistent verdicts with the votes, over chance")
-
-
-class EpochReport(Contract):
-    """`judges.json` of one epoch."""
-
-    schema_version: int = 1
-    run: RunId
-    epoch: Epoch
-    rubric: str
-    segments: dict[str, int]
-    votes: int
-    agreement: float | None
-    correlation: Correlation
-    judges: dict[str, JudgeReport]
-    pairs: PairReport
-    usage: Usage
-    budget_exhausted: bool
-    created: datetime
-
-
-def report(run: RunId, epoch: int, rubric: str, parts: Sequence[Part], created: datetime) -> EpochReport:
+def report(run: RunId, epoch: int, rubric: str, parts: Sequence[Part], created: datetime) -> EpochJudging:
     """Merge the parts. A segment noted twice (after a crash) counts once."""
     rows = list({row.segment: row for part in parts for row in part.rows}.values())
     usage: dict[str, Usage] = {}
@@ -82,7 +30,7 @@ def report(run: RunId, epoch: int, rubric: str, parts: Sequence[Part], created: 
     total = Usage()
     for spent in usage.values():
         total = add(total, spent)
-    return EpochReport(
+    return EpochJudging(
         run=run,
         epoch=epoch,
         rubric=rubric,
@@ -98,13 +46,13 @@ def report(run: RunId, epoch: int, rubric: str, parts: Sequence[Part], created: 
     )
 
 
-def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], usage: Usage) -> JudgeReport:
+def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], usage: Usage) -> JudgeFigures:
     own = [(row, judge) for row in rows for judge in row.judges if judge.judge == name]
     judged = [judge for _, judge in own if judge.value is not None]
     votes = [max(map(len, judge.votes.values())) for judge in judged]
     changes = [row.change for row in canary if row.judge == name]
     dimensions = sorted({dimension for judge in judged for dimension in judge.votes})
-    return JudgeReport(
+    return JudgeFigures(
         judged=len(judged),
         abstained=len(own) - len(judged),
         votes=sum(votes),
@@ -156,12 +104,12 @@ def _spearman(points: Sequence[tuple[float, float]]) -> float | None:
     return None if rank is None else max(-1.0, min(1.0, rank))
 
 
-def _pairs(pairs: Sequence[PairRow]) -> PairReport:
+def _pairs(pairs: Sequence[PairRow]) -> PairFigures:
     turned = {"A": "B", "B": "A", "equal": "equal"}
     verdicts = [verdict for pair in pairs for verdict in (pair.forward, pair.backward) if verdict != "equal"]
     same = [pair for pair in pairs if turned[pair.backward] == pair.forward]
     by_votes = ["equal" if pair.gap == 0 else "A" if pair.gap > 0 else "B" for pair in same]
-    return PairReport(
+    return PairFigures(
         compared=len(pairs),
         consistent=len(same) / len(pairs) if pairs else None,
         bias=verdicts.count("A") / len(verdicts) - 0.5 if verdicts else None,

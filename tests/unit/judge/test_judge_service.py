@@ -8,14 +8,14 @@ import httpx
 import pytest
 
 from services.judge.config import load_judges
-from services.judge.domain.report import EpochReport
 from services.judge.rules_server.app import Server, create_app
 from services.judge.rules_server.settings import Behaviour, Settings
 from services.judge.settings import JudgeGroup
 from services.judge.wiring import Court
 from shared.contracts.base import sha256
 from shared.contracts.events import ScoresReady
-from shared.contracts.ids import SegmentId
+from shared.contracts.ids import JudgeName, SegmentId
+from shared.contracts.judging import EpochJudging
 from shared.contracts.scores import SegmentScores
 from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
@@ -232,7 +232,7 @@ async def test_the_report_of_an_epoch_adds_up(bench: Open) -> None:
         raw = archive(name, walk(1 + number), milestones_end=number, index=number)
         await one.court.handlers.segment_ready(await recorded(one.store, raw, name))
     await one.court.books.write()
-    merged = EpochReport.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
+    merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
     assert merged.segments == {"judged": 6}
     assert merged.usage.calls == one.calls
     assert merged.votes == sum(judge.votes for judge in merged.judges.values()) >= 54
@@ -250,8 +250,8 @@ async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(ben
         assert one.court.checks is not None
         await one.court.checks.drain()
     await one.court.books.write()
-    merged = EpochReport.from_bytes(await one.store.get(keys.judge_report(RUN, 1)))
-    assert merged.judges["state"].drift == 0
+    merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 1)))
+    assert merged.judges[JudgeName("state")].drift == 0
     assert merged.pairs.compared == 3
     assert merged.pairs.consistent == 1.0
 

@@ -168,7 +168,7 @@ def test_the_report_measures_scores_against_true_progress_now_and_next() -> None
         Part(replica="c", rows=[row(0, 0, 0.1)], usage={"state": Usage(calls=1, prompt_tokens=100)}),
     ]
     merged = report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
-    state = merged.judges["state"]
+    state = merged.judges[JudgeName("state")]
     assert merged.segments == {"judged": 8, "abstained": 1}
     assert state.correlation.segment == pytest.approx(1.0)
     assert state.correlation.next is not None
