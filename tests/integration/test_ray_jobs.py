@@ -4,9 +4,11 @@ head node on this machine with its job server, as KubeRay runs it."""
 import asyncio
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -46,8 +48,10 @@ def free_port() -> int:
 def cluster() -> Iterator[Cluster]:
     pytest.importorskip("aiohttp_cors", reason="Ray's job server needs the `cluster` extra")
     port, dashboard, token = free_port(), free_port(), secrets.token_hex(16)
+    folder = tempfile.mkdtemp(prefix="ray")  # short, because sockets lie in it; apart, or others would find our head
     environ = {
         **os.environ,
+        "RAY_TMPDIR": folder,
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
         "PYTHONPATH": str(ROOT),
@@ -72,6 +76,7 @@ def cluster() -> Iterator[Cluster]:
     finally:
         head.terminate()
         head.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait_for(address: str, token: str, head: "subprocess.Popen[bytes]") -> None:

@@ -9,9 +9,11 @@ from typing import Any
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
 from services.trainer.rl.plan import GENERATIONS_PER_RUNNER, EpochPlan, Harvest
+from shared.errors import Fatal
 
 PLAN = "zelda_plan"
 LIVES = "zelda_lives"
+MOST_LIVES = 10  # rebuilt environments per runner and epoch; RLlib alone would rebuild a broken game for ever
 LIVES_OF_RUNNERS = "zelda_lives_of_runners"
 
 
@@ -25,6 +27,8 @@ class PlanKeeper(RLlibCallback):
         if plan is not None:
             lives = getattr(env_runner, LIVES, 0) + 1
             setattr(env_runner, LIVES, lives)
+            if lives > MOST_LIVES:
+                raise Fatal(f"the environments of runner {env.runner} failed {lives} times in one epoch: see the log")
             env.begin_epoch(_next_life(plan, lives))
 
     def on_env_runners_recreated(

@@ -1,6 +1,7 @@
 """A session learns, and a restored one goes on exactly where the old one stood."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import ray
@@ -8,8 +9,10 @@ import torch
 
 from services.trainer.domain.figures import epoch_metrics
 from services.trainer.rl.plan import EpochPlan
-from services.trainer.rl.session import Session, SessionSpec
-from tests.unit.trainer.corridor import corridor
+from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from shared.errors import Fatal
+from shared.game.errors import EmulatorFault
+from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
 
 pytestmark = [
     pytest.mark.slow,
@@ -84,3 +87,19 @@ def test_the_acting_policy_follows_a_rollback_to_an_older_checkpoint() -> None:
     wanted = learner.network.state_dict()
     assert all(torch.equal(tensor, wanted[name]) for name, tensor in acting.items())
     learner.close()
+
+
+class Broken(Corridor):
+    """A game that fails on every reset."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        raise EmulatorFault("no picture")
+
+
+def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence_instead_of_trying_for_ever() -> None:
+    game = GameSpec(Broken, {}, OBSERVATION, ACTION)
+    broken = Session(SessionSpec(game, 0, 2, 128, curiosity=False, seed=1))
+    broken.begin(lambda numbers: plan(0), 0)
+    with pytest.raises(Fatal, match="failed 11 times in one epoch"):
+        broken.iterate()
+    broken.close()
