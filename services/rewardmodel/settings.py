@@ -18,7 +18,7 @@ class GateSettings(Group):
     over_linear: float = Field(-0.05, ge=-1, le=1, description="better than a straight line by so much")
     shuffled_low: float = Field(0.40, ge=0, le=0.5)
     shuffled_high: float = Field(0.60, ge=0.5, le=1)
-    ece: float = Field(0.20, ge=0, le=1, description="largest calibration error")
+    ece: float = Field(0.25, ge=0, le=1, description="largest calibration error")
     pairs: int = Field(50, ge=1, le=1_000_000, description="least confident held-out pairs")
     episodes: int = Field(5, ge=2, le=1_000_000, description="least episodes")
     spread: float = Field(0.1, ge=0, le=10, description="least deviation over the current policy's states")
@@ -42,7 +42,9 @@ class RewardModelGroup(Group):
     quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
     masked: tuple[str, ...] = Field((), description="features of obs/v1 that the model must not see")
     steps: int = Field(2_000, ge=10, le=100_000, description="most steps of one training; bounds an epoch's wait")
-    shuffles: int = Field(4, ge=1, le=10, description="trainings on shuffled labels, for that baseline")
+    shuffles: int = Field(
+        4, ge=1, le=10, description="trainings on shuffled labels; with few segments up to thrice as many"
+    )
     threads: int = Field(1, ge=1, le=64, description="of torch")
     poll_s: float = Field(2.0, ge=0.05, le=60, description="how often scores are looked for, beside their events")
     streaming: bool = Field(True, description="retrain while scores stream in, to start warm when they are complete")

@@ -19,7 +19,7 @@ class GateRules:
     over_linear: float = -0.05  # a line may be as good as the network; a network clearly worse than it is broken
     shuffled_low: float = 0.40  # outside this band held-out figures are chance or a leak
     shuffled_high: float = 0.60
-    ece: float = 0.20  # of a hundred pairs, half of that is chance
+    ece: float = 0.25  # of a hundred pairs, half of that is chance
     pairs: int = 50  # fewer confident held-out pairs measure nothing
     episodes: int = 5
     spread: float = 0.1  # standard deviations; a flat potential teaches nothing

@@ -21,12 +21,12 @@ STEPS = 100  # enough to memorise the training pairs, which is what a leak would
 
 
 def shuffled_accuracy(problem: Problem, interrupted: Callable[[], bool]) -> float | None:
-    """Mean held-out accuracy on confident pairs over `rules.shuffles` shuffles; None if there are no such pairs.
+    """Mean held-out accuracy on confident pairs over several shuffles; None if there are no such pairs.
 
     Held-out labels are shuffled, too: an honest split then has nothing to predict, whatever the model learnt.
     """
     rules = problem.rules
-    deals = [_dealt(problem, number) for number in range(rules.shuffles)]
+    deals = [_dealt(problem, number) for number in range(rules.shuffles * _times(len(problem.fold)))]
     blocks: list[Blocks | None] = [block for deal in deals for block in deal.blocks()]
     if not blocks or all(block is None or not block.pairs for block in blocks):
         return None
@@ -39,6 +39,11 @@ def shuffled_accuracy(problem: Problem, interrupted: Callable[[], bool]) -> floa
         found.append(_accuracy(deal, {name: tensor[members] for name, tensor in fitted.parameters.items()}))
     known = [value for value in found if value is not None]
     return float(np.mean(known)) if known else None
+
+
+def _times(segments: int) -> int:
+    """How many times more shuffles few segments need: each tells less, and costs less."""
+    return min(3, max(1, 300 // max(segments, 1)))
 
 
 def _dealt(problem: Problem, number: int) -> Problem:
