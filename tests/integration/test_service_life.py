@@ -55,9 +55,15 @@ class Process:
         except OSError:
             return 0, ""
 
+    def wait_live(self) -> None:
+        self._wait("/livez")
+
     def wait_ready(self) -> None:
-        deadline = time.monotonic() + 20
-        while self.get("/readyz")[0] != 200:
+        self._wait("/readyz")
+
+    def _wait(self, path: str) -> None:
+        deadline = time.monotonic() + 30
+        while self.get(path)[0] != 200:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.05)
@@ -195,8 +201,7 @@ async def test_readiness_follows_the_bus_and_liveness_does_not(tmp_path: Path) -
 async def test_a_bus_that_is_away_is_waited_for_at_the_start(tmp_path: Path) -> None:
     server = NatsServer(tmp_path)
     with service(server, tmp_path) as process:
-        await asyncio.sleep(1.5)
-        assert process.get("/livez")[0] == 200
+        await asyncio.to_thread(process.wait_live)
         assert process.get("/readyz") == (503, '{"ok":false,"reasons":["starting"]}')
         with server:
             await provision(server.settings)
@@ -206,5 +211,5 @@ async def test_a_bus_that_is_away_is_waited_for_at_the_start(tmp_path: Path) -> 
 
 async def test_a_signal_while_waiting_for_the_bus_ends_it_at_once(tmp_path: Path) -> None:
     with service(NatsServer(tmp_path), tmp_path) as process:
-        await asyncio.sleep(1.5)
+        await asyncio.to_thread(process.wait_live)
         assert await asyncio.to_thread(process.end, 5) == 0
