@@ -20,6 +20,10 @@ ENGINE_TILES = ("chest", "chest_open", "stump", "pot", "block", "block_down")
 FIRST_LETTER = 32
 FIRST_ICON = 96
 TILE_BANK_1 = 0x08
+MAX_PICTURES = 64
+"""256 tiles of 8 x 8 in one bank of video memory."""
+MAX_NUMBERS = 96
+"""Numbers above stand for pairs in packed rooms."""
 
 Rows = tuple[str, ...]
 
@@ -202,6 +206,8 @@ def load_art() -> Art:
 
 def tile_tables(art: Art) -> dict[str, bytes]:
     """The tables of the world that the engine reads: by metatile number, and from id to number."""
+    if len(art.numbers) > MAX_NUMBERS or len(art.tiles) > MAX_PICTURES:
+        raise ValueError(f"tiles.txt: at most {MAX_PICTURES} pictures and {MAX_NUMBERS} ids fit")
     entries = [(value, tile, picture) for picture, tile in enumerate(art.tiles) for value in tile.ids]
     of_id = bytearray(256)
     for number, (value, _, _) in enumerate(entries):

@@ -11,7 +11,7 @@ from pathlib import Path
 from bramble.art import Art, load_art, tile_tables
 from bramble.model import DIFFICULTIES, DIRECTIONS, ENEMIES, ITEM, LOOKS, SEASONS, SECOND_ITEM, SOLVES, THEMES
 from bramble.model import Cell, Room, Thing, World, WorldError
-from bramble.pack import pack_bytes, pack_texts
+from bramble.pack import FIRST_LETTER_PAIR, FIRST_TILE_PAIR, pack_bytes, pack_pairs
 from bramble.script import encode_script, encode_test, encode_text, season_mask, treasure_id
 
 ENGINE_ROM = Path(__file__).parent / "engine" / "engine.gbc"
@@ -19,7 +19,6 @@ PROGRAM_END = 0x00F0
 HEAD = 0x7F80
 GLOBAL_CHECKSUM = 0x014E
 PICTURES_LOW = 32 * 64
-MAX_RUN = 127
 # Records of a room, in the order of game.h.
 PERSON, ENEMY, TREASURE, CHEST, SIGN, WARP, SEASON, IF, ENTER = range(1, 10)
 HIDDEN = 0x01
@@ -96,18 +95,6 @@ def tile_number(art: Art, letter: str, cell: Cell) -> int:
     return art.numbers[ids[edge_of(cell)] if len(ids) > 1 else ids[0]]
 
 
-def _run_lengths(values: list[int]) -> bytes:
-    out = bytearray()
-    at = 0
-    while at < len(values):
-        run = 1
-        while at + run < len(values) and values[at + run] == values[at] and run < MAX_RUN:
-            run += 1
-        out += bytes([128 + run, values[at]]) if run > 1 else bytes([values[at]])
-        at += run
-    return bytes(out)
-
-
 def _season_records(art: Art, room: Room) -> Iterable[bytes]:
     for names, overlay in room.seasons:
         cells = [(x, y, letter) for y, row in enumerate(overlay) for x, letter in enumerate(row) if letter != "-"]
@@ -151,15 +138,16 @@ class _Joiner:
         target = (thing.target.group, thing.target.room, _pos(thing.arrival), DIRECTIONS.index(thing.facing))
         return bytes([WARP, pos, *target])
 
-    def room(self, room: Room) -> bytes:
-        """Theme and riddle, map, records, 0."""
-        flags = iter((ITEM, SECOND_ITEM))
-        out = bytearray([THEMES.index(room.theme) | SOLVES.index(room.solve) << 4])
-        cells = [
+    def cells(self, room: Room) -> bytes:
+        """Numbers of the 80 metatiles of a room."""
+        return bytes(
             tile_number(self.art, letter, (x, y)) for y, row in enumerate(room.rows) for x, letter in enumerate(row)
-        ]
-        out += _run_lengths(cells)
-        out += b"".join(_season_records(self.art, room))
+        )
+
+    def records(self, room: Room) -> bytes:
+        """What differs by season and what stands in a room, ended by 0."""
+        flags = iter((ITEM, SECOND_ITEM))
+        out = bytearray(b"".join(_season_records(self.art, room)))
         for thing in room.things:
             flag = next(flags) if thing.kind in ("treasure", "chest") else 0
             for test in thing.only:
@@ -183,21 +171,35 @@ def join(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = F
     if difficulty not in DIFFICULTIES:
         raise WorldError(f"unknown difficulty {difficulty!r}, use one of: {', '.join(DIFFICULTIES)}")
     rom = bytearray(ENGINE_ROM.read_bytes())
+    first = int.from_bytes(rom[PROGRAM_END : PROGRAM_END + 2], "little")
+    data, pointers = _lay_out(world, first, packed=False)
+    if first + len(data.bytes) > HEAD:
+        data, pointers = _lay_out(world, first, packed=True)
+    return _finish(rom, data, _head(world, pointers, difficulty, seed, torn), world)
+
+
+def _lay_out(world: World, first: int, packed: bool) -> tuple[_Data, list[int]]:
+    """All data of the world, and the pointers to it in the order of the head. Packing takes longer: for big worlds."""
     art, pieces = _art_pieces()
-    data = _Data(int.from_bytes(rom[PROGRAM_END : PROGRAM_END + 2], "little"))
+    data = _Data(first)
     places = {name: data.add(piece) for name, piece in pieces.items()}
     joiner = _Joiner(world, art, data)
-    entries = [
-        bytes([place.group, place.room]) + _word(data.add(joiner.room(room)))
-        for place, room in sorted(world.rooms.items())
-    ]
-    rooms = data.add(b"".join(entries) + b"\xff\xff\0\0")
-    packed, pairs = pack_texts(tuple(joiner.texts.numbers))
-    texts = data.add(b"".join(_word(data.add(text)) for text in packed))
+    rooms = sorted(world.rooms.items())
+    cells, tile_pairs = _maybe_packed(tuple(joiner.cells(room) for _, room in rooms), FIRST_TILE_PAIR, packed)
+    entries = b""
+    for (place, room), body in zip(rooms, cells, strict=True):
+        kind = bytes([THEMES.index(room.theme) | SOLVES.index(room.solve) << 4])
+        entries += bytes([place.group, place.room]) + _word(data.add(kind + body + joiner.records(room)))
+    texts, text_pairs = _maybe_packed(tuple(joiner.texts.numbers), FIRST_LETTER_PAIR, packed)
     order = ("tile_of_id", "tile_id", "tile_gfx", "tile_attr", "tile_solid", "tile_ground", "tile_act", "tile_becomes")
     graphics = ("pictures_low", "pictures_high", "font", "sprites", "themes", "sprite_palettes")
-    pointers = [rooms, texts, *(places[name] for name in order), data.add(pairs), *(places[name] for name in graphics)]
-    return _finish(rom, data, _head(world, pointers, difficulty, seed, torn), world)
+    pointers = [data.add(entries + b"\xff\xff\0\0"), data.add(b"".join(_word(data.add(text)) for text in texts))]
+    pointers += [places[name] for name in order] + [data.add(tile_pairs), data.add(text_pairs)]
+    return data, pointers + [places[name] for name in graphics]
+
+
+def _maybe_packed(lines: tuple[bytes, ...], first_pair: int, packed: bool) -> tuple[tuple[bytes, ...], bytes]:
+    return pack_pairs(lines, first_pair) if packed else (lines, b"")
 
 
 def _finish(rom: bytearray, data: _Data, head: bytes, world: World) -> bytes:

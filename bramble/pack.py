@@ -1,16 +1,19 @@
-"""Make data small for the cartridge: pictures by repetition (unpacked by engine/video.c), texts by pairs of letters
-(engine/text.c). Pure functions on bytes.
+"""Make data small for the cartridge: pictures by repetition (unpacked by engine/video.c), texts and rooms by pairs
+(engine/text.c, engine/rooms.c). Pure functions on bytes.
 """
 
 from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 
 MIN_LENGTH = 3
 MAX_LENGTH = 18
 MAX_DISTANCE = 4095
 MAX_TRIES = 48
-FIRST_PAIR = 128
-MAX_PAIRS = 128
+FIRST_LETTER_PAIR = 128
+FIRST_TILE_PAIR = 96
+MIN_COUNT = 4
+"""A pair that is rarer costs more in the table than it saves."""
 MAX_DEPTH = 14
 """The engine keeps the second halves of nested pairs on a stack of 16."""
 
@@ -54,22 +57,22 @@ def pack_bytes(data: bytes) -> bytes:
     return bytes(out)
 
 
-@lru_cache(maxsize=8)
-def pack_texts(texts: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], bytes]:
-    """Replace frequent pairs of letters by one byte of 128 and more. Returns the packed texts and the table of pairs."""
-    lines = [list(text) for text in texts]
+@lru_cache(maxsize=16)
+def pack_pairs(lines: tuple[bytes, ...], first: int) -> tuple[tuple[bytes, ...], bytes]:
+    """Replace frequent pairs of bytes by one number from `first` on. Returns the packed lines and the table of pairs."""
+    work = [list(line) for line in lines]
     pairs = bytearray()
     depth = dict.fromkeys(range(256), 0)
-    for new in range(FIRST_PAIR, FIRST_PAIR + MAX_PAIRS):
-        counts = Counter(pair for line in lines for pair in zip(line, line[1:], strict=False))
+    for new in range(first, 256):
+        counts = Counter(pair for line in work for pair in pairwise(line))
         usable = [(count, pair) for pair, count in counts.items() if max(depth[pair[0]], depth[pair[1]]) < MAX_DEPTH]
         count, pair = max(usable, default=(0, (0, 0)))
-        if count < 4:
+        if count < MIN_COUNT:
             break
         depth[new] = 1 + max(depth[pair[0]], depth[pair[1]])
         pairs += bytes(pair)
-        lines = [_merge(line, pair, new) for line in lines]
-    return tuple(bytes(line) for line in lines), bytes(pairs)
+        work = [_merge(line, pair, new) for line in work]
+    return tuple(bytes(line) for line in work), bytes(pairs)
 
 
 def _merge(line: list[int], pair: tuple[int, int], new: int) -> list[int]:

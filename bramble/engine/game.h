@@ -119,7 +119,7 @@ enum { SOLID_FULL = 0x0F, SOLID_HAZARD = 0x10, SOLID_BORDER = 0xFF };
 /* ---- the world: data joined to the engine by Python, no compiler ---- */
 typedef struct {
     u8 group, room;
-    const u8 *data; /* theme and solve byte, 80 metatiles run-length coded, records, 0 */
+    const u8 *data; /* theme and solve byte, 80 metatiles packed by pairs, records, 0 */
 } RoomEntry;
 
 typedef struct {
@@ -134,6 +134,7 @@ typedef struct {
     const u8 *tile_ground; /* number -> GROUND_* */
     const u8 *tile_act;    /* number -> ACT_* */
     const u8 *tile_becomes; /* number -> number after it was cut, lifted, opened */
+    const u8 *tile_pairs;   /* numbers of metatiles from 96 on stand for two others each */
     const u8 *text_pairs;   /* letters 128 and more stand for two letters each */
     const u8 *pictures_low; /* packed: the first 32 pictures of metatiles, 64 bytes each */
     const u8 *pictures_high; /* packed: the others */

@@ -5,7 +5,7 @@
  */
 #include "game.h"
 
-enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, TILES_TO_LOAD = 253, RECORDS_TO_LOAD = 254, DOORS_TO_OPEN = 255, SHUTTERS = 6 };
+enum { SCROLL_COLUMNS = 20, SCROLL_ROWS = 16, CELLS = 128, HEAD_TO_LOAD = 251, UPPER_HALF, LOWER_HALF, RECORDS_TO_LOAD, DOORS_TO_OPEN, SHUTTERS = 6, FIRST_PAIR = 96 };
 enum { THEME_OUTDOORS, THEME_HOUSE, THEME_CAVE };
 enum { FIRST_X = 6, LAST_X = 154, FIRST_Y = 6, LAST_Y = 121 };
 
@@ -17,6 +17,8 @@ static Warp warps[WARPS];
 static u8 shutters[SHUTTERS];
 static u8 shutter_count, spot_count, warp_count, person_count, enemy_count;
 static u8 scroll_step;
+static u8 pending[16]; /* second halves of pairs, while a room is unpacked */
+static u8 pending_count, next_pos;
 static const u8 *records; /* of the room being loaded */
 
 static const u8 record_length[] = {0, 5, 3, 6, 5, 4, 6, 0, 3, 3};
@@ -60,7 +62,7 @@ static u8 next_cell(u8 pos) {
     return (pos & 15) == 10 ? pos + 6 : pos;
 }
 
-/* ---- loading, in four parts that each fit in a frame: objects away, tiles, records, doors ---- */
+/* ---- loading ---- */
 
 static void clear_objects(void) {
     u8 n;
@@ -75,28 +77,28 @@ static void clear_objects(void) {
     sword_timer = 0;
 }
 
-static void unpack_tiles(const u8 *data) {
-    u8 left = 80, pos = 0, run, id, solid, n;
+static void clear_border(void) {
+    u8 n;
     for (n = 0; n < 176; ++n) room_collisions[n] = SOLID_BORDER;
     for (n = 0; n < 16; ++n) room_collisions[0xF0 + n] = SOLID_BORDER;
-    while (left) {
-        n = *data++;
-        run = 1;
-        if (n & 128) {
-            run = n & 127;
-            n = *data++;
+    next_pos = pending_count = 0;
+}
+
+/* Half of the cells of a room, row by row. Numbers from FIRST_PAIR on stand for two others, as in texts. */
+static void unpack_half(void) {
+    u8 left, number, pos = next_pos;
+    const u8 *pair;
+    for (left = 40; left; --left) {
+        number = pending_count ? pending[--pending_count] : *records++;
+        while (number >= FIRST_PAIR) {
+            pair = WORLD->tile_pairs + ((u16)(u8)(number - FIRST_PAIR) << 1);
+            pending[pending_count++] = pair[1];
+            number = pair[0];
         }
-        left -= run;
-        id = WORLD->tile_id[n];
-        solid = WORLD->tile_solid[n];
-        for (; run; --run) { /* without calls: a whole room must fit in a frame */
-            room_layout[pos] = id;
-            room_collisions[pos] = solid;
-            ++pos;
-            if ((pos & 15) == 10) pos += 6;
-        }
+        tile_put(pos, number);
+        pos = next_cell(pos);
     }
-    records = data;
+    next_pos = pos;
 }
 
 static void set_place(void) {
@@ -117,12 +119,13 @@ static void set_place(void) {
     }
 }
 
-static void load_tiles(void) {
+static void load_head(void) {
     const u8 *data = room_find(active_group, active_room);
     room_theme = data[0] & 15;
     solve_by = data[0] >> 4;
     set_place();
-    unpack_tiles(data + 1);
+    records = data + 1;
+    clear_border();
     open_shutters = active_triggers = last_opened_chest_pos = num_enemies = 0;
     button_bits = shutter_count = spot_count = warp_count = person_count = enemy_count = 0;
     link_pushing_direction = NOWHERE;
@@ -297,14 +300,33 @@ static void transition_begin(void) {
     frame_end();
 }
 
+/* A room is loaded in parts that each fit in a frame. After the last, the step goes on at 0. */
+static void load_part(u8 part) {
+    switch (part) {
+    case HEAD_TO_LOAD:
+        load_head();
+        break;
+    case UPPER_HALF:
+    case LOWER_HALF:
+        unpack_half();
+        break;
+    case RECORDS_TO_LOAD:
+        load_records();
+        break;
+    case DOORS_TO_OPEN:
+        open_what_was_opened();
+        if (scroll_mode == 8) palette_theme();
+        break;
+    }
+}
+
 static void load_room(void) {
+    u8 part;
     clear_objects();
-    frame_end();
-    load_tiles();
-    frame_end();
-    load_records();
-    frame_end();
-    open_what_was_opened();
+    for (part = HEAD_TO_LOAD; part; ++part) {
+        frame_end();
+        load_part(part);
+    }
     frame_end();
 }
 
@@ -354,7 +376,7 @@ void cross_start(u8 direction) {
     transition_state = 5;
     cutscene_index = 0;
     menu_disabled = 1;
-    scroll_step = TILES_TO_LOAD;
+    scroll_step = HEAD_TO_LOAD;
     clear_objects();
     if (direction == RIGHT) camera_column += SCROLL_COLUMNS;
     else if (direction == LEFT) camera_column -= SCROLL_COLUMNS;
@@ -406,20 +428,8 @@ static void cross_end(void) {
 
 void cross_update(void) {
     u8 last = (transition_direction & 1 ? SCROLL_COLUMNS : SCROLL_ROWS) - 1;
-    if (scroll_step == TILES_TO_LOAD) {
-        load_tiles();
-        scroll_step = RECORDS_TO_LOAD;
-        return;
-    }
-    if (scroll_step == RECORDS_TO_LOAD) {
-        load_records();
-        scroll_step = DOORS_TO_OPEN;
-        return;
-    }
-    if (scroll_step == DOORS_TO_OPEN) {
-        open_what_was_opened();
-        palette_theme();
-        scroll_step = 0;
+    if (scroll_step >= HEAD_TO_LOAD) {
+        load_part(scroll_step++);
         return;
     }
     scroll_by_one(scroll_step);

@@ -8,7 +8,7 @@ from bramble.build import join
 from bramble.check import check_world
 from bramble.milestones import reached
 from bramble.model import WorldError
-from bramble.pack import pack_bytes, pack_texts
+from bramble.pack import FIRST_LETTER_PAIR, pack_bytes, pack_pairs
 from bramble.script import encode_text, wrap
 from bramble.worldfile import parse_world
 from shared.game.table import load_table
@@ -74,7 +74,7 @@ def test_packed_bytes_unpack_as_the_engine_does() -> None:
 
 def test_packed_texts_unpack_to_themselves() -> None:
     texts = tuple(f"the wind and the rain, number {n}\0".encode() for n in range(20))
-    packed, pairs = pack_texts(texts)
+    packed, pairs = pack_pairs(texts, FIRST_LETTER_PAIR)
 
     def unpack(value: int) -> bytes:
         if value < 128:
@@ -106,8 +106,8 @@ def test_a_milestone_is_read_from_ram_alone() -> None:
 def test_a_world_too_big_for_the_cartridge_is_refused() -> None:
     dice = random.Random(1)
     rooms = ""
-    for number in range(200):
-        rows = "".join(f"#{''.join(dice.choices('.,f:', k=8))}#\n" for _ in range(6))
+    for number in range(250):
+        rows = "".join(f"#{''.join(dice.choices('.,f:bHw=i', k=8))}#\n" for _ in range(6))
         rooms += f"room 3:{number:02x} house\n##########\n{rows}##########\n"
     with pytest.raises(WorldError, match="bytes too big for the cartridge"):
         join(parse_world("test", "world Big\nstart 3:00 4,4 down\n" + rooms))
