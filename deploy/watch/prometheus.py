@@ -16,7 +16,7 @@ from typing import Any
 
 START_S = 20.0
 SCRAPE_S = 2
-Series = tuple[str, list[tuple[float, float]]]
+Series = tuple[dict[str, str], list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,16 @@ class Prometheus:
         return [one for one in result if one["value"][1] not in ("NaN", "+Inf", "-Inf")]
 
     def since(self, expression: str, begin: float, end: float) -> list[Series]:
-        """(labels as text, points) of every series between two times, at most 120 points each."""
+        """(labels, points) of every series between two times, at most 120 points each."""
         step = max(SCRAPE_S, (end - begin) / 120)
         result = self._ask("query_range", query=expression, start=str(begin), end=str(end), step=str(step))
-        return [(_text(one["metric"]), [(float(at), float(value)) for at, value in one["values"]]) for one in result]
+        return [(one["metric"], [(float(at), float(value)) for at, value in one["values"]]) for one in result]
 
     def _ask(self, what: str, **parameters: str) -> list[dict[str, Any]]:
         body = urllib.parse.urlencode(parameters).encode()
         with urllib.request.urlopen(f"{self.address}/api/v1/{what}", body, timeout=15) as answer:  # noqa: S310
             found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
         return found
-
-
-def _text(labels: Mapping[str, str]) -> str:
-    hidden = ("__name__", "instance", "job")
-    return " ".join(value for name, value in labels.items() if name not in hidden) or labels.get("job", "")
 
 
 @contextmanager

@@ -1,15 +1,18 @@
 """Which queries of the dashboards have data, as a table, and pictures drawn from the same queries."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from deploy.build.dashboards import DASHBOARDS, Dashboard
+from deploy.build.dashboards.flow import LLM
 from deploy.build.dashboards.model import Panel
-from deploy.watch.prometheus import Prometheus, Series
+from deploy.watch.prometheus import Prometheus
 
 COLUMNS = 3
+Line = tuple[str, list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -51,30 +54,42 @@ def draw(server: Prometheus, dashboard: Dashboard, begin: float, end: float, pat
     """A picture of all panels of a dashboard, from the same queries that Grafana would ask."""
     from matplotlib import pyplot
 
-    panels = [panel for panel in dashboard.panels if not panel.needs]
+    panels = [panel for panel in dashboard.panels if panel.needs != LLM]
     rows = -(-len(panels) // COLUMNS)
     figure, axes = pyplot.subplots(rows, COLUMNS, figsize=(5 * COLUMNS, 2.6 * rows), squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.axis("off")
     for axis, panel in zip(axes.flat, panels, strict=False):
-        _draw_panel(
-            axis, panel, [series for query in panel.queries for series in server.since(query.expression, begin, end)]
-        )
+        _draw_panel(axis, panel, _lines(server, panel, begin, end), begin)
     figure.suptitle(f"{dashboard.title}   {datetime.now(UTC):%Y-%m-%d}", fontsize=13)
-    figure.tight_layout()
-    figure.savefig(path, dpi=80)
+    figure.tight_layout(rect=(0, 0, 1, 0.985))
+    figure.savefig(path, dpi=70)
     pyplot.close(figure)
 
 
-def _draw_panel(axis, panel: Panel, series: list[Series]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _lines(server: Prometheus, panel: Panel, begin: float, end: float) -> list[Line]:
+    """The panel's lines with their legends, those that move most first."""
+    lines = [
+        (_legend(query.legend, labels), points)
+        for query in panel.queries
+        for labels, points in server.since(query.expression, begin, end)
+    ]
+    return sorted(lines, key=lambda line: -max((abs(value) for _, value in line[1]), default=0.0))[:8]
+
+
+def _legend(pattern: str, labels: Mapping[str, str]) -> str:
+    """Grafana's legend with the labels filled in."""
+    return re.sub(r"{{(\w+)}}", lambda label: labels.get(label[1], ""), pattern)
+
+
+def _draw_panel(axis, panel: Panel, lines: list[Line], begin: float) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     axis.set_title(panel.title, fontsize=9)
     axis.tick_params(labelsize=7)
     axis.grid(alpha=0.3)
-    start = min((points[0][0] for _, points in series if points), default=0.0)
-    for name, points in series[:8]:
-        axis.plot([at - start for at, _ in points], [value for _, value in points], label=name[:30], linewidth=1.2)
-    if any(name for name, _ in series):
+    for name, points in lines:
+        axis.plot([at - begin for at, _ in points], [value for _, value in points], label=name[:30], linewidth=1.2)
+    if any(name for name, _ in lines):
         axis.legend(fontsize=6, loc="best")
     axis.set_xlabel("seconds", fontsize=7)
-    if not series:
+    if not lines:
         axis.text(0.5, 0.5, "no data", ha="center", va="center", transform=axis.transAxes, fontsize=8)

@@ -79,7 +79,7 @@ def pod_templates(objects: list[Object]) -> Iterator[tuple[str, Object]]:
         elif one["kind"] in ("RayCluster", "RayJob"):
             cluster = one["spec"].get("rayClusterSpec", one["spec"])
             yield f"{owner}/head", cluster["headGroupSpec"]["template"]
-            for group in cluster["workerGroupSpecs"]:
+            for group in cluster.get("workerGroupSpecs", []):
                 yield f"{owner}/{group['groupName']}", group["template"]
 
 

@@ -21,11 +21,14 @@ SETTINGS = {
     "rewardmodel": ("services.rewardmodel.settings", "RewardModelSettings"),
     "exporter": ("services.exporter.settings", "ExporterSettings"),
     "ray-head": ("services.trainer.settings", "DriverSettings"),
+    "ray-judge": ("services.judge.settings", "JudgeSettings"),
     "ray-worker": ("services.trainer.settings", "DriverSettings"),
 }
 EXTERNAL = {"state": "state", "puzzle": "puzzle", "vision": "vision"}
+JOB = {"enabled": True, "run": "first"}
 VARIANTS: dict[str, dict[str, Any]] = {
     **{name: merged(profile(name), {"apis": {"ray": "on"}}) for name in PROFILES},
+    "jobs": merged(profile("prod"), {"ray": {"jobs": dict.fromkeys(("epoch", "evaluation"), JOB)}}),
     "bucketclaim": merged(profile("openshift"), {"store": {"mode": "bucketclaim"}}),
     "rom": merged(profile("dev"), {"rom": {"source": "pvc", "name": "roms", "path": "a.gbc", "sha256": "0" * 64}}),
     "external": merged(

@@ -32,7 +32,7 @@ def constant(text: str, name: str) -> ast.expr:
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_clean_and_compiles(path: Path) -> None:
     book: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    nbformat.validate(book)  # type: ignore[no-untyped-call]
+    nbformat.validate(book)
     for cell in book.cells:
         if cell.cell_type == "code":
             compile(cell.source, f"{path.name}:{cell.id}", "exec")

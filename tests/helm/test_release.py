@@ -14,7 +14,6 @@ from nbclient import NotebookClient
 from deploy.watch.__main__ import addresses
 from deploy.watch.prometheus import watching
 from deploy.watch.queries import answers, table
-
 from tests.helm.release import SERVICES, USER, Release, impossible, installed
 from tests.helm.rendering import ROOT, Object, named
 

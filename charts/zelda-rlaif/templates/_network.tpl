@@ -6,7 +6,10 @@
 {{- $external := dict "ipBlock" (dict "cidr" $policy.externalCidr) }}
 {{- $edges := dict }}
 {{- $services := list "coordinator" "trainer" "judge" "rewardmodel" "exporter" }}
-{{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus (list "ray-head" "ray-worker") }}
+{{- $ray := ternary (list "ray-head" "ray-worker") (list) (eq .Values.services.trainer.backend "ray") }}
+{{- $judges := list "judge" }}
+{{- if and $ray .Values.ray.jobs.evaluation.enabled }}{{ $judges = append $judges "ray-judge" }}{{ $ray = append $ray "ray-judge" }}{{ end }}
+{{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus $ray }}
 
 {{- $_ := set $edges "metrics" (dict "pods" $services "ingress" (list (dict "peers" (list $monitoring) "ports" (list 8080)))) }}
 {{- if eq .Values.bus.mode "embedded" }}
@@ -32,24 +35,23 @@
 {{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" (list $port)))) }}
 {{- end }}
 {{- if eq .Values.judges.mode "rules" }}
-{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "components" (list "rules-judge") "ports" (list 8080)))) }}
-{{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" (list "judge") "ports" (list 8080)))) }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "components" (list "rules-judge") "ports" (list 8080)))) }}
+{{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" $judges "ports" (list 8080)))) }}
 {{- else if eq .Values.judges.mode "external" }}
-{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "peers" (list $external) "ports" (list .Values.judges.external.port)))) }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $external) "ports" (list .Values.judges.external.port)))) }}
 {{- else if .Values.llm.useGateway }}
-{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "peers" (list $router) "ports" (list 443)))) }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $router) "ports" (list 443)))) }}
 {{- else }}
-{{- $_ := set $edges "judging" (dict "pods" (list "judge") "egress" (list (dict "models" true "ports" (list 8000)))) }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "models" true "ports" (list 8000)))) }}
 {{- end }}
 {{- if .Values.llm.enabled }}
-{{- $direct := ternary (list) (list (dict "components" (list "judge") "ports" (list 8000))) .Values.llm.useGateway }}
+{{- $direct := ternary (list) (list (dict "components" $judges "ports" (list 8000))) .Values.llm.useGateway }}
 {{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)))) }}
 {{- end }}
-{{- if eq .Values.services.trainer.backend "ray" }}
-{{- $ray := list "ray-head" "ray-worker" }}
+{{- if $ray }}
 {{- $operator := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.rayOperatorNamespace)) }}
-{{- $_ := set $edges "trainer-ray" (dict "pods" (list "trainer") "egress" (list (dict "components" (list "ray-head") "ports" (list 8265)))) }}
-{{- $_ := set $edges "ray-head" (dict "pods" (list "ray-head") "ingress" (list (dict "components" (list "trainer") "ports" (list 8265)) (dict "peers" (list $operator) "ports" (list 8265)))) }}
+{{- $_ := set $edges "trainer-ray" (dict "pods" (list "trainer") "egress" (list (dict "components" (without $ray "ray-worker") "ports" (list 8265)))) }}
+{{- $_ := set $edges "ray-head" (dict "pods" (without $ray "ray-worker") "ingress" (list (dict "components" (list "trainer") "ports" (list 8265)) (dict "peers" (list $operator) "ports" (list 8265)))) }}
 {{- $_ := set $edges "ray" (dict "pods" $ray "ingress" (list (dict "components" $ray) (dict "peers" (list $monitoring) "ports" (list 8080))) "egress" (list (dict "components" $ray))) }}
 {{- if .Values.ray.autoscaling }}
 {{- $_ := set $edges "ray-autoscaler" (dict "pods" (list "ray-head") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}

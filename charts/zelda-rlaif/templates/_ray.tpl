@@ -25,7 +25,8 @@ gcsFaultToleranceOptions:
 headGroupSpec:
   rayStartParams: {num-cpus: "0", dashboard-host: "0.0.0.0"} # no environment runs beside the driver
   template:
-    {{- include "zelda.rayPod" (dict "root" . "node" "head" "values" .Values.ray.head) | nindent 4 }}
+    {{- include "zelda.rayPod" (dict "root" . "node" (ternary "judge" "head" (.judging | default false)) "values" .Values.ray.head) | nindent 4 }}
+{{- if not .judging }}
 workerGroupSpecs:
   - groupName: play
     replicas: {{ .Values.ray.workers.min }}
@@ -35,13 +36,18 @@ workerGroupSpecs:
     template:
       {{- include "zelda.rayPod" (dict "root" . "node" "worker" "values" .Values.ray.workers) | nindent 6 }}
 {{- end }}
+{{- end }}
 
-{{/* dict root node values -> pod template of head or worker: the trainer's image, the store's key, no bus */}}
+{{/* dict root node values -> pod template of head, worker, or judge (the head of a single evaluation pass): the trainer's
+     image, the store's key, no bus */}}
 {{- define "zelda.rayPod" -}}
 {{- $self := dict "root" .root "component" (printf "ray-%s" .node) "service" "trainer" }}
 metadata:
   labels: {{- include "zelda.labels" $self | nindent 4 }}
 spec:
+  {{- if eq .node "judge" }}
+  serviceAccountName: {{ include "zelda.fullname" .root }}-judge
+  {{- end }}
   {{- if not (and (eq .node "head") .root.Values.ray.autoscaling) }}
   automountServiceAccountToken: false
   {{- end }}
@@ -60,13 +66,14 @@ spec:
       env:
         {{- include "zelda.scratchEnv" .root | nindent 8 }}
         {{- include "zelda.storeEnv" .root | nindent 8 }}
-        {{- include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}
+        {{- if ne .node "judge" }}{{ include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}{{ end }}
+        {{- if eq .node "judge" }}{{ include "zelda.env.judge" .root | nindent 8 }}{{ end }}
         {{- range $name, $value := .root.jobEnv }}
         - {name: {{ $name }}, value: {{ $value | quote }}}
         {{- end }}
       ports:
         - {name: metrics, containerPort: 8080}
-        {{- if eq .node "head" }}
+        {{- if ne .node "worker" }}
         - {name: gcs-server, containerPort: 6379}
         - {name: dashboard, containerPort: 8265}
         - {name: client, containerPort: 10001}
@@ -76,17 +83,19 @@ spec:
       volumeMounts:
         {{- include "zelda.storeMounts" .root | nindent 8 }}
         {{- include "zelda.romMounts" $self | nindent 8 }}
+        {{- if eq .node "judge" }}{{ include "zelda.mounts.judge" .root | nindent 8 }}{{ end }}
   volumes:
     {{- include "zelda.storeVolumes" .root | nindent 4 }}
     {{- include "zelda.romVolumes" $self | nindent 4 }}
+    {{- if eq .node "judge" }}{{ include "zelda.volumes.judge" .root | nindent 4 }}{{ end }}
 {{- end }}
 
-{{/* what the single jobs run; `.` is the job's values */}}
+{{/* what the single jobs run; `.` is the job's values. An epoch goes on from the last one of the same run. */}}
 {{- define "zelda.entrypoint.epoch" -}}
-{{- $run := required "ray.jobs.epoch.run is needed" .run -}}
-python -m services.trainer.rl.driver --run {{ $run }} --name {{ $run }}-epoch-{{ .epoch }}
+python -m cli epoch --run {{ required "ray.jobs.epoch.run is needed" .run }}
+{{- range .set }} --set {{ . }}{{ end }}
 {{- end }}
 
 {{- define "zelda.entrypoint.evaluation" -}}
-python -m cli judge run --run {{ required "ray.jobs.evaluation.run is needed" .run }} --epoch {{ .epoch }}
+python -m cli judge segments {{ required "ray.jobs.evaluation.run is needed" .run }} --epoch {{ .epoch }} --judges /etc/zelda/judges.yaml
 {{- end }}
