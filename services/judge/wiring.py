@@ -66,7 +66,7 @@ class Court:
     async def introduce(self, *, patient: bool = True) -> None:
         """Ask each route for its models: wrong names are told at once, and contexts bound the prompts.
 
-        A route that is away is asked again until it answers, or, if not `patient`, left alone.
+        A route that is away is asked again until it answers; if not `patient`, it raises RouteUnavailable.
         """
         await asyncio.gather(*(self._introduced(name, route, patient) for name, route in self.routes.items()))
 
@@ -76,9 +76,9 @@ class Court:
                 served = await route.models()
                 break
             except RouteUnavailable as error:
-                log.warning("route not reached", route=name, error=str(error), retry_s=PROBE_S if patient else None)
                 if not patient:
-                    return
+                    raise
+                log.warning("route not reached", route=name, error=str(error), retry_s=PROBE_S)
                 await asyncio.sleep(PROBE_S)
         for juror in self.panel.jurors:
             if juror.spec.route != name:

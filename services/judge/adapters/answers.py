@@ -55,3 +55,12 @@ def error_message(raw: bytes) -> str:
     except (ValueError, RecursionError, KeyError, TypeError):
         text = raw[:400].decode("utf-8", "replace")
     return "".join(char if char.isprintable() else " " for char in text)[:200].strip()
+
+
+def read_models(raw: bytes) -> dict[str, int | None]:
+    """Model names and, where told, their longest context; nothing if the body is no list of models."""
+    try:
+        entries = json.loads(raw)["data"]
+        return {str(entry["id"])[:200]: _tokens(entry.get("max_model_len")) or None for entry in entries[:1_000]}
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return {}

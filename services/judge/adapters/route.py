@@ -12,12 +12,11 @@ import ssl
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import httpx
 
 from services.judge import telemetry
-from services.judge.adapters.answers import MAX_ANSWER_BYTES, NoAnswer, error_message, read_answer
+from services.judge.adapters.answers import MAX_ANSWER_BYTES, NoAnswer, error_message, read_answer, read_models
 from services.judge.adapters.connections import Connections
 from services.judge.adapters.gate import Busy, Gate
 from services.judge.config import RouteSpec
@@ -57,16 +56,16 @@ class Route:
             raise RouteUnavailable(f"route {self.name}: {error}") from error
 
     async def models(self) -> Mapping[str, int | None]:
-        """The models served here and, where the server tells, their longest context in tokens."""
+        """The models served here and, where the server tells, their longest context in tokens.
+
+        Empty if the server does not say; RouteUnavailable if it cannot be reached.
+        """
         try:
             async with self.connections.client() as client:
                 response = await client.get("/models", headers=self._headers(""), timeout=10)
-            data = response.json()["data"] if response.status_code == 200 else None
-            if not isinstance(data, list):
-                raise RouteUnavailable(f"route {self.name}: /models answers HTTP {response.status_code}")
-            return {str(entry["id"]): _length(entry) for entry in data}
-        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            raise RouteUnavailable(f"route {self.name}: /models: {type(error).__name__} {error}"[:200]) from error
+        except (httpx.HTTPError, ssl.SSLError) as error:
+            raise RouteUnavailable(f"route {self.name}: {type(error).__name__} {error}"[:200]) from error
+        return read_models(response.content) if response.status_code == 200 else {}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -210,8 +209,3 @@ def _token(name: str, spec: RouteSpec) -> str:
         return read_secret(spec.token_file)
     except OSError as error:
         raise RouteUnavailable(f"route {name}: token file {spec.token_file} cannot be read: {error}") from error
-
-
-def _length(entry: Mapping[str, Any]) -> int | None:
-    value = entry.get("max_model_len")
-    return value if isinstance(value, int) and value > 0 else None

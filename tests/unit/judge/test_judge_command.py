@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.exits import NOT_FOUND, USAGE, Quit
+from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
 from cli.judge import compare, segments
 from shared.store import keys
 from shared.store.object_store import local_store
+from tests.rules import RulesServer
+from tests.unit.judge.bad_servers import nobody
 from tests.unit.judge.recordings import RUN, archive, recorded, walk
 
 NUMBER = 12
@@ -78,6 +80,19 @@ def test_a_side_that_does_not_exist_is_named(recorded_run: Path, first: str, sec
     with pytest.raises(Quit, match=says) as left:
         compare(RUN, first, second)
     assert left.value.code == NOT_FOUND
+
+
+def test_without_a_server_nothing_is_judged_and_nothing_is_lost(
+    recorded_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", nobody())
+    with pytest.raises(Quit, match=r"route qwen25-.*ConnectError") as left:
+        segments(RUN)
+    assert left.value.code == UNREACHABLE
+    with RulesServer() as server:
+        monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", server.url)
+        segments(RUN)
+    assert f"judged {NUMBER}, abstained 0" in capsys.readouterr().out
 
 
 def test_wrong_words_are_told(recorded_run: Path) -> None:

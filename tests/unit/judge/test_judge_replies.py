@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.judge.adapters.answers import read_models
 from services.judge.config import JudgeSpec
 from services.judge.domain.budget import Budget, Ledger
 from services.judge.domain.replies import InvalidReply, Vote, read_pair, read_vote
@@ -81,6 +82,21 @@ async def test_the_seed_follows_the_segment_and_the_budget_books_the_real_cost()
     result = await Juror(SPEC, model).judge(clip("s7", walk(3)), book)
     assert (result.usage.prompt_tokens, result.usage.cached_tokens, result.usage.output_tokens) == (900, 400, 60)
     assert book.spent() == result.usage
+
+
+@pytest.mark.parametrize(
+    ("raw", "models"),
+    [
+        (b'{"data": [{"id": "a", "max_model_len": 4096}, {"id": "b"}]}', {"a": 4096, "b": None}),
+        (b'{"data": [{"id": "a", "max_model_len": "long"}]}', {"a": None}),
+        (b'{"data": [{"name": "a"}]}', {}),
+        (b'{"data": 3}', {}),
+        (b'{"models": []}', {}),
+        (b"<html>", {}),
+    ],
+)
+def test_a_list_of_models_is_read_or_unknown(raw: bytes, models: dict[str, int | None]) -> None:
+    assert read_models(raw) == models
 
 
 def test_a_comparison_must_name_one_of_three_verdicts() -> None:
