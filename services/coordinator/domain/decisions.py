@@ -9,7 +9,7 @@ from services.coordinator.domain.view import EpochView, RunView
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.events import RunState
 
-CARD_GRACE: Final = timedelta(seconds=60)
+CARD_GRACE: Final = timedelta(seconds=180)
 """After the judges' deadline a reward model is still trained by quorum; without this wait it would never be used."""
 
 
