@@ -69,7 +69,7 @@ async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path:
 
 
 async def test_too_many_requests_are_told_to_wait(tmp_path: Path) -> None:
-    async with client(World(), tmp_path, burst=5) as http:
+    async with client(World(), tmp_path, burst=5, per_s=0.001) as http:
         answers = [await http.get("/runs") for _ in range(6)]
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
     assert answers[-1].headers["retry-after"] == "1"
