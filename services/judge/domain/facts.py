@@ -38,7 +38,8 @@ def facts_of(game: str, frame_skip: int, moments: Sequence[Moment], places: Plac
 
 def _situation(moment: Moment, places: Places) -> str:
     """One line: where the hero is and what he has."""
-    parts = [room_label(moment, places)]
+    season = [f"season {moment.season}"] if moment.season else []  # most games have none
+    parts = [room_label(moment, places), *season]
     parts.append(f"health {_known(moment.health)} of {_known(moment.max_health)} quarter hearts")
     parts.append(
         f"{_known(moment.rupees)} rupees, {_known(moment.keys)} small keys, {_known(moment.essences)} essences"

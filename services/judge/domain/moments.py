@@ -29,7 +29,6 @@ class Moment:
     items_taken: int | None = None
     doors_opened: int | None = None
     deaths: int | None = None
-    kills: int | None = None
     menu: int | None = None
     area: str | None = None
     season: str | None = None
@@ -87,7 +86,6 @@ _NUMBERS = (
     "items_taken",
     "doors_opened",
     "deaths",
-    "kills",
     "menu",
 )
 

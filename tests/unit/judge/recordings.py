@@ -42,7 +42,6 @@ QUIET: Mapping[str, Any] = {
     "items_taken": 0,
     "doors_opened": 0,
     "deaths": 0,
-    "kills": 0,
 }
 
 
