@@ -1,5 +1,7 @@
 """Every profile, with and without each optional API, renders objects that an API server would take as they are."""
 
+import json
+from functools import cache
 from typing import Any
 
 import kubernetes_validate
@@ -52,6 +54,13 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
 
 def kubernetes_problem(one: Object) -> str | None:
     """What the Kubernetes schema refuses, unknown fields included, or None."""
+    return _problem_of(json.dumps(one, sort_keys=True))
+
+
+@cache
+def _problem_of(text: str) -> str | None:
+    """Most objects are the same in most variants; each is looked at once."""
+    one = json.loads(text)
     try:
         kubernetes_validate.validate(one, KUBERNETES, strict=True)
     except kubernetes_validate.ValidationError as error:
