@@ -9,8 +9,22 @@ from functools import lru_cache
 from pathlib import Path
 
 from bramble.art import Art, load_art, tile_tables
-from bramble.model import DIFFICULTIES, DIRECTIONS, ENEMIES, ITEM, LOOKS, SEASONS, SECOND_ITEM, SOLVES, THEMES
-from bramble.model import Cell, Room, Thing, World, WorldError
+from bramble.model import (
+    DIFFICULTIES,
+    DIRECTIONS,
+    ENEMIES,
+    ITEM,
+    LOOKS,
+    SEASONS,
+    SECOND_ITEM,
+    SOLVES,
+    THEMES,
+    Cell,
+    Room,
+    Thing,
+    World,
+    WorldError,
+)
 from bramble.pack import FIRST_LETTER_PAIR, FIRST_TILE_PAIR, pack_bytes, pack_pairs
 from bramble.script import encode_script, encode_test, encode_text, season_mask, treasure_id
 
@@ -22,6 +36,7 @@ PICTURES_LOW = 32 * 64
 # Records of a room, in the order of game.h.
 PERSON, ENEMY, TREASURE, CHEST, SIGN, WARP, SEASON, IF, ENTER = range(1, 10)
 HIDDEN = 0x01
+LAST_TEXT = 255
 
 
 def _pos(cell: Cell) -> int:
@@ -30,7 +45,8 @@ def _pos(cell: Cell) -> int:
 
 
 def _word(value: int) -> bytes:
-    return value.to_bytes(2, "little")
+    """An address. A world too big for 16 bits is refused when it is laid out, so the rest of the number may go."""
+    return (value & 0xFFFF).to_bytes(2, "little")
 
 
 class _Data:
@@ -56,7 +72,10 @@ class _Texts:
         self.numbers: dict[bytes, int] = {}
 
     def number(self, text: str, ask: bool) -> int:
-        return self.numbers.setdefault(encode_text(text, ask), len(self.numbers))
+        number = self.numbers.setdefault(encode_text(text, ask), len(self.numbers))
+        if number > LAST_TEXT:
+            raise ValueError(f"this is one text more than the {LAST_TEXT + 1} that a world can have")
+        return number
 
 
 @lru_cache(maxsize=1)

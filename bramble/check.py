@@ -1,7 +1,7 @@
 """Refuse a world that cannot be played: a sentence with file and line for each kind of mistake.
 
-Works on the map alone: edges of neighbours must agree, every room must be reachable when all doors and brambles are open,
-every way leads back, and nothing exceeds what the engine can hold.
+Works on the map alone: edges of neighbours must agree, every room must be reachable when all doors and brambles
+are open, every way leads back, and nothing exceeds what the engine can hold.
 """
 
 from collections import deque
@@ -46,7 +46,8 @@ def _check_border(world: World, room: Room) -> None:
         for at, letter in enumerate(_edge_letters(room.rows, side)):
             if tile(letter).act in TRAPS:
                 raise WorldError(
-                    f"{world.where(room.line)}: {tile(letter).name} on the {side} edge of room {room.place} (number {at}): move it inside"
+                    f"{world.where(room.line)}: {tile(letter).name} on the {side} edge of room {room.place} "
+                    f"(number {at}): move it inside"
                 )
 
 
@@ -67,7 +68,8 @@ def _check_edge(world: World, room: Room, side: str) -> None:
             if a != b and a and cell not in _exits(room):
                 to = f"room {place} is closed there" if other else "there is no room"
                 raise WorldError(
-                    f"{world.where(room.line)}: room {room.place} is open on its {side} edge at {cell} in {season}, but {to}"
+                    f"{world.where(room.line)}: room {room.place} is open on its {side} edge at {cell} in {season}, "
+                    f"but {to}"
                 )
 
 
@@ -83,7 +85,8 @@ def _check_counts(world: World, room: Room) -> None:
             )
     if len(treasures) > MAX_TREASURES:
         raise WorldError(
-            f"{world.where(room.line)}: room {room.place} has {len(treasures)} treasures, it can remember {MAX_TREASURES}"
+            f"{world.where(room.line)}: room {room.place} has {len(treasures)} treasures, "
+            f"it can remember {MAX_TREASURES}"
         )
     if room.solve == "cleared" and not room.of_kind("enemy"):
         raise WorldError(f"{world.where(room.line)}: room {room.place} is solved by clearing it, but has no enemy")

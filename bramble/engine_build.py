@@ -1,7 +1,8 @@
 """Build the engine from C with sdcc. Needed only by who changes engine/: players and trainers use engine/engine.gbc.
 
 The result holds the program without a world: 32 KiB, the program at its start, and at PROGRAM_END the address where the
-program ends, so that the joiner knows where data may begin. No date or path enters it: same sources, same compiler, same bytes.
+program ends, so that the joiner knows where data may begin. No date or path enters it: same sources, same compiler,
+same bytes.
 """
 
 import hashlib

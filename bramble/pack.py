@@ -59,7 +59,7 @@ def pack_bytes(data: bytes) -> bytes:
 
 @lru_cache(maxsize=16)
 def pack_pairs(lines: tuple[bytes, ...], first: int) -> tuple[tuple[bytes, ...], bytes]:
-    """Replace frequent pairs of bytes by one number from `first` on. Returns the packed lines and the table of pairs."""
+    """Replace frequent pairs of bytes by one number from `first` on. Returns the packed lines and the table."""
     work = [list(line) for line in lines]
     pairs = bytearray()
     depth = dict.fromkeys(range(256), 0)

@@ -1,7 +1,7 @@
 """Where to walk: the shortest way through a world as it is now.
 
-The map comes from the world, what is open from RAM: room flags, season and items. The room one stands in is read from RAM
-alone (room_collisions).
+The map comes from the world, what is open from RAM: room flags, season and items. The room one stands in is read from
+RAM alone (room_collisions).
 """
 
 import heapq

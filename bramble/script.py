@@ -9,7 +9,8 @@ from bramble.model import SEASONS, SOLVED, TRADE, TREASURES, Branch, Script, Ste
 
 # The order is the numbering in engine/script.c.
 OPERATIONS = (
-    "end", "say", "ask", "give", "take", "pay", "set", "clear", "solve", "mark", "season", "hold", "sound", "warp", "if",
+    "end", "say", "ask", "give", "take", "pay", "set", "clear", "solve", "mark", "season", "hold", "sound", "warp",
+    "if",
 )  # fmt: skip
 CONDITIONS = ("owns", "flag", "room", "rupees", "essences", "season", "trade")
 NOT = 0x80
@@ -121,7 +122,7 @@ def _encode_branch(branch: Branch, text_number: Callable[[str, bool], int]) -> b
 
 
 def encode_script(script: Script, text_number: Callable[[str, bool], int]) -> bytes:
-    """Bytes of a script; `text_number(text, is a question)` gives the number of a text. Raise ValueError when too long."""
+    """Bytes of a script; `text_number(text, is a question)` numbers a text. Raise ValueError when too long."""
     out = b"".join(_encode_branch(branch, text_number) for branch in script)
     if len(out) > 250:
         raise ValueError("the script is longer than 250 bytes: split it between two people")

@@ -1,4 +1,4 @@
-"""How hard a world is: how far random buttons get, next to the walk-through. The gap between the two is the benchmark."""
+"""How hard a world is: how far random buttons get, next to the walk-through. The gap is the benchmark."""
 
 import random
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """A player with nothing but buttons: walks, talks, fights, pushes, guided by RAM and the map of the world.
 
-Each move ends in what it was for or in a StuckError that says where and why: the player is also the test of the RAM map.
+Each move ends in what it was for or in a StuckError that says where and why: the player is a test of the RAM map.
 """
 
 from bramble.game import Game
