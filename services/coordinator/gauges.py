@@ -31,6 +31,9 @@ RANK: Final = metrics.gauge("reward_model_rank_correlation", "its Spearman corre
 BASELINE: Final = metrics.gauge("reward_model_baseline_ratio", "held-out accuracy of what must be beaten", ["baseline"])
 
 _GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
+_PLAIN: Final = (NUMBER, SCORE, AGREEMENT, ACCURACY, PASSED, AGE, ALARM, ECE, SPREAD, RANK)
+for _gauge in _PLAIN:
+    _gauge.set(float("nan"))  # before the first epoch nothing is known; a new gauge would say 0
 
 
 def show(row: EpochRow) -> None:

@@ -1,6 +1,8 @@
 """The newest epoch as metrics: each figure where a dashboard looks for it, and nothing invented."""
 
 import math
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 from prometheus_client import REGISTRY
@@ -20,6 +22,14 @@ def row(**more: object) -> EpochRow:
 
 def value(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"zelda_epoch_{name}", labels)
+
+
+def test_before_the_first_epoch_nothing_is_claimed() -> None:
+    code = "from services.coordinator import gauges; from prometheus_client import generate_latest as g; print(g().decode())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    values = [line for line in told.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))]
+    assert values
+    assert all(line.endswith(" NaN") for line in values)
 
 
 def test_each_figure_is_shown_in_its_family() -> None:
