@@ -95,16 +95,20 @@ def _by_proof(player: Player) -> None:
 ROUTINES: dict[str, Routine] = {"garden": _garden, "vale": _vale}
 
 
+def play(name: str, game: Game, world: World) -> None:
+    """Play a running game of a world to its end. Raise StuckError where the player cannot go on."""
+    ROUTINES.get(name, _by_proof)(Player(game, world))
+
+
 def solve(name: str, seed: int = 0, observe: Callable[[Game], None] | None = None) -> Walk:
     """Play a world to its end. Raise StuckError when it is not reached, or a milestone was missed."""
     world = bramble.world(name)
-    routine = ROUTINES.get(name, _by_proof)
     with Game(bramble.build(name, seed=seed)) as game:
         judge = _Judge(world)
         game.after_step.append(judge)
         if observe is not None:
             game.after_step.append(observe)
-        routine(Player(game, world))
+        play(name, game, world)
         if judge.open:
             raise StuckError(f"{name}: not reached: {', '.join(m.name for m in judge.open)}")
         return Walk(name, tuple(game.actions), judge.steps)
