@@ -38,6 +38,8 @@ def run(
     segments: Annotated[int, typer.Option(help="most segments labelled in an epoch")] = 60,
     mode: Annotated[str, typer.Option(help="how the reward model enters: potential or additive")] = "potential",
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 1.0,
+    conservatism: Annotated[float, typer.Option(help="how much doubt of the ensemble lowers its value")] = 1.0,
+    pooling: Annotated[str, typer.Option(help="what a label is about: a segment's mean, or its gain")] = "gain",
     jobs: Annotated[int, typer.Option(help="trials at the same time; 0: one per core")] = 0,
     out: Annotated[Path | None, typer.Option(help="folder of the study; default runs/study-WORLD")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
@@ -57,9 +59,12 @@ def run(
             envs_per_runner=ENVS,
             batch_size=BATCH,
             sampling=SamplingConfig(budget=segments),
-            shaping=ShapingConfig.model_validate({"mode": mode, "coefficient": coefficient}),
+            shaping=ShapingConfig.model_validate(
+                {"mode": mode, "coefficient": coefficient, "conservatism": conservatism}
+            ),
         )
-        plan = StudyPlan(arms=known_arms(arms), seeds=seeds, run=config).keep(folder)
+        values = {"arms": known_arms(arms), "seeds": seeds, "run": config, "pooling": pooling}
+        plan = StudyPlan.model_validate(values).keep(folder)
     except ValidationError as error:
         raise Quit(USAGE, f"The study is not possible: {first_problem(error)}.") from error
     _play(folder, plan, jobs or len(os.sched_getaffinity(0)))
@@ -141,5 +146,6 @@ def command(plan: StudyPlan) -> str:
         f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} "
         f"--episode-length {config.episode_length} --frame-skip {config.frame_skip} "
         f"--rewards {config.rewards} --segments {config.sampling.budget} "
-        f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}"
+        f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g} "
+        f"--conservatism {config.shaping.conservatism:g} --pooling {plan.pooling}"
     )

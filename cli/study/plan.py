@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cli.exits import USAGE, Quit
 from cli.study.arms import ARMS
 from shared.contracts.base import first_problem
+from shared.contracts.card import Pooling
 from shared.contracts.run import RunConfig
 
 PLAN = "study.json"
@@ -22,6 +23,7 @@ class StudyPlan(BaseModel):
     arms: tuple[str, ...] = Field(min_length=1)
     seeds: int = Field(5, ge=1, le=100)
     run: RunConfig
+    pooling: Pooling = Field("gain", description="what a reward model's label says: a segment's mean, or its gain")
 
     def keep(self, folder: Path) -> Self:
         """Write the plan, or check that the folder holds the same one."""
@@ -31,7 +33,7 @@ class StudyPlan(BaseModel):
             file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
             return self
         kept = self.load(folder)
-        if kept.run != self.run:
+        if (kept.run, kept.pooling) != (self.run, self.pooling):
             raise Quit(USAGE, f"{folder} holds another study: resume it with its own options, or name another folder.")
         if (kept.arms, kept.seeds) != (self.arms, self.seeds):
             file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")

@@ -20,6 +20,7 @@ from services.rewardmodel.wiring import assemble
 from shared import rewardnet
 from shared.bus.memory import MemoryBus
 from shared.contracts.base import sha256
+from shared.contracts.card import Pooling
 from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochFinishedRecord, RewardModelRef, SegmentRef
 from shared.contracts.events import EpochFinished, SegmentReady
@@ -54,10 +55,10 @@ class Nobody:
 class Trained:
     """Base of those that label segments; the reward model comes from the services' own code."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, pooling: Pooling) -> None:
         self.store = store
-        self._stopping = asyncio.Event()
-        self._handlers, _ = assemble(RewardModelGroup(streaming=False), Ports(MemoryBus(), store, self._stopping))
+        group = RewardModelGroup(streaming=False, pooling=pooling)
+        self._handlers, _ = assemble(group, Ports(MemoryBus(), store, asyncio.Event()))
 
     async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
         """Label every segment, train, and let the coordinator's rule choose."""
@@ -83,8 +84,8 @@ class Trained:
 class Judges(Trained):
     """The rules judge, within this process: what `zelda up` uses where no model is served."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, pooling: Pooling) -> None:
+        super().__init__(store, pooling)
         spec = JudgeSpec(name=JudgeName("rules"), kind="rules", dimensions=DIMENSIONS, votes=(1,))
         self._court = Court(store, JudgesFile(judges=(spec,)), JudgeGroup(), checks=False)
 

@@ -21,6 +21,7 @@ from services.trainer.rl.epochs import EpochRunner
 from services.trainer.rl.game import evaluation_of, session_of, stop_ray
 from services.trainer.rl.pulse import Pulse
 from services.trainer.settings import DriverGroup
+from shared.contracts.card import Pooling
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
@@ -45,12 +46,12 @@ def config_of(plan: StudyPlan, arm: Arm, seed: int) -> RunConfig:
     return plan.run.model_copy(update={"seed": seed, "rnd": arm.curiosity, "sampling": sampling, "shaping": shaping})
 
 
-def teacher_of(arm: Arm, store: Store) -> Teacher:
+def teacher_of(arm: Arm, store: Store, pooling: Pooling) -> Teacher:
     """Who labels in this arm."""
     if arm.teaching == "judges":
-        return Judges(store)
+        return Judges(store, pooling)
     if arm.teaching == "truth":
-        return Truth(store)
+        return Truth(store, pooling)
     return Chance(store) if arm.teaching == "chance" else Nobody()
 
 
@@ -63,7 +64,7 @@ class Trial:
         settings = StoreSettings(url=f"file://{folder.absolute()}")
         self.blocking = BlockingStore(open_store(settings))
         self.store = self.blocking.store
-        self.teacher = teacher_of(arm, self.store)
+        self.teacher = teacher_of(arm, self.store, plan.pooling)
         archive = Archive(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         driver = DriverGroup()
         session = session_of(self.run, self.config, driver, settings)
