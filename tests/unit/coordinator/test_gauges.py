@@ -25,7 +25,7 @@ def value(name: str, **labels: str) -> float | None:
 
 
 def test_before_the_first_epoch_nothing_is_claimed() -> None:
-    code = "from services.coordinator import gauges; from prometheus_client import generate_latest as g; print(g().decode())"
+    code = "import services.coordinator.gauges, prometheus_client as p; print(p.generate_latest().decode())"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     values = [line for line in told.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))]
     assert values
