@@ -12,7 +12,7 @@ from services.trainer.rl.plan import GENERATION, EpochPlan, Harvest
 from services.trainer.rl.session import GameSpec
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)
-ACTION = gym.spaces.Discrete(8)
+ACTION: gym.spaces.Space[Any] = gym.spaces.Discrete(8)
 LENGTH, LIMIT = 20, 100
 
 
