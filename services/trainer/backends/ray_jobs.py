@@ -14,7 +14,7 @@ from services.trainer.backends.port import Launch, Outcome
 from shared.errors import Permanent, Transient
 
 CALL_S = 15.0
-PASSED_ON = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS", "ZELDA_ROMS")
+PASSED_ON = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS")
 """Settings that a driver needs. Bus credentials are not among them: drivers have no business on the bus."""
 LIVING = ("PENDING", "RUNNING")
 
