@@ -66,6 +66,9 @@ spec:
       env:
         {{- include "zelda.scratchEnv" .root | nindent 8 }}
         {{- include "zelda.storeEnv" .root | nindent 8 }}
+        {{- if ne .node "judge" }}
+        - {name: ZELDA_DRIVER__RAY_ADDRESS, value: auto} # a driver here joins this cluster
+        {{- end }}
         {{- if ne .node "judge" }}{{ include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}{{ end }}
         {{- if eq .node "judge" }}{{ include "zelda.env.judge" .root | nindent 8 }}{{ end }}
         {{- range $name, $value := .root.jobEnv }}
