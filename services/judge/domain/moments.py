@@ -5,6 +5,7 @@ The judge has no emulator: it reads what the recorder decoded, and takes only th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 MAX_WORD = 60  # longest name taken over; the recorder's own limit is 30
@@ -91,7 +92,7 @@ _NUMBERS = (
 
 
 def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int else None  # a bool is an int, too, but not this type
 
 
 def _word(value: Any) -> str | None:
@@ -103,4 +104,10 @@ def _word(value: Any) -> str | None:
 def _words(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list):
         return None
-    return tuple(word for word in map(_word, value) if word)
+    return _cleaned(tuple(word for word in value if isinstance(word, str)))
+
+
+@lru_cache(maxsize=1024)
+def _cleaned(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The same few lists come at every step."""
+    return tuple(word for word in map(_word, words) if word)
