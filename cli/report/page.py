@@ -68,7 +68,7 @@ def _best(best: Best | None) -> str:
         return "<p>No judged segment was exported as a video.</p>"
     scores = best.scores
     data = base64.b64encode(best.video).decode()
-    reasons = [reason for judge in scores.judges for reason in judge.reasons[:1]]
+    reasons = dict.fromkeys(reason for judge in scores.judges for reason in judge.reasons[:1])
     return (
         f'<video controls loop muted width="480" src="data:video/mp4;base64,{data}"></video>'
         f"<p>{escape(scores.segment)} of epoch {scores.epoch}: score {number(scores.weighted)}, "

@@ -15,17 +15,18 @@ ROOMS_A_ROW: Final = 16  # a room's number is its row and column in hexadecimal
 
 
 def learning(material: Material) -> str:
-    """Milestones and return an episode, per epoch."""
-    figure, (left, right) = _panels(2)
-    epochs = [row.epoch for row in material.rows]
-    milestones = [row.metrics.get("milestones_mean") for row in material.rows]
-    best = [row.metrics.get("milestones_max") for row in material.rows]
-    tested = [(row.evaluation or {}).get("milestones_mean") for row in material.rows]
-    _line(left, epochs, milestones, BLUE, "while training, mean")
-    _line(left, epochs, best, GREY, "best episode")
-    _line(left, epochs, tested, ORANGE, "evaluation from the start")
-    _label(left, "milestones reached in an episode")
-    _line(right, epochs, [row.metrics.get("return_mean") for row in material.rows], BLUE, "return")
+    """Milestones, rooms and return of an episode, per epoch."""
+    figure, (left, middle, right) = _panels(3)
+    rows = material.rows
+    epochs = [row.epoch for row in rows]
+    for axes, fact in ((left, "milestones"), (middle, "rooms")):
+        _line(axes, epochs, [row.metrics.get(f"{fact}_mean") for row in rows], BLUE, "while training, mean")
+        _line(axes, epochs, [row.metrics.get(f"{fact}_max") for row in rows], GREY, "best episode")
+        tested = [(row.evaluation or {}).get(f"{fact}_mean") for row in rows]
+        _line(axes, epochs, tested, ORANGE, "evaluation from the start")
+        axes.set_ylim(bottom=0)
+        _label(axes, f"{fact} reached in an episode")
+    _line(right, epochs, [row.metrics.get("return_mean") for row in rows], BLUE, "return")
     _label(right, "mean return of an episode")
     return _svg(figure)
 

@@ -24,9 +24,9 @@ RUN = RunId("ring")
 CONFIG: dict[str, Any] = {
     "world": "garden",
     "epochs": 3,
-    "epoch_steps": 3_600,
-    "episode_length": 600,
-    "batch_size": 1_200,
+    "epoch_steps": 2_400,
+    "episode_length": 300,
+    "batch_size": 600,
     "env_runners": 0,
     "envs_per_runner": 4,
     "eval_interval": 0,
