@@ -22,7 +22,7 @@ from shared.game.errors import ReplayMismatch
 from shared.game.replay import verify
 from shared.game.segment import read_segment
 
-SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 3_000
+SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 900
 
 
 def record(folder: Path, segments: int) -> int:

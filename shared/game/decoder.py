@@ -80,51 +80,33 @@ class Decoder:
         transition = scroll & 0x0E != 0 or scroll & 0x0F == 0
         dialog, menu = self._text(image), image[ram.MENU_TYPE] if self._menu else None
         dying = death != 0 or inventory.health == 0
-        return GameState(
-            group=group,
-            room=room,
-            x=x,
-            y=y,
-            facing=facing,
-            hero_state=hero_state,
-            invincible=invincible != 0,
-            knockback=knockback != 0,
-            airborne=image[ram.LINK_IN_AIR] & 0x0F != 0 if self._jump else None,
-            swimming=image[ram.LINK_SWIMMING] & 0x0F != 0 if self._swim else None,
-            holding=image[ram.LINK_GRAB_STATE] & 0x80 != 0 if self._grab else None,
-            tile=image[ram.ROOM_LAYOUT + _tile(x, y + 5)],
-            tile_ahead=image[ram.ROOM_LAYOUT + facing_tile],
-            ahead=image[ram.ROOM_COLLISIONS + facing_tile],
-            transition=transition,
-            cutscene=cutscene >= 6,
-            control=(
-                not (transition or dying or dialog or menu or fade)
-                and cutscene == hero_state == 1
-                and game_state == IN_PLAY
-                and disabled & 0x81 == 0
-            ),
-            dying=dying,
-            menu=menu,
-            season=image[ram.SEASON] & 3 if self._season else None,
-            outdoors=image[ram.TILESET_FLAGS] & 1 != 0,
-            dungeon=number if in_dungeon else None,
-            in_dungeon=in_dungeon,
-            dungeon_position=image[ram.DUNGEON_MAP_POSITION] & 63 if in_dungeon else None,
-            floor=image[ram.DUNGEON_FLOOR] & 7 if in_dungeon else None,
-            neighbours=self._neighbours(image, group, room, progress, in_dungeon),
-            enemies=objects.enemies(image),
-            talkables=objects.talkables(image),
-            pickups=pickups + objects.treasures(image),
-            dangers=dangers,
-            sounds=self._sounds(image) if self._sound else None,
-            dialog=dialog,
-            puzzle=self._riddle(image),
-            inventory=inventory,
-            progress=progress,
-            grid=grid,
-            frame=frame,
-            fresh=fresh,
+        control = (
+            not (transition or dying or dialog or menu or fade)
+            and cutscene == hero_state == 1
+            and game_state == IN_PLAY
+            and disabled & 0x81 == 0
         )
+        # By position, in the order of the fields: twice as fast as by name, and this runs each step.
+        return GameState(
+            group, room, x, y, facing, hero_state, invincible != 0, knockback != 0,
+            image[ram.LINK_IN_AIR] & 0x0F != 0 if self._jump else None,
+            image[ram.LINK_SWIMMING] & 0x0F != 0 if self._swim else None,
+            image[ram.LINK_GRAB_STATE] & 0x80 != 0 if self._grab else None,
+            image[ram.ROOM_LAYOUT + _tile(x, y + 5)],
+            image[ram.ROOM_LAYOUT + facing_tile],
+            image[ram.ROOM_COLLISIONS + facing_tile],
+            transition, cutscene >= 6, control, dying, menu,
+            image[ram.SEASON] & 3 if self._season else None,
+            image[ram.TILESET_FLAGS] & 1 != 0,
+            number if in_dungeon else None,
+            in_dungeon,
+            image[ram.DUNGEON_MAP_POSITION] & 63 if in_dungeon else None,
+            image[ram.DUNGEON_FLOOR] & 7 if in_dungeon else None,
+            self._neighbours(image, group, room, progress, in_dungeon),
+            objects.enemies(image), objects.talkables(image), pickups + objects.treasures(image), dangers,
+            self._sounds(image) if self._sound else None,
+            dialog, self._riddle(image), inventory, progress, grid, frame, fresh,
+        )  # fmt: skip
 
     def _known(self, image: bytes, name: str) -> int | None:
         return read_number(image, name) if entries()[name].capability in self._capabilities else None

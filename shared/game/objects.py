@@ -4,9 +4,11 @@ Four kinds of slot are interleaved in the 16 pages of work RAM bank 1; a slot is
 room before (they vanish when a scroll ends) are ignored.
 """
 
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from shared.game import ram
+from shared.game.table import SLOT_SIZE
 
 PAGES: Final = ram.OBJECTS_BANK1
 PAGES_END: Final = PAGES + 0x1000
@@ -15,6 +17,9 @@ FREE: Final = bytes(16)
 HARMLESS: Final = frozenset({0x33, 0x37, 0x38, 0x53, 0x58, 0x59, 0x5A, 0x5B})  # enemy slots that never hurt
 TREASURE: Final = 0x60  # people slot that is a treasure lying on the ground
 PICKUP_PARTS: Final = frozenset({0x01, 0x10, 0x14, 0x15, 0x28})
+
+
+_FIELDS: Final = itemgetter(ram.OBJECT_ID, ram.OBJECT_SUBID, ram.OBJECT_X, ram.OBJECT_Y, ram.OBJECT_HEALTH)
 
 
 class Thing(NamedTuple):
@@ -28,13 +33,8 @@ class Thing(NamedTuple):
 
 
 def _thing(image: bytes, slot: int) -> Thing:
-    return Thing(
-        image[slot + ram.OBJECT_ID],
-        image[slot + ram.OBJECT_SUBID],
-        image[slot + ram.OBJECT_X],
-        image[slot + ram.OBJECT_Y],
-        image[slot + ram.OBJECT_HEALTH],
-    )
+    # The call that a named tuple's own constructor ends in: many of these are made each step.
+    return tuple.__new__(Thing, _FIELDS(image[slot : slot + SLOT_SIZE]))
 
 
 def _live(image: bytes, base: int) -> list[int]:
@@ -51,9 +51,11 @@ def enemies(image: bytes) -> tuple[Thing, ...]:
     if not live:
         return ()
     return tuple(
-        _thing(image, slot)
-        for slot in live
-        if image[slot + ram.OBJECT_COLLISION_TYPE] & 0x80 and image[slot + ram.OBJECT_ID] not in HARMLESS
+        [
+            _thing(image, slot)
+            for slot in live
+            if image[slot + ram.OBJECT_COLLISION_TYPE] & 0x80 and image[slot + ram.OBJECT_ID] not in HARMLESS
+        ]
     )
 
 
