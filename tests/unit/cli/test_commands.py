@@ -1,0 +1,144 @@
+"""What the command line understands, what it says, and with which code it leaves."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cli import exits
+from cli.app import PARTS, build
+from cli.client import connection, refusal
+from cli.exits import MEANINGS, Quit
+from cli.run import fields
+from cli.stack.layout import Connection, Layout
+from cli.watch import describe, duration, parse
+
+ROOT = Path(__file__).parents[3]
+
+
+def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, in a directory where nothing runs."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    command = [sys.executable, "-m", "cli", *words]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env={**kept, "PYTHONPATH": str(ROOT), **environment},
+    )
+
+
+def test_help_names_every_part_and_every_exit_code_in_half_a_second(tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = zelda("--help", cwd=tmp_path, COLUMNS="200")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == exits.OK
+    for name in PARTS:
+        assert f"│ {name} " in done.stdout
+    for meaning in MEANINGS.values():
+        assert meaning.split()[0] in done.stdout
+    # Seconds of processor time: the clock on the wall also counts what else the machine does.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        build([name])([name, "--help"], prog_name="zelda")
+    assert left.value.code == exits.OK
+    assert "Usage: zelda" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["run", "list"], exits.UNREACHABLE, "No system runs here: start one with `zelda up`"),
+        (["run", "list", "--url", "http://127.0.0.1:9"], exits.USAGE, "http://127.0.0.1:9 needs a token"),
+        (["run", "start", "-s", "epochs"], exits.USAGE, "--set epochs: write FIELD=VALUE, e.g. --set epochs=5."),
+        (["run", "start", "--config", "no.json"], exits.USAGE, "--config no.json: "),
+        (["run", "logs", "judge"], exits.USAGE, "There is no log runs/.local/logs/judge.log"),
+        (["run", "logs", "../../../etc/passwd"], exits.USAGE, "There is no log runs/.local/logs/passwd.log"),
+        (["up", "--without", "nobody"], exits.USAGE, "--without nobody: choose among coordinator, trainer"),
+        (["epoch", "-s", "epoch_step=1"], exits.USAGE, "--set epoch_step: "),
+        (["epoch", "--run", "No Name"], exits.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
+        (["dlq", "list"], exits.UNREACHABLE, "No system runs here"),
+        (["fly"], exits.USAGE, "No such command 'fly'"),
+    ],
+)
+def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
+    done = zelda(*words, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "runs" / ".local")
+    Connection("http://127.0.0.1:9", layout.secret("operator"), 1, {}).save(layout.connection)
+    done = zelda("run", "list", cwd=tmp_path)
+    assert done.returncode == exits.UNREACHABLE
+    assert "http://127.0.0.1:9 does not answer" in done.stderr
+
+
+def test_secrets_are_for_their_owner_only(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    for path in (layout.secret("operator"), layout.tokens()):
+        assert path.stat().st_mode & 0o077 == 0
+    assert layout.secret("operator").read_text() == layout.secret("operator").read_text()
+
+
+def test_fields_nest_and_keep_their_kinds() -> None:
+    made = fields(["epochs=5", "world=wild:7", "shaping.mode=none", "rnd=false"], base={"seed": 1})
+    assert made == {"seed": 1, "epochs": 5, "world": "wild:7", "shaping": {"mode": "none"}, "rnd": False}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(401, exits.DENIED), (403, exits.DENIED), (404, exits.NOT_FOUND), (409, exits.CONFLICT)]
+)
+def test_the_servers_own_sentence_and_its_code(status: int, code: int) -> None:
+    headers = {"content-type": "application/problem+json"}
+    problem = refusal(httpx.Response(status, headers=headers, content=json.dumps({"detail": "No."}).encode()))
+    assert (problem.code, str(problem)) == (code, "No.")
+
+
+def test_an_address_from_the_environment_wins_over_the_local_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZELDACLI_URL", "http://elsewhere")
+    with pytest.raises(Quit, match="needs a token"):
+        connection()
+    monkeypatch.setenv("ZELDACLI_TOKEN_FILE", "token")
+    assert connection().url == "http://elsewhere"
+
+
+def test_server_sent_events_are_read_and_comments_passed_over() -> None:
+    lines = iter([": nothing new", "", "event: run", 'data: {"state": "running"}', ""])
+    assert list(parse(lines)) == [("run", {"state": "running"})]
+
+
+def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
+    progress: dict[str, Any] = {
+        "epoch": 1,
+        "epochs_planned": 3,
+        "steps": 500,
+        "epoch_steps": 1000,
+        "steps_per_s": None,
+        "segments_recorded": 4,
+        "segments_judged": 3,
+        "segments_left": 1,
+        "votes": 9,
+        "reward_model_accuracy": None,
+        "eta_s": 3725,
+    }
+    segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
+    assert describe(progress) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
+    assert [duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]
