@@ -55,7 +55,7 @@ contracts: $(VENV)/.dev ## regenerate schemas, AsyncAPI document and RAM reader 
 	@$(BIN)/python -m shared.game.generate
 
 charts: $(VENV)/.dev ## regenerate values, permissions, dashboards and deploy/base
-	@$(BIN)/python -m deploy.build
+	@$(BIN)/python -m deploy.generate
 
 clean: ## remove what was built, but not runs/
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from deploy.build.dashboards import DASHBOARDS
+from deploy.generate.dashboards import DASHBOARDS
 from deploy.watch.prometheus import watching
 from deploy.watch.queries import answers, draw, table
 

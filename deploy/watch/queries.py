@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deploy.build.dashboards import DASHBOARDS, Dashboard
-from deploy.build.dashboards.flow import LLM
-from deploy.build.dashboards.model import Panel
+from deploy.generate.dashboards import DASHBOARDS, Dashboard
+from deploy.generate.dashboards.flow import LLM
+from deploy.generate.dashboards.model import Panel
 from deploy.watch.prometheus import Prometheus
 
 COLUMNS = 3

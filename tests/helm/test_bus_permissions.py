@@ -7,7 +7,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from deploy.build.bus import bus_yaml
+from deploy.generate.bus import bus_yaml
 from shared.bus.open import open_bus
 from shared.bus.port import Subscription
 from shared.bus.provision import provision
@@ -143,4 +143,4 @@ def settings(bus: RunningBus, user: str, folder: Path, server: int = 0) -> BusSe
 
 
 def test_the_committed_permissions_are_the_generated_ones() -> None:
-    assert (CHART / "files" / "bus.yaml").read_text() == bus_yaml(), "run `python -m deploy.build`"
+    assert (CHART / "files" / "bus.yaml").read_text() == bus_yaml(), "run `python -m deploy.generate`"

@@ -11,8 +11,8 @@ import lupa  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from deploy.build import image_sizes
-from deploy.build.base import base_files
+from deploy.generate import image_sizes
+from deploy.generate.base import base_files
 from deploy.sbom import bill
 from tests.helm.custom_resources import FOLDER, problems
 from tests.helm.rendering import CHART, ROOT, Object, containers, merged, named, of_kind, pod_templates, profile, render
@@ -38,7 +38,7 @@ def test_the_base_is_the_rendered_chart() -> None:
     committed = {
         path.name: path.read_text() for path in (DEPLOY / "base").glob("*.yaml") if path.name != "namespace.yaml"
     }
-    assert committed == expected, "run `python -m deploy.build`"
+    assert committed == expected, "run `python -m deploy.generate`"
 
 
 @pytest.mark.skipif(KUBECTL is None, reason="no kubectl")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from deploy.build.dashboards import DASHBOARDS
+from deploy.generate.dashboards import DASHBOARDS
 from tests.helm.rendering import CHART, ROOT, of_kind, profile, render
 
 # Series of others: vLLM as served by OpenShift AI, every process, and Prometheus itself.
@@ -80,7 +80,7 @@ def test_there_are_three_dashboards_and_the_committed_ones_are_generated() -> No
     assert sorted(path.stem for path in (CHART / "files/dashboards").glob("*.json")) == ["cost", "flow", "learning"]
     for dashboard in DASHBOARDS:
         committed = (CHART / f"files/dashboards/{dashboard.name}.json").read_text()
-        assert committed == dashboard.to_json(), "run `python -m deploy.build`"
+        assert committed == dashboard.to_json(), "run `python -m deploy.generate`"
 
 
 def test_panels_explain_themselves_and_do_not_overlap() -> None:

@@ -1,0 +1,78 @@
+"""What does it cost? Calls, tokens and money of the judges, caches that save them, and the machines."""
+
+from deploy.generate.dashboards.flow import LLM, VLLM
+from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
+
+JUDGED = 'sum(increase(zelda_judge_segments_total{status="judged"}[1h]))'
+TOKENS = "zelda_judge_tokens_total"
+
+SPENT = (
+    one(
+        "Money per hour",
+        "sum by (judge) (increase(zelda_judge_money_total[1h]))",
+        "By the prices given.",
+        legend="{{judge}}",
+    ),
+    one("Money so far", "sum(zelda_judge_money_total)", "Since the judges started.", kind="stat"),
+    one("Calls per hour", "sum by (route) (increase(zelda_judge_calls_total[1h]))", "By route.", legend="{{route}}"),
+    Panel(
+        "Budget",
+        (
+            Query("max(zelda_judge_budget_exhausted_state)", "used up"),
+            Query("sum(increase(zelda_judge_budget_refusals_total[1h])) or vector(0)", "calls not made"),
+        ),
+        "No call is made beyond it.",
+    ),
+)
+WORK = (
+    one("Tokens per second", f"sum by (kind) (rate({TOKENS}[5m]))", "Prompt, cached, output.", legend="{{kind}}"),
+    one("Tokens per judged segment", f'sum(increase({TOKENS}{{kind!="cached"}}[1h])) / {JUDGED}', "Prompt and output."),
+    one("Votes per judged segment", f"sum(increase(zelda_judge_votes_total[1h])) / {JUDGED}", "3 judges x 3 at least."),
+    one(
+        "Invalid votes",
+        'sum by (judge) (rate(zelda_judge_votes_total{valid="no"}[5m]))',
+        "Paid for and thrown away.",
+        "cps",
+        "{{judge}}",
+    ),
+)
+SAVED = (
+    one(
+        "Prompt tokens from the cache",
+        f'sum by (judge) (rate({TOKENS}{{kind="cached"}}[5m])) / sum by (judge) (rate({TOKENS}{{kind="prompt"}}[5m]))',
+        "As the server reports it.",
+        "percentunit",
+        "{{judge}}",
+    ),
+    one(
+        "Identical segments not judged again",
+        "sum by (judge) (zelda_judge_cache_hits_total) or vector(0)",
+        "Saved.",
+        legend="{{judge}}",
+    ),
+    one(
+        "Prefix cache of vLLM",
+        f"sum by (llm_isvc_name) (rate({VLLM.format(name='prefix_cache_hits_total')}[5m]))"
+        f" / sum by (llm_isvc_name) (rate({VLLM.format(name='prefix_cache_queries_total')}[5m]))",
+        "Tokens found in the cache.",
+        "percentunit",
+        "{{llm_isvc_name}}",
+        needs=LLM,
+    ),
+)
+MACHINES = (
+    one("Processor", "sum by (job) (rate(process_cpu_seconds_total[5m]))", "Cores in use.", legend="{{job}}"),
+    one("Memory", "sum by (job) (process_resident_memory_bytes)", "Resident.", "bytes", "{{job}}"),
+    one(
+        "Steps per core second",
+        "sum(zelda_trainer_steps_per_second) / sum(rate(process_cpu_seconds_total[5m]))",
+        "Of the services; drivers on Ray count apart.",
+    ),
+)
+
+DASHBOARD = Dashboard(
+    "cost",
+    "Zelda RLAIF: what does it cost?",
+    "What is spent on judging and playing, and what is saved?",
+    (("Spent", SPENT), ("Work", WORK), ("Saved", SAVED), ("Machines", MACHINES)),
+)

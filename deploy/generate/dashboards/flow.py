@@ -1,0 +1,135 @@
+"""Is it flowing? From the emulator to the reward model: speed, queues, failures, and who is in control."""
+
+from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
+
+VLLM = '{{__name__=~"(kserve_)?vllm:{name}"}}'
+LLM = "models served on the cluster"
+
+
+def quantile(share: float, histogram: str, by: str) -> str:
+    """A quantile over five minutes of a histogram, by one label."""
+    return f"histogram_quantile({share}, sum by (le, {by}) (rate({histogram}_bucket[5m])))"
+
+
+def latency(title: str, histogram: str, by: str, help_text: str) -> Panel:
+    """Median and 95th percentile of a histogram."""
+    legend = "{{" + by + "}}"
+    queries = (
+        Query(quantile(0.5, histogram, by), f"{legend} p50"),
+        Query(quantile(0.95, histogram, by), f"{legend} p95"),
+    )
+    return Panel(title, queries, help_text, "s")
+
+
+PLAY = (
+    one("Steps per second", "sum(zelda_trainer_steps_per_second)", "All drivers together."),
+    Panel(
+        "Drivers",
+        (
+            Query("sum(zelda_trainer_drivers)", "alive"),
+            Query("sum(increase(zelda_trainer_driver_failures_total[1h]))", "failures in an hour"),
+        ),
+        "Training processes.",
+    ),
+    one("Segments announced", "sum(rate(zelda_trainer_segments_announced_total[5m]))", "Recorded segments.", "cps"),
+    one(
+        "Segments of the newest epoch",
+        "zelda_epoch_segments",
+        "`dropped`: the store was too slow.",
+        legend="{{status}}",
+    ),
+)
+BUS = (
+    one("Events waiting", "max by (consumer) (zelda_bus_events_pending)", "Lag.", legend="{{consumer}}"),
+    one("Events in work", "sum by (consumer) (zelda_bus_events_in_flight)", "At once.", legend="{{consumer}}"),
+    latency("Age of events", "zelda_bus_event_age_seconds", "consumer", "From publishing to handling."),
+    latency("Handling time", "zelda_bus_handle_seconds", "consumer", "Publishing included."),
+)
+TROUBLE = (
+    one(
+        "Deliveries by outcome",
+        "sum by (outcome) (rate(zelda_bus_deliveries_total[5m]))",
+        "`retried` and `dead` should be rare.",
+        "cps",
+        "{{outcome}}",
+    ),
+    one(
+        "Redeliveries",
+        "sum by (consumer) (rate(zelda_bus_redeliveries_total[5m])) or vector(0)",
+        "Seen before.",
+        "cps",
+        "{{consumer}}",
+    ),
+    one(
+        "Dead letters",
+        "sum by (consumer) (zelda_bus_dead_letters_total) or vector(0)",
+        "See `zelda dlq`.",
+        legend="{{consumer}}",
+    ),
+    Panel(
+        "Repairs",
+        (
+            Query("sum(increase(zelda_coordinator_rings_total[1h]))", "events rung again"),
+            Query("sum(increase(zelda_bus_reconnects_total[1h]))", "reconnects"),
+            Query("sum(increase(zelda_service_background_restarts_total[1h])) or vector(0)", "restarted jobs"),
+            Query("sum(increase(zelda_trainer_stale_fences_total[1h]))", "stale orders refused"),
+        ),
+        "What healed itself in the last hour.",
+    ),
+)
+JUDGES = (
+    latency("Judge calls", "zelda_judge_call_seconds", "route", "Both attempts."),
+    one(
+        "Segments judged", "sum by (status) (rate(zelda_judge_segments_total[5m]))", "By outcome.", "cps", "{{status}}"
+    ),
+    Panel(
+        "Calls in flight and their limit",
+        (
+            Query("sum by (route) (zelda_judge_in_flight_calls)", "{{route}}"),
+            Query("sum by (route) (zelda_judge_concurrency_limit_calls)", "{{route}} limit"),
+        ),
+        "The limit adapts to errors.",
+    ),
+    one(
+        "Circuit breaker",
+        "max by (route) (zelda_judge_breaker_state)",
+        "0 closed, 1 probing, 2 open.",
+        legend="{{route}}",
+    ),
+)
+MODELS = (
+    one(
+        "Requests waiting in vLLM",
+        f"sum by (llm_isvc_name) ({VLLM.format(name='num_requests_waiting')})",
+        "Its queue has no limit of its own.",
+        legend="{{llm_isvc_name}}",
+        needs=LLM,
+    ),
+    one(
+        "KV cache in use",
+        f"max by (llm_isvc_name) ({VLLM.format(name='kv_cache_usage_perc')})",
+        "At 100 % requests are preempted.",
+        "percentunit",
+        "{{llm_isvc_name}}",
+        needs=LLM,
+    ),
+)
+CONTROL = (
+    one("Who leads", "zelda_lease_held_ratio", "Exactly one 1 per lease.", legend="{{lease}} {{instance}}"),
+    one("Takeovers", "sum by (lease) (increase(zelda_lease_taken_total[1h]))", "In the last hour.", legend="{{lease}}"),
+    one("What runs", "zelda_build_info", "Version of each service.", legend="{{service}} {{version}}", kind="table"),
+)
+
+DASHBOARD = Dashboard(
+    "flow",
+    "Zelda RLAIF: is it flowing?",
+    "Does every segment get from the emulator to a score in time, and what had to be repaired?",
+    (
+        ("Play", PLAY),
+        ("Event bus", BUS),
+        ("Trouble", TROUBLE),
+        ("Judges", JUDGES),
+        ("Models", MODELS),
+        ("Control", CONTROL),
+    ),
+)

@@ -1,0 +1,111 @@
+"""A dashboard as rows of panels, and its Grafana JSON. Knows nothing of any metric.
+
+The JSON is what Grafana 10 and later import: https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["timeseries", "stat", "table"]
+WIDTH, HEIGHT = 24, 7
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+
+
+@dataclass(frozen=True)
+class Query:
+    """One PromQL expression. `legend` uses Grafana's `{{label}}`."""
+
+    expression: str
+    legend: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture. `unit` is Grafana's word (short, s, reqps, percentunit). `needs` names what a laptop lacks."""
+
+    title: str
+    queries: tuple[Query, ...]
+    help: str
+    unit: str = "short"
+    kind: Kind = "timeseries"
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """Rows of panels with a title each."""
+
+    name: str
+    title: str
+    question: str
+    rows: tuple[tuple[str, tuple[Panel, ...]], ...]
+
+    @property
+    def panels(self) -> list[Panel]:
+        """All panels in order."""
+        return [panel for _, row in self.rows for panel in row]
+
+    def to_json(self) -> str:
+        """What Grafana imports."""
+        panels: list[dict[str, Any]] = []
+        top = 0
+        for title, row in self.rows:
+            panels.append(_row(title, len(panels) + 1, top))
+            width = WIDTH // len(row)
+            for column, panel in enumerate(row):
+                panels.append(_panel(panel, len(panels) + 1, column * width, top + 1, width))
+            top += HEIGHT + 1
+        return json.dumps(self._frame(panels), indent=1, ensure_ascii=False) + "\n"
+
+    def _frame(self, panels: list[dict[str, Any]]) -> dict[str, Any]:
+        datasource = {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}
+        return {
+            "uid": f"zelda-{self.name}",
+            "title": self.title,
+            "description": self.question,
+            "tags": ["zelda-rlaif"],
+            "schemaVersion": 39,
+            "version": 1,
+            "editable": False,
+            "refresh": "30s",
+            "time": {"from": "now-6h", "to": "now"},
+            "templating": {"list": [datasource]},
+            "annotations": {"list": []},
+            "panels": panels,
+        }
+
+
+def one(title: str, expression: str, help_text: str, unit: str = "short", legend: str = "", **more: Any) -> Panel:
+    """A panel with one query."""
+    return Panel(title, (Query(expression, legend),), help_text, unit, **more)
+
+
+def _row(title: str, number: int, top: int) -> dict[str, Any]:
+    place = {"x": 0, "y": top, "w": WIDTH, "h": 1}
+    return {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []}
+
+
+def _panel(panel: Panel, number: int, left: int, top: int, width: int) -> dict[str, Any]:
+    targets = [
+        {
+            "refId": chr(ord("A") + index),
+            "expr": query.expression,
+            "legendFormat": query.legend,
+            "datasource": SOURCE,
+            "range": panel.kind == "timeseries",
+            "instant": panel.kind != "timeseries",
+        }
+        for index, query in enumerate(panel.queries)
+    ]
+    return {
+        "id": number,
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.help + (f" Needs {panel.needs}." if panel.needs else ""),
+        "datasource": SOURCE,
+        "gridPos": {"x": left, "y": top, "w": width, "h": HEIGHT},
+        "targets": targets,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "noValue": "no data yet"}, "overrides": []},
+        "options": {} if panel.kind != "timeseries" else {"legend": {"displayMode": "list", "placement": "bottom"}},
+    }

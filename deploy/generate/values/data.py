@@ -1,0 +1,110 @@
+"""Values of what the services stand on: the bus, the object store, the game, the secrets of both."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from deploy.generate.values.kinds import (
+    ConfigMapKey,
+    Name,
+    Resources,
+    Section,
+    Sha256,
+    ThirdPartyImage,
+    Url,
+    Volume,
+    resources,
+)
+
+
+class EmbeddedBus(Section):
+    """The NATS server that the chart runs itself."""
+
+    image: ThirdPartyImage = Field(
+        default_factory=lambda: ThirdPartyImage(name="docker.io/library/nats", tag="2.15.1"), description="NATS server"
+    )
+    replicas: Literal[1, 3] = Field(1, description="1, or 3 for a cluster that survives a node")
+    volume: Volume = Field(default_factory=Volume, description="stream storage, one volume a pod")
+    sync_always: bool = Field(True, description="fsync every message (`sync_interval: always`); off only for trials")
+    resources: Resources = Field(
+        default_factory=lambda: resources("100m", "256Mi", "1", "1Gi"), description="computing resources"
+    )
+
+
+class BusTls(Section):
+    """Encryption between services and bus."""
+
+    enabled: bool = Field(False, description="speak TLS with the bus")
+    secret_name: Name = Field("", description="Secret with tls.crt and tls.key of the embedded server")
+    ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority that signed the server's certificate")
+
+
+class Bus(Section):
+    """NATS with JetStream."""
+
+    mode: Literal["embedded", "external"] = Field("embedded", description="run a server, or use one that exists")
+    url: Annotated[str, Field(pattern=r"^$|^(nats|tls)://[^\s@]+$")] = Field(
+        "", description="address of an external server, `nats://host:4222`"
+    )
+    account: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")] = Field(
+        "ZELDA", description="NATS account of the services"
+    )
+    stream_replicas: Literal[1, 3, 5] = Field(1, description="copies of each stream on an external cluster")
+    monitor_address: str = Field("", description="`host:8222` of an external server, read by KEDA")
+    secret_name: Name = Field(
+        "", description="Secret with the bus credentials of every service; empty uses the one `secrets.generate` makes"
+    )
+    tls: BusTls = Field(default_factory=BusTls, description="encryption")
+    embedded: EmbeddedBus = Field(default_factory=EmbeddedBus, description="the server that the chart runs")
+
+
+class EmbeddedStore(Section):
+    """The S3 server for development that the chart runs itself (SeaweedFS, one pod)."""
+
+    image: ThirdPartyImage = Field(
+        default_factory=lambda: ThirdPartyImage(name="docker.io/chrislusf/seaweedfs", tag="4.48"),
+        description="SeaweedFS, whose `weed mini` speaks S3 with conditional writes",
+    )
+    volume: Volume = Field(default_factory=lambda: Volume(size="20Gi"), description="object storage")
+    resources: Resources = Field(
+        default_factory=lambda: resources("250m", "512Mi", "1", "1Gi"), description="computing resources"
+    )
+
+
+class Store(Section):
+    """S3-compatible object store with the two buckets `<prefix>-episodes` and `<prefix>-models`."""
+
+    mode: Literal["embedded", "external", "bucketclaim"] = Field(
+        "embedded", description="run a server, use one that exists, or claim buckets from OpenShift Data Foundation"
+    )
+    prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,40}$")] = Field(
+        "zelda", description="prefix of both bucket names"
+    )
+    endpoint: Url = Field("", description="address of an external server")
+    region: str = Field("us-east-1", description="region name sent with every request")
+    secret_name: Name = Field("", description="Secret with the key pair; empty uses the one `secrets.generate` makes")
+    access_key: str = Field("AWS_ACCESS_KEY_ID", description="entry of that Secret with the access key")
+    secret_key: str = Field("AWS_SECRET_ACCESS_KEY", description="entry of that Secret with the secret key")
+    ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority that signed the server's certificate")
+    claim_storage_class: Name = Field("openshift-storage.noobaa.io", description="storage class of the bucket claims")
+    embedded: EmbeddedStore = Field(default_factory=EmbeddedStore, description="the server that the chart runs")
+
+
+class Rom(Section):
+    """Where a game's ROM comes from. It is never part of an image; without one the free game Bramble is played."""
+
+    source: Literal["none", "secret", "pvc", "bucket"] = Field("none", description="`none` plays Bramble")
+    name: Name = Field("", description="Secret, or PersistentVolumeClaim")
+    path: Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$")] = Field(
+        "", description="entry of the Secret, file in the claim, or object key in the models bucket"
+    )
+    sha256: Sha256 = Field("", description="checksum; the pod does not start with another file")
+
+
+class Secrets(Section):
+    """Credentials that the chart may make itself."""
+
+    generate: bool = Field(
+        False,
+        description="a hook job makes missing bus and store credentials (development); it never changes existing ones",
+    )

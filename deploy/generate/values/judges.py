@@ -1,0 +1,122 @@
+"""Values of the judges and of the language models they ask."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from deploy.generate.values.kinds import ConfigMapKey, Name, Placement, Resources, Section, Toleration, Url, resources
+
+GPU = "nvidia.com/gpu"
+
+
+class Route(Section):
+    """One judge's endpoint when `mode` is `external`."""
+
+    base_url: Url = Field("", description="OpenAI-compatible address ending in `/v1`")
+    model: str = Field("", description="name of the model as the server knows it")
+
+
+class ExternalRoutes(Section):
+    """Endpoints of the three judges."""
+
+    state: Route = Field(default_factory=Route, description="judge of progress, dialog and efficiency")
+    puzzle: Route = Field(default_factory=Route, description="judge of puzzles")
+    vision: Route = Field(default_factory=Route, description="judge of novelty, sees frames")
+
+
+class ExternalJudges(Section):
+    """OpenAI-compatible endpoints that exist already."""
+
+    routes: ExternalRoutes = Field(default_factory=ExternalRoutes, description="one endpoint per judge")
+    api_key_secret: Name = Field("", description="Secret with the entry `api-key`; empty sends none")
+    ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the endpoints' certificates")
+    port: int = Field(443, ge=1, le=65535, description="port opened in the network policy")
+
+
+class Judges(Section):
+    """Who judges, how often and at what cost."""
+
+    mode: Literal["rules", "llmd", "external"] = Field(
+        "rules", description="built-in rules judge, the models under `llm`, or other endpoints"
+    )
+    votes: list[Annotated[int, Field(ge=1, le=11)]] = Field(
+        default_factory=lambda: [3, 7, 11], description="votes asked for; further steps only while votes are split"
+    )
+    concurrency: int = Field(32, ge=1, le=1000, description="most requests in flight per route and pod; adapts below")
+    timeout_seconds: int = Field(120, ge=1, le=600, description="limit of one request")
+    ca: ConfigMapKey = Field(
+        default_factory=lambda: ConfigMapKey(name="openshift-service-ca.crt", key="service-ca.crt"),
+        description="authority of the models' certificates, used with `llmd`",
+    )
+    token_audience: str = Field(
+        "https://kubernetes.default.svc", description="audience of the projected token for `llmd`"
+    )
+    rules_resources: Resources = Field(
+        default_factory=lambda: resources("100m", "192Mi", "1", "512Mi"), description="resources of the rules judge"
+    )
+    external: ExternalJudges = Field(default_factory=ExternalJudges, description="endpoints for `external`")
+
+
+class Model(Placement):
+    """One LLMInferenceService."""
+
+    name: Name = Field(description="object name; the controller derives longer names from it, so keep it short")
+    uri: Annotated[str, Field(pattern=r"^(hf|s3|oci|pvc)://\S+$")] = Field(description="where the weights are")
+    model: str = Field(description="what clients put into `model`")
+    replicas: int = Field(1, ge=0, le=16, description="vLLM pods")
+    gpus: int = Field(1, ge=1, le=8, description="GPUs of a pod; also the tensor parallelism")
+    max_model_len: int = Field(16384, ge=2048, description="context window in tokens")
+    images_per_prompt: int = Field(0, ge=0, le=64, description="images a prompt may hold; 0 for text models")
+    startup_minutes: int = Field(30, ge=5, le=240, description="time to load the weights before a restart")
+    args: list[str] = Field(default_factory=list, description="further vLLM arguments (a shell reads them once more)")
+    resources: Resources = Field(description="computing resources of a pod, without GPUs")
+    node_selector: dict[str, str] = Field(
+        default_factory=lambda: {"nvidia.com/gpu.present": "true"}, description="labels a node must carry"
+    )
+    tolerations: list[Toleration] = Field(
+        default_factory=lambda: [Toleration(key=GPU, effect="NoSchedule")], description="taints that are accepted"
+    )
+
+
+def _model(name: str, repository: str, gpus: int, size: Resources, images: int = 0) -> Model:
+    return Model(
+        name=name, uri=f"hf://{repository}", model=repository, gpus=gpus, resources=size, images_per_prompt=images
+    )
+
+
+class Models(Section):
+    """The three models, one per judge."""
+
+    state: Model = Field(
+        default_factory=lambda: _model("qwen25-7b", "Qwen/Qwen2.5-7B-Instruct", 1, resources("4", "24Gi", "8", "48Gi")),
+        description="text model of the state judge",
+    )
+    puzzle: Model = Field(
+        default_factory=lambda: _model(
+            "qwen25-32b", "Qwen/Qwen2.5-32B-Instruct", 4, resources("8", "96Gi", "16", "160Gi")
+        ),
+        description="text model of the puzzle judge",
+    )
+    vision: Model = Field(
+        default_factory=lambda: _model(
+            "qwen25-vl-32b", "Qwen/Qwen2.5-VL-32B-Instruct", 4, resources("8", "96Gi", "16", "160Gi"), 8
+        ),
+        description="model with images of the vision judge",
+    )
+
+
+class Llm(Section):
+    """Language models served by OpenShift AI (KServe LLMInferenceService, llm-d)."""
+
+    enabled: bool = Field(False, description="create the three LLMInferenceServices and their access rights")
+    auth: bool = Field(True, description="callers need a token (Red Hat Connectivity Link must be installed)")
+    use_gateway: bool = Field(
+        True, description="judges call the gateway; false calls the pods' Service, past scheduler and auth"
+    )
+    gateway_url: Url = Field(
+        "https://openshift-ai-inference-openshift-default.openshift-ingress.svc.cluster.local",
+        description="address of the inference gateway inside the cluster",
+    )
+    priority: int = Field(-10, ge=-1000, le=1000, description="priority of judge requests; below 0 yields to people")
+    token_secret: Name = Field("", description="Secret with HF_TOKEN for downloads; empty for public models")
+    models: Models = Field(default_factory=Models, description="one model per judge")

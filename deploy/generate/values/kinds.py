@@ -1,0 +1,86 @@
+"""Building blocks of the values: the base class and the constrained kinds of text. No section of its own."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Name = Annotated[str, Field(pattern=r"^$|^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$", description="Kubernetes object name")]
+Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")]
+Url = Annotated[str, Field(pattern=r"^$|^https?://[^\s@]+$", description="http(s) address without user name or blanks")]
+Sha256 = Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$", description="64 hexadecimal digits, or empty")]
+Digest = Annotated[str, Field(pattern=r"^$|^sha256:[0-9a-f]{64}$")]
+ImageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:/-]*[a-z0-9]$")]
+# With a digit in it: `latest` is no version, and a pod must not change by itself.
+Tag = Annotated[str, Field(pattern=r"^$|^[A-Za-z_.-]*[0-9][A-Za-z0-9_.-]{0,126}$")]
+Env = Annotated[
+    dict[Annotated[str, Field(pattern=r"^ZELDA_[A-Z0-9_]+$")], str],
+    Field(json_schema_extra={"additionalProperties": False}),
+]
+Labels = dict[str, str]
+Api = Literal["auto", "on", "off"]
+
+
+class Section(BaseModel):
+    """A group of values. Unknown keys are refused; YAML names are camelCase."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class Amounts(Section):
+    """One set of computing resources of a container."""
+
+    cpu: Quantity = Field("100m", description="cores, for example `500m` or `2`")
+    memory: Quantity = Field("256Mi", description="memory, for example `512Mi`")
+
+
+class Resources(Section):
+    """What a container asks for and may not exceed."""
+
+    requests: Amounts = Field(default_factory=Amounts, description="reserved on the node")
+    limits: Amounts = Field(default_factory=Amounts, description="never exceeded")
+
+
+class Toleration(Section):
+    """One taint that a pod accepts."""
+
+    key: str = Field("", description="taint key; empty with `Exists` accepts all")
+    operator: Literal["Exists", "Equal"] = Field("Exists", description="how `value` is compared")
+    value: str = Field("", description="taint value for `Equal`")
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        "", description="empty accepts every effect"
+    )
+
+
+class Placement(Section):
+    """Which nodes a pod may run on."""
+
+    node_selector: Labels = Field(default_factory=dict, description="labels a node must carry")
+    tolerations: list[Toleration] = Field(default_factory=list, description="taints that are accepted")
+
+
+class ThirdPartyImage(Section):
+    """An image that this project does not build."""
+
+    name: ImageName = Field(description="repository with its host")
+    tag: Tag = Field("", description="version; used when `digest` is empty")
+    digest: Digest = Field("", description="`sha256:…`; pins the image and wins over `tag`")
+
+
+class ConfigMapKey(Section):
+    """One file in a ConfigMap."""
+
+    name: Name = Field("", description="ConfigMap; empty means none")
+    key: str = Field("ca.crt", description="key in it")
+
+
+class Volume(Section):
+    """A persistent volume made from a claim template."""
+
+    size: Quantity = Field("10Gi", description="requested size")
+    storage_class: Name = Field("", description="storage class; empty takes the cluster's default")
+
+
+def resources(cpu: str, memory: str, cpu_limit: str, memory_limit: str) -> Resources:
+    """Requests and limits in one line, for defaults."""
+    return Resources(requests=Amounts(cpu=cpu, memory=memory), limits=Amounts(cpu=cpu_limit, memory=memory_limit))

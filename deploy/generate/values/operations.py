@@ -1,0 +1,92 @@
+"""Values of operation: how people reach it, who may talk to whom, what is watched, what hooks do."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from deploy.generate.values.kinds import Labels, Name, Resources, Section, ThirdPartyImage, resources
+
+
+class OauthProxy(Section):
+    """OpenShift's oauth-proxy in front of API and HUD; the coordinator then listens on loopback only."""
+
+    enabled: bool = Field(False, description="put the proxy before the coordinator (OpenShift only)")
+    image: ThirdPartyImage = Field(
+        default_factory=lambda: ThirdPartyImage(name="quay.io/openshift/origin-oauth-proxy", tag="4.20"),
+        description="the proxy",
+    )
+    cookie_secret: Name = Field("", description="Secret with the entry `session_secret`; empty uses the generated one")
+    resources: Resources = Field(
+        default_factory=lambda: resources("20m", "64Mi", "200m", "128Mi"), description="computing resources"
+    )
+
+
+class Expose(Section):
+    """How API and HUD are reached from outside."""
+
+    kind: Literal["none", "route", "ingress"] = Field("none", description="`none` leaves it to port forwarding")
+    host: str = Field("", description="host name; empty lets a Route choose")
+    ingress_class: Name = Field("", description="ingress class; empty takes the default")
+    tls_secret: Name = Field("", description="Secret with the certificate of the Ingress")
+    annotations: Labels = Field(default_factory=dict, description="further annotations")
+    oauth: OauthProxy = Field(default_factory=OauthProxy, description="log-in with the cluster's accounts")
+
+
+class Api(Section):
+    """Log-in to the REST API inside the cluster."""
+
+    token_secret: Name = Field(
+        "", description="Secret with `tokens` (lines `operator:TOKEN`, `viewer:TOKEN`); empty uses the generated one"
+    )
+
+
+class NetworkPolicies(Section):
+    """Deny everything, then allow each edge that is used."""
+
+    enabled: bool = Field(True, description="create the policies")
+    dns_namespaces: list[Name] = Field(
+        default_factory=lambda: ["openshift-dns", "kube-system"], description="namespaces where the DNS pods may be"
+    )
+    ingress_labels: Labels = Field(
+        default_factory=lambda: {"network.openshift.io/policy-group": "ingress"},
+        description="labels of the namespace of routers and inference gateway",
+    )
+    monitoring_namespace: Name = Field("openshift-user-workload-monitoring", description="namespace of Prometheus")
+    ray_operator_namespace: Name = Field("redhat-ods-applications", description="namespace of the KubeRay operator")
+    keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
+    external_cidr: str = Field(
+        "0.0.0.0/0",
+        pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$",
+        description="network of external bus, store and endpoints; narrow it in production",
+    )
+
+
+class Grafana(Section):
+    """How dashboards reach Grafana."""
+
+    instance_labels: Labels = Field(
+        default_factory=lambda: {"dashboards": "grafana"}, description="labels of the Grafana object that shows them"
+    )
+    folder: str = Field("Zelda RLAIF", description="folder in Grafana")
+
+
+class Monitoring(Section):
+    """Metrics, alerts and dashboards. vLLM is scraped by OpenShift AI itself, never twice."""
+
+    interval: str = Field("30s", pattern=r"^[0-9]+(s|m)$", description="time between scrapes")
+    labels: Labels = Field(default_factory=dict, description="further labels on monitors and rules")
+    runbook: str = Field(
+        "docs/runbook.md", description="where alerts link to; the address of that page in your repository"
+    )
+    dashboards: bool = Field(True, description="create the dashboards' ConfigMaps")
+    grafana: Grafana = Field(default_factory=Grafana, description="Grafana")
+
+
+class Hooks(Section):
+    """Jobs that run around an installation."""
+
+    provision: bool = Field(
+        True, description="make streams, consumers and buckets after every installation and upgrade"
+    )
+    test_epoch_steps: int = Field(2000, ge=200, le=100000, description="length of the epoch that `helm test` plays")
+    test_timeout_seconds: int = Field(900, ge=60, le=7200, description="limit of `helm test`")

@@ -1,0 +1,95 @@
+"""Values of Ray and of Kueue, which admits its pods."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from deploy.generate.values.kinds import Env, Labels, Name, Placement, Resources, Section, Toleration, resources
+
+
+class Head(Placement):
+    """The Ray head. It runs the driver, never an environment."""
+
+    resources: Resources = Field(
+        default_factory=lambda: resources("2", "6Gi", "4", "8Gi"), description="computing resources"
+    )
+
+
+class Workers(Placement):
+    """The Ray workers, which play."""
+
+    min: int = Field(3, ge=0, le=200, description="fewest pods; equal to `max` for a fixed size, best under Kueue")
+    max: int = Field(3, ge=1, le=200, description="most pods")
+    resources: Resources = Field(
+        default_factory=lambda: resources("4", "6Gi", "4", "8Gi"), description="computing resources of a pod"
+    )
+
+
+class GcsFaultTolerance(Section):
+    """Keeps the cluster alive when its head restarts. Training resumes from its checkpoint without it, too."""
+
+    enabled: bool = Field(False, description="keep the head's state in Redis")
+    redis_address: str = Field("", description="`host:6379`")
+    secret_name: Name = Field("", description="Secret with the entry `password`; empty for none")
+
+
+class Job(Section):
+    """A RayJob that runs once, on a cluster of its own."""
+
+    enabled: bool = Field(False, description="create the RayJob")
+    run: Name = Field("", description="run it works on")
+    env: Env = Field(default_factory=dict, description="further settings")
+
+
+class EpochJob(Job):
+    """The next epoch of a run, trained without judges; the same name goes on from the last checkpoint."""
+
+    set: list[Annotated[str, Field(pattern=r"^[a-z_.]+=[A-Za-z0-9:._/-]+$")]] = Field(
+        default_factory=list, description="fields of a new run, `name=value`"
+    )
+
+
+class EvaluationJob(Job):
+    """One pass of the judges over the segments of an epoch that have no score yet."""
+
+    epoch: int = Field(0, ge=0, description="epoch whose segments are judged")
+
+
+class Jobs(Section):
+    """Single pieces of work without the ring."""
+
+    epoch: EpochJob = Field(default_factory=EpochJob, description="train one epoch")
+    evaluation: EvaluationJob = Field(default_factory=EvaluationJob, description="judge one epoch's segments")
+
+
+class Ray(Section):
+    """The long-lived RayCluster, used when `services.trainer.backend` is `ray`."""
+
+    version: str = Field(
+        "2.60.0", pattern=r"^\d+\.\d+\.\d+$", description="must equal the version in the trainer image"
+    )
+    autoscaling: bool = Field(False, description="let Ray change the number of workers between `min` and `max`")
+    head: Head = Field(default_factory=Head, description="the head pod")
+    workers: Workers = Field(default_factory=Workers, description="the worker pods")
+    gcs_fault_tolerance: GcsFaultTolerance = Field(
+        default_factory=GcsFaultTolerance, description="survive a restart of the head"
+    )
+    jobs: Jobs = Field(default_factory=Jobs, description="RayJobs for single pieces of work")
+
+
+class KueueAdmin(Section):
+    """Cluster-wide objects that an administrator makes once."""
+
+    enabled: bool = Field(False, description="create ResourceFlavor and ClusterQueue")
+    cpu: str = Field("32", description="cores that training may hold")
+    memory: str = Field("128Gi", description="memory that training may hold")
+    node_labels: Labels = Field(default_factory=dict, description="labels of the nodes for training")
+    tolerations: list[Toleration] = Field(default_factory=list, description="taints of those nodes")
+
+
+class Kueue(Section):
+    """Admission and quota of Ray's pods."""
+
+    local_queue: Name = Field("zelda", description="LocalQueue that the chart makes and labels Ray objects with")
+    cluster_queue: Name = Field("zelda", description="ClusterQueue behind it")
+    admin: KueueAdmin = Field(default_factory=KueueAdmin, description="cluster-wide objects")
