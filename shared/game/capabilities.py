@@ -18,13 +18,3 @@ BRAMBLE: Final = CORE | {
 def every() -> frozenset[str]:
     """All capabilities of the table: what Oracle of Seasons has."""
     return frozenset(entry.capability for entry in entries().values())
-
-
-def checked(names: frozenset[str]) -> frozenset[str]:
-    """`names`, or ValueError with the names that the table does not know."""
-    unknown = names - every()
-    if unknown:
-        raise ValueError(
-            f"unknown capabilities {', '.join(sorted(unknown))}: ram.tsv knows {', '.join(sorted(every()))}"
-        )
-    return names | CORE

@@ -55,27 +55,9 @@ class Grid:
             column - across.rfind(1, 0, column) - 1,
         )
 
-    def hazards(self, x: int, y: int) -> tuple[int, int, int, int]:
-        """Cells to the nearest hazard up, right, down and left; the longest side of the room if there is none."""
-        column, row = self.cell(x, y)
-        across, along = self.rows[row], self.columns[column]
-        none = max(self.width, self.height)
-        up, left = along.rfind(2, 0, row), across.rfind(2, 0, column)
-        right, down = across.find(2, column + 1), along.find(2, row + 1)
-        return (
-            row - up if up >= 0 else none,
-            right - column if right >= 0 else none,
-            down - row if down >= 0 else none,
-            column - left if left >= 0 else none,
-        )
-
     def cell(self, x: int, y: int) -> tuple[int, int]:
         """Column and row of the hero at (x, y): his feet are 3 pixels below his centre."""
         return min(x // CELL, self.width - 1), min((y + 3) // CELL, self.height - 1)
-
-    def walkable(self, column: int, row: int) -> bool:
-        """Whether the hero can stand in a cell of the room."""
-        return self.rows[row][column] == 0
 
     def _exits(self) -> tuple[int | None, int | None, int | None, int | None]:
         """Middle of the first opening in each side (up, right, down, left), as the cell along that side, or None."""

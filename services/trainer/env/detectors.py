@@ -12,7 +12,6 @@ HYSTERESIS: Final = 3  # steps a value must hold before it counts; fewer and a f
 STUCK_AFTER: Final = 120  # steps without leaving a tile; shorter and waiting for an enemy looks stuck
 LOOP_WINDOW: Final = 40  # changes of tile looked back for loops
 LOOP_CELLS: Final = 6  # so few different cells in the window mean walking in circles
-SOLVED_SOUNDS: Final = frozenset({0x4D, 0x5B})
 
 
 class Hysteresis:
@@ -90,8 +89,3 @@ def in_puzzle(state: GameState) -> bool:
     puzzle = state.puzzle
     pushing = puzzle.push is not None and 0 < puzzle.push < 20
     return pushing or bool(puzzle.triggers) or bool(puzzle.sliding)
-
-
-def solved(state: GameState) -> bool:
-    """Whether the game itself said so in this step (the jingle of a solved puzzle)."""
-    return state.sounds is not None and not SOLVED_SOUNDS.isdisjoint(state.sounds)

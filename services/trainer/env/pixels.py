@@ -1,6 +1,6 @@
 """The observation pixels/v1: what a person sees, halved and grey, with the last four pictures and two memory maps.
 
-Shape uint8-like float32 is avoided: pictures stay uint8 (6, 72, 80). Channels 0-3 are the last four pictures, newest
+Pictures stay uint8 (6, 72, 80): the learner scales them. Channels 0-3 are the last four pictures, newest
 first; 4 marks the tiles of this room seen in this episode; 5 shows room number and health as flat grey values, which
 a single picture cannot tell. Kept apart from obs/v1, which reward models and judges' segments always use.
 """

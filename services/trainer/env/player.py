@@ -20,7 +20,7 @@ from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
 from shared.game.decoder import Decoder
 from shared.game.emulator import Emulator
-from shared.game.encoder import Observation, VectorEncoder
+from shared.game.encoder import Encoder, Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
 from shared.game.names import ACTIONS
 from shared.game.roms import Game
@@ -103,7 +103,7 @@ class Player:
         self._rewards = Rewards(RewardProfile.load(config.rewards))
         self._decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)
-        self.pixels: PixelEncoder | None = None
+        self.pixels: Encoder | None = None
         self.seed, self._count = config.seed, 0
         self.starts: Sequence[StartState] = tuple(
             StartState(path.stem, path.read_bytes()) for path in config.start_states

@@ -184,5 +184,5 @@ def test_a_wrong_profile_is_refused_with_one_sentence(tmp_path: Path, text: str,
 
 
 def test_an_unknown_profile_names_those_there_are() -> None:
-    with pytest.raises(ContractError, match="no reward profile 'nonsense': known are default, .*seeds"):
+    with pytest.raises(ContractError, match=r"no reward profile 'nonsense': known are default, .*seeds"):
         RewardProfile.load("nonsense")
