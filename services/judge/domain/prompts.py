@@ -4,6 +4,7 @@ A server that caches prefixes then computes the rubric once. Nothing volatile (i
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from services.judge.domain.rubric import reply_schema, rubric_text
@@ -45,6 +46,7 @@ PAIR_SCHEMA: dict[str, object] = {
 }
 
 
+@lru_cache(maxsize=64)
 def rubric_message(dimensions: tuple[str, ...], *, pictures: bool) -> str:
     """The system message: rubric and form of the reply, byte-identical over all segments of a judge."""
     names = ", ".join(f'"{name}"' for name in dimensions)
