@@ -1,4 +1,4 @@
-"""`deploy/base`: the chart rendered for OpenShift, one file per template, for those who use Kustomize instead of Helm."""
+"""`deploy/base`: the chart rendered for OpenShift, one file per template, for those who prefer Kustomize to Helm."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -60,14 +60,16 @@ REWARD_MODEL = (
         ),
         "Held-out confident pairs; it must beat its baselines.",
         "percentunit",
+        needs=EPOCHS,
     ),
     one(
         "Calibration error",
         newest("reward_model_ece_ratio"),
         "Distance of predicted and true probability.",
         "percentunit",
+        needs=EPOCHS,
     ),
-    one("Spread", newest("reward_model_spread_value"), "Near 0 the model tells all states alike."),
+    one("Spread", newest("reward_model_spread_value"), "Near 0 the model tells all states alike.", needs=EPOCHS),
     one(
         "Age",
         newest("epoch_reward_model_age_epochs"),
@@ -81,6 +83,7 @@ TRUST = (
         "Krippendorff's alpha",
         "zelda_judge_krippendorff_alpha",
         "Below 0.4 votes are mostly noise.",
+        needs=EPOCHS,
         legend="{{judge}}",
     ),
     one(
