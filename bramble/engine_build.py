@@ -24,6 +24,7 @@ SOURCES = (
     "text",
     "script",
     "bag",
+    "load",
     "rooms",
     "hero",
     "items",
