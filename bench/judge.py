@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import socket
 import sys
 import tempfile
 import time
@@ -36,7 +37,14 @@ from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
 
-PORT = 18_765
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+PORT = _free_port()
 LATENCY_S, PLACES = 0.2, 32
 WARM_UP_S = 4.0  # the limit of each route grows from eight calls; not part of the measurement
 MEASURED_S = 15.0
