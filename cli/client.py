@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 LOCAL: Final = Path("runs/.local/connection.json")
 URL, TOKEN_FILE = "ZELDACLI_URL", "ZELDACLI_TOKEN_FILE"
-_CODES: Final = {401: DENIED, 403: DENIED, 404: NOT_FOUND, 409: CONFLICT, 422: USAGE, 413: USAGE}
+_CODES: Final = {
+    **{401: DENIED, 403: DENIED, 404: NOT_FOUND, 409: CONFLICT, 422: USAGE, 413: USAGE},
+    **{429: UNREACHABLE, 503: UNREACHABLE},  # it may answer later
+}
 
 
 def connection(url: str | None = None, token_file: Path | None = None) -> Connection:
@@ -70,9 +73,10 @@ class Client:
 
 def refusal(answer: "httpx.Response") -> Quit:
     """The server's own sentence, and the exit code that belongs to its status."""
-    problem = answer.headers.get("content-type", "").startswith("application/problem+json")
-    sentence = answer.json()["detail"] if problem else f"The server answered {answer.status_code}."
-    return Quit(_CODES.get(answer.status_code, FAILED), sentence)
+    if not answer.headers.get("content-type", "").startswith("application/problem+json"):
+        # The coordinator always gives a reason; this is what stands in front of it, or itself while it starts.
+        return Quit(UNREACHABLE, f"{answer.url} answered {answer.status_code}: the coordinator is not ready there.")
+    return Quit(_CODES.get(answer.status_code, FAILED), answer.json()["detail"])
 
 
 @contextmanager

@@ -43,7 +43,9 @@ def _news(client: Client, run: str, leave: threading.Event) -> Iterator[tuple[st
                 for event in parse(lines):
                     last = time.monotonic()
                     yield event
-        except httpx.TransportError as error:
+        except (httpx.TransportError, Quit) as error:
+            if isinstance(error, Quit) and error.code != UNREACHABLE:
+                raise
             if time.monotonic() - last > PATIENCE_S:
                 raise Quit(UNREACHABLE, f"No answer for {PATIENCE_S:.0f} s ({error}): is the system up?") from error
         leave.wait(PAUSE_S)

@@ -109,6 +109,11 @@ def test_the_servers_own_sentence_and_its_code(status: int, code: int) -> None:
     assert (problem.code, str(problem)) == (code, "No.")
 
 
+def test_a_coordinator_that_still_starts_counts_as_away() -> None:
+    answer = httpx.Response(404, content=b"no such path", request=httpx.Request("GET", "http://zelda/runs"))
+    assert refusal(answer).code == exits.UNREACHABLE
+
+
 def test_an_address_from_the_environment_wins_over_the_local_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
