@@ -6,6 +6,7 @@ line of JSON on its standard output. It ends when its input does. It needs neith
 
 import asyncio
 import json
+import os
 import sys
 from typing import IO, Any, Final
 
@@ -27,6 +28,7 @@ from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists, Store
 
+NICENESS: Final = 10  # where cores are scarce the games come first; the outbox bounds how far we fall behind
 AT_ONCE: Final = 8  # archives on their way to the store; a remote store answers slowly but many at a time
 TRIES: Final = 5
 PAUSE_S: Final = 1.0
@@ -112,4 +114,5 @@ async def _write(store: Store, facts: dict[str, Any], parts: list[bytes], free: 
 
 
 if __name__ == "__main__":
+    os.nice(NICENESS)
     asyncio.run(serve(sys.stdin.buffer))
