@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 LOCAL: Final = Path("runs/.local/connection.json")
 URL, TOKEN_FILE = "ZELDACLI_URL", "ZELDACLI_TOKEN_FILE"
 _CODES: Final = {
-    **{401: DENIED, 403: DENIED, 404: NOT_FOUND, 409: CONFLICT, 422: USAGE, 413: USAGE},
-    **{429: UNREACHABLE, 503: UNREACHABLE},  # it may answer later
+    401: DENIED,
+    403: DENIED,
+    404: NOT_FOUND,
+    409: CONFLICT,
+    422: USAGE,
+    413: USAGE,
+    429: UNREACHABLE,
+    503: UNREACHABLE,  # it may answer later
 }
 
 
