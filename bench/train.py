@@ -45,7 +45,7 @@ ENVS = 16  # per runner; the peer gets as many processes
 BATCH = 4_096
 SKIP = 4
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
-ROUNDS = 7
+ROUNDS = 5
 HYPER = Hyper()
 
 

@@ -75,11 +75,13 @@ def _learning(config: PPOConfig, batch_size: int, hyper: Hyper, curiosity: bool,
         entropy_coeff=hyper.entropy,
         grad_clip=hyper.gradient_norm,
         use_kl_loss=False,
+    )
+    config.learners(
+        num_learners=0,
         learner_class=PlayLearner,
         add_default_connectors_to_learner_pipeline=False,
         learner_config_dict={HYPER: hyper, CURIOSITY: curiosity, "shape": shape},
     )
-    config.learners(num_learners=0)
     config.rl_module(
         rl_module_spec=RLModuleSpec(
             module_class=PlayModule, model_config={"hidden": list(hyper.hidden), "curiosity": curiosity}
