@@ -5,6 +5,7 @@ It overwrites nothing half: the file appears under its name when it is complete.
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,4 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The store client's threads may still be on their way while the interpreter is taken down, which then aborts (134)
+    # now and then: an init container would start again for nothing.
+    os._exit(code)
