@@ -10,8 +10,8 @@ from bramble.milestones import ROOM_PAGES, reached
 from bramble.model import ITEM, SECOND_ITEM, SOLVED, TRADE, TREASURES, VISITED, Place, Script, Step, Test, Thing, World
 from shared.game.table import load_table
 
-SMALL_KEY, RUPEES, ESSENCE, ROD, SWORD = (
-    TREASURES[name] for name in ("small_key", "rupees", "essence", "rod", "sword")
+SMALL_KEY, BOSS_KEY, RUPEES, ESSENCE, ROD, SWORD = (
+    TREASURES[name] for name in ("small_key", "boss_key", "rupees", "essence", "rod", "sword")
 )
 MANY = 999  # whoever can fight finds gems without end
 
@@ -38,6 +38,8 @@ class Progress:
     bits: dict[Place, int] = field(default_factory=dict)
     doors: set[tuple[Place, int]] = field(default_factory=set)
     keys: dict[int, int] = field(default_factory=dict)
+    great_keys: set[int] = field(default_factory=set)
+    """Dungeons whose great key is found."""
     seasons: set[int] = field(default_factory=set)
     rupees: int = 0
     essences: int = 0
@@ -49,6 +51,7 @@ class Progress:
         """An independent state to try something on."""
         return Progress(
             self.world, set(self.owned), set(self.flags), dict(self.bits), set(self.doors), dict(self.keys),
+            set(self.great_keys),
             set(self.seasons), self.rupees, self.essences, self.trade, self.fights, set(self.milestones),
         )  # fmt: skip
 
@@ -56,7 +59,7 @@ class Progress:
         """All that may change what can be done next; gems count only as long as they are few."""
         return (
             frozenset(self.owned), frozenset(self.flags), frozenset(self.bits.items()), frozenset(self.doors),
-            frozenset(self.seasons), self.essences, self.trade, self.fights or self.rupees,
+            frozenset(self.great_keys), frozenset(self.seasons), self.essences, self.trade, self.fights or self.rupees,
         )  # fmt: skip
 
     def has(self, place: Place, bits: int) -> bool:
@@ -120,6 +123,8 @@ class Progress:
             self.rupees += amount
         elif number == SMALL_KEY:
             self.keys[dungeon_of(place)] = self.keys.get(dungeon_of(place), 0) + amount
+        elif number == BOSS_KEY:
+            self.great_keys.add(dungeon_of(place))
         elif number == ESSENCE:
             self.essences |= 1 << (amount - 1)
         elif number == TRADE:

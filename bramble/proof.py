@@ -36,7 +36,7 @@ CUT, LIFT, BOMB, KEY, BOSS_KEY, SHUTTER, PUSH, BUTTON, HEAVY, STUMP = (
 FULL, HAZARD, WATER = 0x0F, 0x10, 7
 SIDES = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 OPENS = {CUT: SWORD, LIFT: TREASURES["bracelet"]}
-LOCKS = {KEY: TREASURES["small_key"], BOSS_KEY: TREASURES["boss_key"], BOMB: TREASURES["bombs"]}
+LOCKS = (KEY, BOSS_KEY, BOMB)
 
 Node = tuple[Place, Cell, int]
 """Room, cell, season."""
@@ -239,7 +239,11 @@ class Prover:
     def _free_locks(self, progress: Progress, room: Room, here: dict[Cell, int]) -> Iterator[Deed]:
         """Doors whose opening costs nothing that another door could want."""
         for deed, act in list(self._locks(progress, room, here)):
-            if act != KEY and LOCKS[act] in progress.owned and (deed.place, edge_of(deed.cell)) not in progress.doors:
+            if act == BOMB:
+                can = TREASURES["bombs"] in progress.owned
+            else:
+                can = act == BOSS_KEY and dungeon_of(deed.place) in progress.great_keys
+            if can and (deed.place, edge_of(deed.cell)) not in progress.doors:
                 self._open(progress, deed)
                 yield deed
 
