@@ -33,7 +33,13 @@ CONFIG: dict[str, Any] = {
     "seed": 11,
 }
 # A coordinator in a hurry: what takes it half a minute in production takes it seconds here.
-HASTE = {"coordinator": {"ZELDA_COORDINATOR__INTERVAL_S": "0.5", "ZELDA_COORDINATOR__QUIET_S": "4"}}
+HASTE = {
+    "coordinator": {
+        "ZELDA_COORDINATOR__INTERVAL_S": "0.5",
+        "ZELDA_COORDINATOR__QUIET_S": "5",
+        "ZELDA_COORDINATOR__LEASE_S": "4",
+    }
+}
 EXPORTS = {"exporter": {"ZELDA_EXPORT__POLICY": "none"}}
 ENDED = ("finished", "failed", "stopped")
 
