@@ -7,6 +7,7 @@ over, on SIGTERM, when its service is gone, or when no order came for a while; a
 import argparse
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from collections.abc import Callable
 
 import structlog
 
-from services.trainer.control import STALE_S
+from services.trainer.control import STALE_S, Heartbeat
 from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
@@ -74,7 +75,8 @@ class Driver:
         """Wait until no other driver of this run is alive."""
         while (beat := self.archive.heartbeat()) is not None:
             age = time.time() - beat.time.timestamp()
-            if beat.state == "ended" or beat.driver in (former, self.archive.driver) or age > STALE_S:
+            known_dead = beat.driver in (former, self.archive.driver) or not might_live(beat)
+            if beat.state == "ended" or known_dead or age > STALE_S:
                 return
             log.info("waiting for the former driver", driver=beat.driver, age_s=round(age, 1))
             time.sleep(1.0)
@@ -108,6 +110,19 @@ class Driver:
         steps = pointer.steps if pointer else 0
         self.archive.stopped(self.archive.record().attempt, order.epoch, steps, pointer)
         log.info("stopped by request", epoch=order.epoch, steps=steps)
+
+
+def might_live(beat: Heartbeat) -> bool:
+    """Whether the process behind a heartbeat may still run; known only on its own host."""
+    if beat.host != socket.gethostname():
+        return True
+    try:
+        os.kill(beat.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,6 +1,10 @@
 """The driver's promises, kept in a corridor: orders are carried out once, a stop costs nothing, a crash little."""
 
 import asyncio
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +16,7 @@ from services.trainer.control import Heartbeat, latest_checkpoint
 from services.trainer.rl import epochs
 from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
-from services.trainer.rl.driver import Driver
+from services.trainer.rl.driver import Driver, might_live
 from services.trainer.rl.evaluation import Evaluation
 from services.trainer.rl.session import Session, SessionSpec
 from services.trainer.settings import DriverGroup
@@ -25,7 +29,7 @@ from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
 from tests.unit.trainer.corridor import Corridor, corridor
-from tests.unit.trainer.stage import RUN, enter, order, run_in, segment
+from tests.unit.trainer.stage import RUN, beat, enter, order, run_in, segment
 
 pytestmark = [
     pytest.mark.slow,
@@ -149,3 +153,12 @@ def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
     assert finished(store, 0).steps < 1024 + 2048
     stored = asyncio.run(store.list(keys.checkpoint_prefix(RUN, 0)))
     assert len([entry for entry in stored if entry.key.endswith(".zip")]) <= 2
+
+
+def test_a_driver_does_not_wait_for_one_that_is_known_to_be_dead() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait()
+    host = socket.gethostname()
+    assert not might_live(beat("d0", host=host, pid=process.pid))
+    assert might_live(beat("d0", host=host, pid=os.getpid()))
+    assert might_live(beat("d0", host="elsewhere", pid=process.pid))
