@@ -37,7 +37,7 @@ def play_config(
 def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Session:
     """A new session that plays the run's game. Starts Ray, or joins the cluster that the settings name."""
     start_ray(config.env_runners, driver)
-    hyper = Hyper()
+    hyper = hyper_of(driver)
     rom = str(driver.rom) if driver.rom else None
     game = GameSpec(
         env=PlayVector,
@@ -62,8 +62,13 @@ def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreS
 def evaluation_of(run: RunId, config: RunConfig, driver: DriverGroup) -> Evaluation:
     """Evaluation of the run's game: nothing recorded, nothing shaped."""
     rom = str(driver.rom) if driver.rom else None
-    fields = play_config(run, config, Hyper(), None, rom, runner=EVALUATION_RUNNER)
+    fields = play_config(run, config, hyper_of(driver), None, rom, runner=EVALUATION_RUNNER)
     return Evaluation(lambda envs: PlayVector({**fields, "num_envs": envs}), config.seed)
+
+
+def hyper_of(driver: DriverGroup) -> Hyper:
+    """The algorithm's numbers, with those that the settings may change."""
+    return Hyper(learning_rate=driver.learning_rate, entropy=driver.entropy, curiosity=driver.curiosity)
 
 
 def start_ray(runners: int, driver: DriverGroup) -> None:
