@@ -1,6 +1,9 @@
 """The whole ring on real parts: bus server, S3 server, rules judge, five services, PPO on Bramble, three epochs."""
 
+import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from cli.report.write import write_report
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
-from tests.faults.stage import RUN, stage
+from tests.faults.stage import RUN, Stage, stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -34,6 +37,11 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
             if order.reward_model is not None:  # whether a model passes its gates is for its own tests
                 weights = await ring.store.get(order.reward_model.weights_key)
                 assert rows[epoch]["reward_model"] == order.reward_model.weights_digest == sha256(weights)
+        shown = json.loads(await zelda(ring, "run", "show", RUN, "--json"))
+        assert (shown["record"]["state"], len(shown["epochs"])) == ("finished", 3)
+        assert (await zelda(ring, "run", "list")).splitlines()[1].split("\t")[:2] == [RUN, "finished"]
+        watched = await zelda(ring, "run", "watch", RUN, "--json")
+        assert {"run", "progress", "epoch", "score"} >= {json.loads(line)["kind"] for line in watched.splitlines()}
         write_report(await gather(ring.store, RUN), tmp_path / "report")
     text = (tmp_path / "report" / "report.html").read_text()
     assert "group 0: steps in each room" in text
@@ -43,3 +51,15 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         2,
     ]
     assert ring.said == []  # no process crashed on the way
+
+
+async def zelda(ring: Stage, *words: str) -> str:
+    """What the command line prints about this system."""
+    token = ring.system.layout.secret("viewer")
+    environment = {**os.environ, "ZELDACLI_URL": ring.system.url, "ZELDACLI_TOKEN_FILE": str(token)}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "cli", *words, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0
+    return said.decode()

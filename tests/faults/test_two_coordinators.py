@@ -1,0 +1,45 @@
+"""Two coordinators: one decides; when it is frozen the other takes over; when it wakes up it changes nothing."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.stack.ports import Ports
+from cli.stack.process import Supervised
+from cli.stack.services import service
+from shared.contracts.epoch import EpochStart
+from shared.store import keys
+from tests.faults.stage import HASTE, RUN, Stage, stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: Path) -> None:
+    async with stage(tmp_path) as ring:
+        other = second(ring, tmp_path)
+        await other.start()
+        try:
+            await ring.start(epochs=2)
+            await ring.until(lambda: ring.recorded(0))
+            leader = ring.process("coordinator").process
+            assert leader is not None
+            os.kill(leader.pid, signal.SIGSTOP)
+            await ring.until(lambda: ring.store.exists(keys.epoch_start(RUN, 1)))
+            os.kill(leader.pid, signal.SIGCONT)
+            assert await ring.ended() == "finished"
+        finally:
+            await other.end()
+        orders = [EpochStart.from_bytes(await ring.store.get(keys.epoch_start(RUN, epoch))) for epoch in (0, 1)]
+        assert orders[0].fence < orders[1].fence
+        assert (await ring.audit()).verdict() == []
+
+
+def second(ring: Stage, tmp_path: Path) -> Supervised:
+    """Another coordinator on the same bus and store, with a port of its own."""
+    addresses = replace(ring.system.addresses, api=Ports().free())
+    settings = {**ring.system.settings, **HASTE["coordinator"]}
+    spec = service("coordinator", ring.system.layout, addresses, settings)
+    return Supervised(spec, tmp_path / "logs" / "second-coordinator.log", ring.said.append)
