@@ -14,12 +14,14 @@ from bramble.milestones import ROOM_PAGES
 from bramble.model import COLUMNS, ROWS, SEASONS, SOLVED, TREASURES, Cell, Place, World
 
 Node = tuple[Place, Cell]
+Hop = tuple[Place, Cell, int]
+"""Room, cell, season. A hop to the same cell turns the season, one to the second cell is a jump."""
 STEPS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 DOORS = frozenset(ACTS.index(act) for act in ("key", "boss_key", "bomb"))
-CUT, LIFT, SHUTTER = (ACTS.index(act) for act in ("cut", "lift", "shutter"))
+CUT, LIFT, SHUTTER, STUMP = (ACTS.index(act) for act in ("cut", "lift", "shutter", "stump"))
 HAZARD = 0x10
-WATER = 7
-COST_CELL, COST_WORK, COST_ROOM = 2, 12, 6
+HOLE, WATER = 1, 7
+COST_CELL, COST_WORK, COST_ROOM, COST_JUMP, COST_TURN = 2, 12, 6, 20, 60
 EDGE_BITS = (1, 2, 4, 8)
 
 
@@ -31,13 +33,19 @@ class Router:
         self.game = game
         self.tiles = load_art().by_letter
         self._place = world.start
-        self._maps: dict[Place, list[str]] = {}
+        self._season = 0
+        self._tiles: dict[tuple[Place, int], list[list[Tile]]] = {}
 
-    def rows_now(self, place: Place) -> list[str]:
-        """The map of a room in the season that it is."""
-        if place not in self._maps:
-            self._maps[place] = self.world.rooms[place].rows_in(SEASONS[self.game.value("season")])
-        return self._maps[place]
+    def season(self) -> int:
+        """Number of the season that it is."""
+        return self.game.value("season")
+
+    def tile(self, place: Place, cell: Cell, season: int) -> Tile:
+        """What the world has at a cell in a season."""
+        if (place, season) not in self._tiles:
+            rows = self.world.rooms[place].rows_in(SEASONS[season])
+            self._tiles[place, season] = [[self.tiles[letter] for letter in row] for row in rows]
+        return self._tiles[place, season][cell[1]][cell[0]]
 
     def here(self) -> Node:
         """Where the hero stands: the cell under his feet."""
@@ -54,12 +62,13 @@ class Router:
         """Flags of a room."""
         return self.game.value(ROOM_PAGES[place.group], place.room)
 
-    def _door_open(self, place: Place, cell: Cell) -> bool:
+    def door_open(self, place: Place, cell: Cell) -> bool:
+        """Whether the door or cracked wall at a cell was opened."""
         return bool(self.flags(place) & EDGE_BITS[edge_of(cell)])
 
     def _cost_of(self, tile: Tile, place: Place, cell: Cell) -> int | None:
         if tile.act in DOORS:
-            return COST_CELL if self._door_open(place, cell) else None
+            return COST_CELL if self.door_open(place, cell) else None
         if tile.act == SHUTTER:
             return COST_CELL if self.flags(place) & SOLVED else None
         if tile.act == CUT:
@@ -75,32 +84,38 @@ class Router:
         room = self.world.rooms[place]
         return {thing.cell for thing in room.things if thing.kind in ("person", "chest")}
 
-    def cost(self, place: Place, cell: Cell) -> int | None:
+    def cost(self, place: Place, cell: Cell, season: int) -> int | None:
         """Cost of stepping on a cell, None when it cannot be."""
-        column, row = cell
-        tile = self.tiles[self.rows_now(place)[row][column]]
-        if place != self._place:
+        tile = self.tile(place, cell, season)
+        if (place, season) != (self._place, self._season):
             return None if cell in self.blocked_cells(place) else self._cost_of(tile, place, cell)
-        solid = self.game.value("room_collisions", row * 16 + column)
+        solid = self.game.value("room_collisions", cell[1] * 16 + cell[0])
         if solid == 0:
             return COST_CELL
         return self._cost_of(tile, place, cell) if tile.act in (CUT, LIFT) or solid == HAZARD else None
 
-    def _next(self, node: Node) -> Iterator[tuple[Node, int]]:
-        place, cell = node
+    def _next(self, hop: Hop) -> Iterator[tuple[Hop, int]]:
+        place, cell, season = hop
         warp = self.warp_at(place, cell)
         if warp is not None:
-            yield warp, COST_ROOM
+            yield (*warp, season), COST_ROOM
             return
-        for dx, dy in STEPS.values():
+        if self.tile(*hop).act == STUMP and self.owns("rod"):
+            known = self.game.value("seasons_obtained")
+            yield from (((place, cell, other), COST_TURN) for other in range(len(SEASONS)) if known >> other & 1)
+        for side, (dx, dy) in STEPS.items():
             x, y = cell[0] + dx, cell[1] + dy
             if 0 <= x < COLUMNS and 0 <= y < ROWS:
-                yield (place, (x, y)), 0
+                yield (place, (x, y), season), 0
+                if 0 <= x + dx < COLUMNS and 0 <= y + dy < ROWS and self._can_jump(place, (x, y), season):
+                    yield (place, (x + dx, y + dy), season), COST_JUMP
                 continue
-            side = next(name for name, step in STEPS.items() if step == (dx, dy))
             over = place.neighbour(side)
             if over in self.world.rooms and over is not None:
-                yield (over, (x % COLUMNS, y % ROWS)), COST_ROOM
+                yield (over, (x % COLUMNS, y % ROWS), season), COST_ROOM
+
+    def _can_jump(self, place: Place, hole: Cell, season: int) -> bool:
+        return self.tile(place, hole, season).ground == HOLE and self.owns("feather")
 
     def warp_at(self, place: Place, cell: Cell) -> Node | None:
         """Where a warp at this cell leads."""
@@ -109,22 +124,21 @@ class Router:
                 return thing.target, thing.arrival
         return None
 
-    def way(self, goal: Place, cell: Cell | None = None) -> list[Node] | None:
-        """Nodes from here to a cell (or any cell) of a room, this one left out; None when there is no way."""
-        start = self.here()
-        self._place = start[0]
-        self._maps.clear()
+    def way(self, goal: Place, cell: Cell | None = None) -> list[Hop] | None:
+        """Hops from here to a cell (or any cell) of a room, this one left out; None when there is no way."""
+        self._place, self._season = self.here()[0], self.season()
+        start = (*self.here(), self._season)
         best = {start: 0}
-        before: dict[Node, Node] = {}
-        queue: list[tuple[int, Node]] = [(0, start)]
-        costs: dict[Node, int | None] = {}
+        before: dict[Hop, Hop] = {}
+        queue: list[tuple[int, Hop]] = [(0, start)]
+        costs: dict[Hop, int | None] = {}
         while queue:
-            spent, node = heapq.heappop(queue)
-            if node[0] == goal and cell in (None, node[1]):
-                return _trace(before, start, node)
-            if spent > best[node]:
+            spent, hop = heapq.heappop(queue)
+            if hop[0] == goal and cell in (None, hop[1]):
+                return _trace(before, start, hop)
+            if spent > best[hop]:
                 continue
-            for other, extra in self._next(node):
+            for other, extra in self._next(hop):
                 if other not in costs:
                     costs[other] = self.cost(*other)
                 price = costs[other]
@@ -133,15 +147,15 @@ class Router:
                 total = spent + price + extra
                 if total < best.get(other, total + 1):
                     best[other] = total
-                    before[other] = node
+                    before[other] = hop
                     heapq.heappush(queue, (total, other))
         return None
 
 
-def _trace(before: dict[Node, Node], start: Node, goal: Node) -> list[Node]:
+def _trace(before: dict[Hop, Hop], start: Hop, goal: Hop) -> list[Hop]:
     out = []
-    node = goal
-    while node != start:
-        out.append(node)
-        node = before[node]
+    hop = goal
+    while hop != start:
+        out.append(hop)
+        hop = before[hop]
     return out[::-1]

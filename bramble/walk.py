@@ -4,18 +4,20 @@ Each move ends in what it was for or in a StuckError that says where and why: th
 """
 
 from bramble.game import Game
-from bramble.model import ENEMIES, Cell, Place, World
-from bramble.route import CUT, LIFT, STEPS, Node, Router
+from bramble.model import ENEMIES, TREASURES, Cell, Place, World
+from bramble.route import CUT, LIFT, STEPS, Hop, Router
 
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
 MIDDLE_X, MIDDLE_Y = 8, 5
 """Point of a cell where the hero's feet are in its middle: his body is 6 wide and reaches from y to y + 5."""
 SLACK = 3
+BRINK = 6
+"""A jump starts closer than this to the hole, in pixels."""
 STEPS_A_CELL = 40
 FIGHT_LIMIT = 900
 ENEMY_SLOTS = 8
 BOSS = ENEMIES["boss"]
-REACH, WIDTH = 24, 11
+REACH, WIDTH, TURNING = 24, 11, 16
 BOSS_NEAR, BOSS_FAR, BOSS_WIDTH = 22, 34, 14
 UP = 0
 PLAYING, TEXT_YES = 1, 0
@@ -144,7 +146,7 @@ class Player:
         column, row = target
         if target == self.cell or not self.game.value("room_collisions", row * 16 + column):
             return
-        tile = self.router.tiles[self.router.rows_now(self.place)[row][column]]
+        tile = self.router.tile(self.place, target, self.router.season())
         if tile.act == CUT:
             self.face(self.direction_to(target))
             self.use("sword")
@@ -163,7 +165,7 @@ class Player:
                 return name
         raise self.complain(f"{target} is not beside the hero")
 
-    def _leave(self, node: Node, before: Place) -> None:
+    def _leave(self, node: Hop, before: Place) -> None:
         """Over the edge of the room."""
         direction = next(side for side in STEPS if before.neighbour(side) == node[0])
         for _ in range(STEPS_A_CELL):
@@ -174,9 +176,11 @@ class Player:
 
     def travel(self, place: Place, cell: Cell | None = None) -> None:
         """Walk to a room, or to a cell of it, through as many rooms as it takes."""
-        for _ in range(200):
+        for attempt in range(200):
+            self.fights = attempt % 40 < 30  # whoever cannot be hit is walked past
             self.settle()
             if self.place == place and cell in (None, self.cell):
+                self.fights = True
                 return
             way = self.router.way(place, cell)
             if way is None:
@@ -184,32 +188,69 @@ class Player:
             self._follow(way)
         raise self.complain(f"could not get to room {place} cell {cell}")
 
-    def _follow(self, way: list[Node]) -> None:
+    def _follow(self, way: list[Hop]) -> None:
         """Walk along a way until its end or until something interferes."""
-        for node in way:
+        for hop in way:
             before = self.place
-            if node[0] == before:
-                arrived = self.step_to(node[1])
+            if hop[0] != before:
+                self._leave(hop, before)
+            elif hop[2] != self.router.season():
+                self.turn_season(hop[2])
+            elif not self._is_step(hop[1]):
+                self.jump(hop[1])
+            elif not self.step_to(hop[1]):
                 self.settle()
-                if not arrived:
-                    return
-            else:
-                self._leave(node, before)
-            if self.router.here() != node:
                 return
+            self.settle()
+            if (*self.router.here(), self.router.season()) != hop:
+                return
+
+    def _is_step(self, cell: Cell) -> bool:
+        """Whether a cell is this one or a neighbour."""
+        return abs(cell[0] - self.cell[0]) + abs(cell[1] - self.cell[1]) <= 1
+
+    def jump(self, land: Cell) -> None:
+        """Over a hole to the second cell: from the brink, so that the flight is long enough."""
+        column, row = self.cell
+        button = self.button_for("feather")
+        self.step_to(self.cell)
+        direction = self.direction_to(((column + land[0]) // 2, (row + land[1]) // 2))
+        self.face(direction)
+        while self._gap(direction) > BRINK:
+            self.press(direction)
+        self.press(button)
+        while self.game.value("link_in_air"):
+            self.press(direction)
+        self.settle()
+
+    def _gap(self, direction: str) -> int:
+        """Pixels to the edge of the cell in that direction, measured at the feet."""
+        x, y = self.position[0] & 15, (self.position[1] + 5) & 15
+        return {"up": y, "right": 15 - x, "down": 15 - y, "left": x}[direction]
+
+    def turn_season(self, season: int) -> None:
+        """Stand on a stump and swing the rod until it is that season."""
+        for _ in range(8):
+            if self.router.season() == season:
+                return
+            self.use("rod")
+            self.settle()
+        raise self.complain(f"the rod does not bring season {season}")
 
     # ---- doing ----
 
-    def use(self, item: str) -> None:
-        """Press the button that holds an item; put it on B first when no button holds it."""
-        number = {"sword": 5, "bombs": 3, "feather": 0x17, "rod": 7}[item]
+    def button_for(self, item: str) -> str:
+        """The button that holds an item; put it on B first when no button holds it."""
+        number = TREASURES[item]
         if self.game.value("equipped_a") == number:
-            button = "a"
-        else:
-            if self.game.value("equipped_b") != number:
-                self.equip(number)
-            button = "b"
-        self.press(button)
+            return "a"
+        if self.game.value("equipped_b") != number:
+            self.equip(number)
+        return "b"
+
+    def use(self, item: str) -> None:
+        """Press the button that holds an item."""
+        self.press(self.button_for(item))
         self.press("nop", 3 if item == "sword" else 1)
 
     def equip(self, number: int) -> None:
@@ -228,7 +269,7 @@ class Player:
     def talk(self, place: Place, cell: Cell, answer: int = TEXT_YES) -> None:
         """Go beside a person, sign or chest, press A, and read what comes."""
         for _ in range(6):
-            self.travel(place, self._beside(place, cell))
+            self.travel(place, self.beside(place, cell))
             self.face(self.direction_to(cell))
             self.press("a")
             self.press("nop", 2)
@@ -238,7 +279,7 @@ class Player:
                 return
         raise self.complain(f"nobody answers at {cell}")
 
-    def _beside(self, place: Place, cell: Cell) -> Cell:
+    def beside(self, place: Place, cell: Cell) -> Cell:
         """The nearest free cell beside a cell; below it if there is a choice."""
         options = []
         for order, name in enumerate(("down", "up", "left", "right")):
@@ -288,6 +329,8 @@ class Player:
 
     def _strike(self, dx: int, dy: int) -> None:
         direction = (("left", "right")[dx > 0]) if abs(dx) >= abs(dy) else (("up", "down")[dy > 0])
+        if self.game.value("link_direction") != list(STEPS).index(direction) and max(abs(dx), abs(dy)) < TURNING:
+            self.press(OPPOSITE[direction])  # turning is also a step: not into the enemy
         self.face(direction)
         self.use("sword")
 
@@ -312,7 +355,7 @@ class Player:
             return
         way = self.router.way(self.place, (ex >> 4, min(ey >> 4, 7)))
         inside = [node for node in way or [] if node[0] == self.place]
-        if not way or len(inside) != len(way) or len(way) < 2:
+        if not way or len(inside) != len(way) or len(way) < 2 or not self._is_step(way[0][1]):
             self.press("nop")
             return
         self.step_to(way[0][1])

@@ -1,0 +1,63 @@
+"""Which blocks to push, and where, so that every switch of a room has one: a search over the block's and the hero's cells.
+
+It needs no machine. The rules are those of engine/items.c: a block moves one cell, onto a free cell, and never onto the
+outer cells of a room.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from bramble.model import COLUMNS, ROWS, Cell
+
+STEPS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
+Push = tuple[Cell, str]
+State = tuple[frozenset[Cell], frozenset[Cell]]
+"""Blocks, and the cells where the hero can be."""
+
+
+def _area(start: Cell, free: frozenset[Cell]) -> frozenset[Cell]:
+    """Cells that can be reached on foot."""
+    seen = {start}
+    queue = deque([start])
+    while queue:
+        x, y = queue.popleft()
+        for dx, dy in STEPS.values():
+            cell = (x + dx, y + dy)
+            if cell in free and cell not in seen:
+                seen.add(cell)
+                queue.append(cell)
+    return frozenset(seen)
+
+
+def _pushes(blocks: frozenset[Cell], area: frozenset[Cell], free: frozenset[Cell]) -> Iterator[tuple[Push, Cell]]:
+    """What can be pushed from where the hero can be, and where it ends."""
+    for x, y in sorted(blocks):
+        for name, (dx, dy) in STEPS.items():
+            target = (x + dx, y + dy)
+            inside = 0 < target[0] < COLUMNS - 1 and 0 < target[1] < ROWS - 1
+            if inside and (x - dx, y - dy) in area and target in free and target not in blocks:
+                yield ((x, y), name), target
+
+
+def plan_pushes(
+    hero: Cell, floor: frozenset[Cell], blocks: frozenset[Cell], switches: frozenset[Cell]
+) -> list[Push] | None:
+    """The fewest pushes after which each switch has a block; None when there is no way.
+
+    `floor` is every cell that is free when the blocks are thought away. A block on a switch stays there for good.
+    """
+    first = (blocks, _area(hero, floor - blocks))
+    ways: dict[State, list[Push]] = {first: []}
+    queue = deque([first])
+    while queue:
+        state = queue.popleft()
+        now, area = state
+        if switches <= now:
+            return ways[state]
+        for push, target in _pushes(now - switches, area, floor - now):
+            moved = now - {push[0]} | {target}
+            after = (moved, _area(push[0], floor - moved))
+            if after not in ways:
+                ways[after] = [*ways[state], push]
+                queue.append(after)
+    return None
