@@ -1,0 +1,58 @@
+"""The doctor says what it saw, and for each failure how to mend it."""
+
+from pathlib import Path
+
+import pytest
+
+from cli import doctor
+from cli.doctor import Finding, api, examine, game, program, reach
+from cli.stack.layout import Connection, Layout
+from shared.errors import Transient
+
+
+def gone(tmp_path: Path) -> Connection:
+    """A system that was here once."""
+    return Connection("http://127.0.0.1:9", Layout(tmp_path).secret("operator"), 1, {})
+
+
+def test_a_healthy_machine_without_a_system_has_no_failure(tmp_path: Path) -> None:
+    findings = list(examine(None, tmp_path / "connection.json"))
+    assert [finding.name for finding in findings if not finding.well] == []
+    assert findings[-1] == Finding("system", True, "none runs here (`zelda up` starts one)")
+
+
+def test_a_missing_program_comes_with_its_fix() -> None:
+    found = program("no-such-server")
+    assert (found.well, found.seen) == (False, "not found")
+    assert found.fix.startswith("no-such-server is not installed: run `make setup`")
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PACKAGES", {"judge": ("httpx", "no_such_package")})
+    (found,) = doctor.packages()
+    assert (found.well, found.seen) == (False, "without no_such_package")
+    assert "zelda-rlaif[judge]" in found.fix
+
+
+def test_an_unknown_rom_is_told_by_its_hash(tmp_path: Path) -> None:
+    path = tmp_path / "game.gbc"
+    path.write_bytes(b"not a game")
+    found = game(path)
+    assert not found.well
+    assert found.seen.startswith("unknown ROM with MD5 ")
+    assert not game(tmp_path / "nothing.gbc").well
+
+
+def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
+    found = api(gone(tmp_path))
+    assert not found.well
+    assert "does not answer" in found.seen
+
+
+def test_a_store_that_is_away_is_told(tmp_path: Path) -> None:
+    def away(_: Connection) -> str:
+        raise Transient("store not reached: refused")
+
+    found = reach("store", gone(tmp_path), away)
+    assert (found.well, found.seen) == (False, "store not reached: refused")
+    assert "zelda run logs store" in found.fix
