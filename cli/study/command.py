@@ -1,4 +1,4 @@
-"""The command line of studies: `zelda study run WORLD` and `zelda study show FOLDER`."""
+"""The command line of studies: `zelda study WORLD`."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from cli.study.plan import StudyPlan, curves, known_arms, result_file
 from shared.contracts.base import first_problem
 from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
 
-app = typer.Typer(help="Compare ways of training over several seeds.", no_args_is_help=True)
+app = typer.Typer(help="Compare ways of training over several seeds.")
 
 POLL_S = 1.0
 ENVS = 16
@@ -25,8 +25,8 @@ BATCH = 2_048
 SEGMENT_STEPS = 100  # a study's episodes are short; a segment must show one thing
 
 
-@app.command()
-def run(
+@app.callback(invoke_without_command=True)
+def study(
     world: Annotated[str, typer.Argument(help="Bramble world")] = "garden",
     seeds: Annotated[int, typer.Option(help="seeds of every arm; claims need 5 at least")] = 5,
     arms: Annotated[str, typer.Option(help="comma-separated")] = ",".join(ARMS),
@@ -42,10 +42,14 @@ def run(
     pooling: Annotated[str, typer.Option(help="what a label is about: a segment's mean, or its gain")] = "gain",
     jobs: Annotated[int, typer.Option(help="trials at the same time; 0: one per core")] = 0,
     out: Annotated[Path | None, typer.Option(help="folder of the study; default runs/study-WORLD")] = None,
+    show: Annotated[bool, typer.Option("--show", help="train nothing: compare the trials that are finished")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> None:
     """Run all trials, each in a process of its own; started again, a study goes on where it was."""
     folder = out or Path("runs") / f"study-{world.replace(':', '-')}"
+    if show:
+        _show(folder, as_json)
+        return
     try:
         config = RunConfig(
             world=world,
@@ -68,15 +72,6 @@ def run(
     except ValidationError as error:
         raise Quit(USAGE, f"The study is not possible: {first_problem(error)}.") from error
     _play(folder, plan, jobs or len(os.sched_getaffinity(0)))
-    _show(folder, as_json)
-
-
-@app.command()
-def show(
-    folder: Annotated[Path, typer.Argument(help="folder of a study, finished or not")],
-    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
-) -> None:
-    """Compare the trials that are finished, and write the page."""
     _show(folder, as_json)
 
 
@@ -142,7 +137,7 @@ def command(plan: StudyPlan) -> str:
     """The command that repeats this study."""
     config = plan.run
     return (
-        f"zelda study run {config.world} --seeds {plan.seeds} --arms {','.join(plan.arms)} "
+        f"zelda study {config.world} --seeds {plan.seeds} --arms {','.join(plan.arms)} "
         f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} "
         f"--episode-length {config.episode_length} --frame-skip {config.frame_skip} "
         f"--rewards {config.rewards} --segments {config.sampling.budget} "

@@ -45,7 +45,7 @@ class StudyPlan(BaseModel):
         try:
             return cls.model_validate_json((folder / PLAN).read_bytes())
         except FileNotFoundError as error:
-            raise Quit(USAGE, f"{folder} holds no study: start one with `zelda study run`.") from error
+            raise Quit(USAGE, f"{folder} holds no study: start one with `zelda study WORLD`.") from error
         except ValidationError as error:
             raise Quit(USAGE, f"{folder / PLAN} is damaged: {first_problem(error)}.") from error
 

@@ -49,7 +49,7 @@ def test_judges_are_compared_with_every_other_finished_arm() -> None:
     assert result["comparisons"][0]["probability_of_improvement"] == 1.0
     text = markdown(result)
     assert "| PPO alone | 1 |" in text
-    found = page(result, {"none": {0: curve(0, 0.25)}}, "zelda study run <garden>")
+    found = page(result, {"none": {0: curve(0, 0.25)}}, "zelda study <garden>")
     assert "data:image/png;base64," in found
     assert "&lt;garden&gt;" in found
     assert tables(text).count("<table>") == 2
