@@ -25,7 +25,8 @@ BATCH = 2_048
 SEGMENT_STEPS = 100  # a study's episodes are short; a segment must show one thing
 
 
-@app.callback(invoke_without_command=True)
+# A group takes options after its argument only when told so.
+@app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
     world: Annotated[str, typer.Argument(help="Bramble world")] = "garden",
     seeds: Annotated[int, typer.Option(help="seeds of every arm; claims need 5 at least")] = 5,
