@@ -1,4 +1,4 @@
-"""Which blocks to push, and where, so that every switch of a room has one: a search over the block's and the hero's cells.
+"""Which blocks to push, and where, so that every switch of a room has one: a search over cells of blocks and hero.
 
 It needs no machine. The rules are those of engine/items.c: a block moves one cell, onto a free cell, and never onto the
 outer cells of a room.

@@ -131,4 +131,7 @@ def encode_script(script: Script, text_number: Callable[[str, bool], int]) -> by
 
 def season_mask(names: list[str]) -> int:
     """Bits of seasons. Raise ValueError for an unknown one."""
+    for name in names:
+        if name not in SEASONS:
+            raise ValueError(f"unknown season {name!r}, use: {', '.join(SEASONS)}")
     return sum(1 << SEASONS.index(name) for name in names)

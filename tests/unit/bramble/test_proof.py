@@ -114,3 +114,16 @@ def test_beasts_are_not_beaten_without_a_sword() -> None:
     )
     with pytest.raises(WorldError, match="no way to end"):
         prove(guarded)
+
+
+def test_the_great_key_of_one_dungeon_does_not_open_the_lords_door_of_another() -> None:
+    hall = HALL.replace("KK", "kk").format(things="warp 1,1 to 4:91 2,3 down")
+    end = END.replace("KK", "kk")
+    other = "room 4:91 dungeon3\nWWWWWWWWWW\n" + "W________W\n" * 6 + "WWWWWWWWWW\nwarp 1,1 to 4:71 2,3 down\n"
+    side = SIDE.replace("KK", "WW").format(things="", dead_end="").split("room 4:62")[0]
+    key = "chest 4,4 boss_key\n"
+    text = "\n".join((HEAD, hall + "\n{}", side, end, other + "{}"))
+
+    assert prove(parse_world("test", text.format(key, "")))
+    with pytest.raises(WorldError, match="no way to end"):
+        prove(parse_world("test", text.format("", key)))

@@ -1,0 +1,151 @@
+"""The realm: a hundred rooms, four seasons, three dungeons, finished by buttons alone; and the moves that it takes."""
+
+from collections.abc import Callable
+
+import pytest
+
+import bramble
+from bramble.blocks import plan_pushes
+from bramble.check import check_world
+from bramble.follow import blast
+from bramble.game import Game
+from bramble.model import DIFFICULTIES, Cell, Place, WorldError
+from bramble.solve import solve
+from bramble.walk import Player
+from bramble.worldfile import parse_world
+from tests.unit.bramble.conftest import one_room
+
+Play = Callable[..., Game]
+HERE = Place(0, 0x11)
+ELDER = (2, 2)
+
+
+@pytest.mark.slow
+def test_the_realm_is_finished_by_buttons_alone_milestone_by_milestone() -> None:
+    walk = solve("realm")
+
+    assert list(walk.milestones) == [milestone.name for milestone in bramble.world("realm").milestones]
+
+
+def test_the_realm_is_as_big_as_it_says() -> None:
+    world = bramble.world("realm")
+    seasons = {name for room in world.rooms.values() for names, _ in room.seasons for name in names}
+
+    assert len(world.rooms) >= 100
+    assert {room.theme for room in world.rooms.values()} >= {"dungeon1", "dungeon2", "dungeon3", "cave", "house"}
+    assert seasons == {"summer", "autumn", "winter"}
+    assert len(world.milestones) >= 20
+    assert len(world.trades) == 5
+
+
+@pytest.mark.parametrize("name", bramble.worlds())
+def test_each_difficulty_is_another_rom_of_the_same_size(name: str) -> None:
+    roms = [bramble.build(name, difficulty) for difficulty in DIFFICULTIES]
+
+    assert {len(rom) for rom in roms} == {0x8000}
+    assert len(set(roms)) == len(DIFFICULTIES)
+
+
+def _player(play: Play, rows: dict[int, str], gifts: str, things: str = "") -> Player:
+    """A hero in a closed room who was given something."""
+    text = one_room(rows, f"{things}person 2,2 elder\n{gifts}")
+    player = Player(play(text), parse_world("test", text))
+    player.talk(HERE, ELDER)
+    return player
+
+
+def test_a_way_leads_over_a_hole_with_the_feather(play: Play) -> None:
+    holes = {row: "#.....O..#" for row in range(1, 7)}
+    player = _player(play, holes, "  give feather\n")
+    player.travel(HERE, (8, 5))
+
+    assert player.cell == (8, 5)
+    player.travel(HERE, (2, 5))
+    assert player.cell == (2, 5)
+    assert player.game.value("health") == 12
+
+
+def test_a_way_leads_over_ice_when_winter_can_be_called(play: Play) -> None:
+    river = {row: "#.....~~.#" for row in range(1, 7)} | {5: "#..T..~~.#"}
+    winter = "season winter\n" + "----------\n" * 4 + "------ii--\n" + "----------\n" * 3
+    player = _player(play, river, "  give rod spring winter\n", winter)
+    player.travel(HERE, (8, 4))
+
+    assert player.cell == (8, 4)
+    assert player.game.value("season") == 3
+
+
+def test_a_cracked_wall_is_burst_from_a_safe_distance(play: Play) -> None:
+    player = _player(play, {3: "#...x....#"}, "  give bombs 3\n")
+    blast(player, HERE, (4, 3))
+
+    assert player.router.door_open(HERE, (4, 3))
+    assert player.game.value("health") == 12
+
+
+def _cells(rows: list[str], letters: str) -> frozenset[Cell]:
+    return frozenset((x, y) for y, row in enumerate(rows) for x, letter in enumerate(row) if letter in letters)
+
+
+def test_blocks_are_planned_onto_their_switches() -> None:
+    rows = [
+        "WWWWWWWWWW",
+        "W________W",
+        "W_s____s_W",
+        "W___BB___W",
+        "W________W",
+        "W________W",
+        "W________W",
+        "WWWWWWWWWW",
+    ]
+    blocks = _cells(rows, "B")
+    pushes = plan_pushes((4, 6), _cells(rows, "_sB"), blocks, _cells(rows, "s"))
+
+    assert pushes is not None
+    for (x, y), direction in pushes:
+        dx, dy = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}[direction]
+        assert (x, y) in blocks
+        blocks = blocks - {(x, y)} | {(x + dx, y + dy)}
+    assert blocks == _cells(rows, "s")
+
+
+def test_a_block_in_a_corner_has_no_plan() -> None:
+    rows = [
+        "WWWWWWWWWW",
+        "WB_______W",
+        "W________W",
+        "W____s___W",
+        "W________W",
+        "W________W",
+        "W________W",
+        "WWWWWWWWWW",
+    ]
+
+    assert plan_pushes((4, 6), _cells(rows, "_sB"), _cells(rows, "B"), _cells(rows, "s")) is None
+
+
+@pytest.mark.parametrize(
+    ("things", "sentence"),
+    [
+        ("warp 4,4 to 0:11 0,0 up\n", "line 12: the warp leads into tree of room 0:11"),
+        ("warp 4,4 to 0:11 4,4 up\n", "line 12: the warp ends on another warp"),
+        ("treasure 2,2 map\ntreasure 3,2 map\nchest 4,2 map\n", "line 3: room 0:11 has 3 treasures, it can remember 2"),
+        ("enemy 3,3 bat\n" * 9, "line 3: room 0:11 has 9 of enemy, the engine holds 8"),
+        ("sign 4,4\n  say Hello.\n", "line 12: a sign belongs on a solid tile"),
+        ("season winter\n----------\n", "line 12: the map has 1 rows instead of 8"),
+        ("season sommer\n", "line 12: unknown season 'sommer'"),
+        ("person 4,4 elder\n  give rod sommer\n", "line 13: unknown season 'sommer'"),
+    ],
+)
+def test_more_mistakes_are_named_with_file_and_line(things: str, sentence: str) -> None:
+    rows = "##########\n" + "#........#\n" * 6 + "##########\n"
+    with pytest.raises(WorldError, match=f"^test.txt {sentence}"):
+        check_world(parse_world("test", f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}{things}"))
+
+
+def test_brambles_do_not_grow_on_the_edge_of_a_room() -> None:
+    rows = "####b#####\n" + "#........#\n" * 6 + "##########\n"
+    over = "##########\n" + "#........#\n" * 6 + "####.#####\n"
+    text = f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}room 0:01 outdoors\n{over}"
+    with pytest.raises(WorldError, match=r"^test\.txt line 3: bush on the up edge of room 0:11"):
+        check_world(parse_world("test", text))
