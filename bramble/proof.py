@@ -1,7 +1,7 @@
 """Proof that a world can be finished: a search over items, doors and flags that ends with a plan, deed by deed.
 
 Whatever can be done is done at once, because facts only grow; only the order in which small keys are spent is searched.
-It needs no machine. What it takes for granted: fights are won with the sword, blocks can be pushed onto their switches.
+It needs no machine. What it takes for granted: fights are won with the sword.
 """
 
 from collections import deque
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bramble.art import ACTS, Tile, load_art
+from bramble.blocks import plan_pushes
 from bramble.build import edge_of
 from bramble.model import (
     COLUMNS,
@@ -192,11 +193,22 @@ class Prover:
         else:
             buttons = [cell for cell in cells_with(room, BUTTON)]
             possible = all(cell in here for cell in buttons)
-            possible &= len(cells_with(room, PUSH)) >= len(cells_with(room, HEAVY))
+            possible = possible and self._pushable(progress, room, here)
         if possible:
             progress.mark(room.place, SOLVED)
             progress.note_milestones()
             yield Deed("clear" if room.solve == "cleared" else "press", room.place)
+
+    def _pushable(self, progress: Progress, room: Room, here: dict[Cell, int]) -> bool:
+        """Whether blocks can be pushed onto all switches of the room."""
+        switches = frozenset(cells_with(room, HEAVY))
+        if not switches:
+            return True
+        season = next(iter(here.values()))
+        blocks = frozenset(cells_with(room, PUSH))
+        cells = [(x, y) for y in range(ROWS) for x in range(COLUMNS)]
+        floor = blocks | {cell for cell in cells if self._free((room.place, cell, season), progress)}
+        return any(plan_pushes(cell, floor, blocks, switches) is not None for cell in here)
 
     def _things(self, progress: Progress, room: Room, here: dict[Cell, int]) -> Iterator[Deed]:
         treasures = [thing for thing in room.things if thing.kind in ("treasure", "chest")]

@@ -127,3 +127,14 @@ def test_the_great_key_of_one_dungeon_does_not_open_the_lords_door_of_another() 
     assert prove(parse_world("test", text.format(key, "")))
     with pytest.raises(WorldError, match="no way to end"):
         prove(parse_world("test", text.format("", key)))
+
+
+def test_a_block_that_cannot_get_onto_its_switch_keeps_the_shutter_shut() -> None:
+    hall = HALL.replace("KK", "gg").replace("dungeon1", "dungeon1 solve pressed").format(things="")
+    hall = hall.replace("W________W", "{}", 1).replace("W________W", "W___s____W", 1)
+    side = SIDE.replace("KK", "WW").format(things="", dead_end="").split("room 4:62")[0]
+    text = "\n".join((HEAD, hall, side, END.replace("KK", "__")))
+
+    assert prove(parse_world("test", text.format("W________W").replace("W_________", "W__B______", 1)))
+    with pytest.raises(WorldError, match="no way to end"):
+        prove(parse_world("test", text.format("WB_______W")))
