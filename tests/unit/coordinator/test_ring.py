@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from services.coordinator.domain.decisions import CARD_GRACE
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.contracts.progress import RunProgress, RunSummary
@@ -78,7 +79,7 @@ async def test_past_the_judges_deadline_the_run_goes_on_without_them() -> None:
     await world.ask(judge_deadline_s=100)
     await world.rounds()
     await world.train(0)
-    world.time += timedelta(seconds=159)
+    world.time += timedelta(seconds=99) + CARD_GRACE
     await world.rounds(seconds=2)
     with pytest.raises(NotFound):
         await world.start_order(1)
