@@ -100,9 +100,17 @@ class _Server(ABC):
         self.process.wait(10)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal, e.g. SIGSTOP to pause."""
+        """Send a signal, e.g. SIGSTOP to pause; a pause is waited for, because threads stop one after the other."""
         assert self.process is not None
         self.process.send_signal(number)
+        while number == signal.SIGSTOP and not self._stopped():
+            time.sleep(0.005)
+
+    def _stopped(self) -> bool:
+        """Whether every thread of the process stands still."""
+        assert self.process is not None
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
+        return all(task.read_text().rpartition(")")[2].split()[0] in "tT" for task in tasks)
 
     def __enter__(self) -> Self:
         return self.start()
