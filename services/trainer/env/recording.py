@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from services.trainer.domain.doubt import Doubt
 from services.trainer.domain.sampling import Candidate, Quota, Sampler
 from services.trainer.env.buffers import SegmentBuffer
 from services.trainer.env.compact import compact
@@ -49,11 +52,9 @@ class Open:
 class Take:
     """One environment's side of the recording; implements the player's `Recording`."""
 
-    def __init__(
-        self, config: "EnvConfig", settings: "RecordingConfig", env: int, sampler: Sampler, out: Outbox
-    ) -> None:
+    def __init__(self, config: "EnvConfig", settings: "RecordingConfig", env: int, recorder: "Recorder") -> None:
         self._config, self._settings, self._env = config, settings, env
-        self._sampler, self._out = sampler, out
+        self._recorder, self._sampler, self._out = recorder, recorder.sampler, recorder.outbox
         self._steps = config.segment_steps
         self._drawn = frozenset(key_steps(self._steps))
         self._open: Open | None = None
@@ -111,6 +112,7 @@ class Take:
             level=segment.milestones,
             gained=player.milestones - segment.milestones,
             novelty=(player.trace.tiles - segment.tiles) / self._count,
+            disagreement=self._recorder.disagreement(segment.buffer),
         )
         reason = self._sampler.decide(candidate)
         if reason is None:
@@ -166,12 +168,20 @@ class Recorder:
     def __init__(self, config: "EnvConfig", settings: "RecordingConfig") -> None:
         self._config, self._settings = config, settings
         quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
-        self._sampler = Sampler(quota, seed=config.seed)
+        self.sampler = Sampler(quota, seed=config.seed)
+        self.doubt: Doubt | None = None
         self.outbox = Outbox(settings.store, settings.slots, config.segment_steps)
 
     def take(self, env: int) -> Take:
         """The take of environment `env` of this runner."""
-        return Take(self._config, self._settings, env, self._sampler, self.outbox)
+        return Take(self._config, self._settings, env, self)
+
+    def disagreement(self, buffer: SegmentBuffer) -> float | None:
+        """The reward model's doubt about a segment, or None as long as no model is known (set `doubt`)."""
+        if self.doubt is None:
+            return None
+        _, features, _ = buffer.parts()
+        return self.doubt(np.frombuffer(features, np.float32).reshape(buffer.moments, -1))
 
     def written(self) -> list[Written]:
         """Segments that are in the store by now, each listed once over all calls."""

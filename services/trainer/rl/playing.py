@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from services.trainer.domain.doubt import Doubt
 from services.trainer.domain.figures import EpisodeSummary
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import action_space, observation_space, report_info
@@ -23,6 +24,7 @@ from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.game.layout import VERSION
 from shared.game.roms import Game
+from shared.rewardnet import RewardNet
 from shared.runtime.settings import StoreSettings
 
 EPOCH_STRIDE = 7_919  # a prime; episode 5 of the next epoch must not begin with the same dice as episode 5 of this one
@@ -113,6 +115,8 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
         )
         game = self.open_game(config)
         games = ZeldaVectorEnv(config, self._new_shaping(), game)
+        if games.recording is not None and plan.reward_model is not None:
+            games.recording.doubt = Doubt(RewardNet.from_bytes(plan.reward_model, VERSION))
         if plan.curriculum:
             games.set_starts(starts_for(game, run, plan.curriculum))
         for env, player in enumerate(games.players):
