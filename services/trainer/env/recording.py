@@ -23,6 +23,8 @@ from shared.game.emulator import EMULATOR
 from shared.game.layout import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from services.trainer.env.config import EnvConfig, RecordingConfig
     from services.trainer.env.player import Outcome, Player
 
@@ -52,9 +54,17 @@ class Open:
 class Take:
     """One environment's side of the recording; implements the player's `Recording`."""
 
-    def __init__(self, config: "EnvConfig", settings: "RecordingConfig", env: int, recorder: "Recorder") -> None:
+    def __init__(
+        self,
+        config: "EnvConfig",
+        settings: "RecordingConfig",
+        env: int,
+        sampler: Sampler,
+        out: Outbox,
+        disagreement: "Callable[[SegmentBuffer], float | None]" = lambda buffer: None,
+    ) -> None:
         self._config, self._settings, self._env = config, settings, env
-        self._recorder, self._sampler, self._out = recorder, recorder.sampler, recorder.outbox
+        self._sampler, self._out, self._disagreement = sampler, out, disagreement
         self._steps = config.segment_steps
         self._drawn = frozenset(key_steps(self._steps))
         self._open: Open | None = None
@@ -112,7 +122,7 @@ class Take:
             level=segment.milestones,
             gained=player.milestones - segment.milestones,
             novelty=(player.trace.tiles - segment.tiles) / self._count,
-            disagreement=self._recorder.disagreement(segment.buffer),
+            disagreement=self._disagreement(segment.buffer),
         )
         reason = self._sampler.decide(candidate)
         if reason is None:
@@ -168,15 +178,15 @@ class Recorder:
     def __init__(self, config: "EnvConfig", settings: "RecordingConfig") -> None:
         self._config, self._settings = config, settings
         quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
-        self.sampler = Sampler(quota, seed=config.seed)
+        self._sampler = Sampler(quota, seed=config.seed)
         self.doubt: Doubt | None = None
         self.outbox = Outbox(settings.store, settings.slots, config.segment_steps)
 
     def take(self, env: int) -> Take:
         """The take of environment `env` of this runner."""
-        return Take(self._config, self._settings, env, self)
+        return Take(self._config, self._settings, env, self._sampler, self.outbox, self._disagreement)
 
-    def disagreement(self, buffer: SegmentBuffer) -> float | None:
+    def _disagreement(self, buffer: SegmentBuffer) -> float | None:
         """The reward model's doubt about a segment, or None as long as no model is known (set `doubt`)."""
         if self.doubt is None:
             return None
