@@ -7,9 +7,8 @@ outer cells of a room.
 from collections import deque
 from collections.abc import Iterator
 
-from bramble.model import COLUMNS, ROWS, Cell
+from bramble.model import COLUMNS, ROWS, STEPS, Cell
 
-STEPS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 Push = tuple[Cell, str]
 State = tuple[frozenset[Cell], frozenset[Cell]]
 """Blocks, and the cells where the hero can be."""

@@ -1,9 +1,8 @@
 """Plays any proven world to its end by buttons alone: it carries out the plan of proof.py, deed by deed."""
 
 from bramble.blocks import plan_pushes
-from bramble.model import COLUMNS, ROWS, Cell, Place, World
+from bramble.model import COLUMNS, ROWS, STEPS, Cell, Place, World
 from bramble.proof import BOMB, BUTTON, HEAVY, PUSH, Deed, cells_with, prove
-from bramble.route import STEPS
 from bramble.walk import Player
 
 SAFE_CELLS = 3

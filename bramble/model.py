@@ -8,7 +8,9 @@ from typing import Literal
 
 COLUMNS = 10
 ROWS = 8
-DIRECTIONS = ("up", "right", "down", "left")
+STEPS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
+"""Column and row towards each edge, clockwise as the machine numbers directions."""
+DIRECTIONS = tuple(STEPS)
 SEASONS = ("spring", "summer", "autumn", "winter")
 THEMES = ("outdoors", "house", "cave", "dungeon1", "dungeon2", "dungeon3")
 LOOKS = ("elder", "woman", "man", "keeper", "child", "merchant")
@@ -55,7 +57,7 @@ class Place:
     def neighbour(self, direction: str) -> "Place | None":
         """The room over that edge, or None at the end of the map."""
         column, row = self.room & 15, self.room >> 4
-        dx, dy = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}[direction]
+        dx, dy = STEPS[direction]
         column, row = column + dx, row + dy
         return Place(self.group, row * 16 + column) if 0 <= column < 16 and 0 <= row < 16 else None
 

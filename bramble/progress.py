@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bramble.milestones import ROOM_PAGES, reached
-from bramble.model import ITEM, SECOND_ITEM, SOLVED, TRADE, TREASURES, VISITED, Place, Script, Step, Test, Thing, World
+from bramble.model import ITEM, SECOND_ITEM, SOLVED, TRADE, TREASURES, Place, Script, Step, Test, Thing, World
 from shared.game.table import load_table
 
 SMALL_KEY, BOSS_KEY, RUPEES, ESSENCE, ROD, SWORD = (
@@ -156,8 +156,3 @@ class Progress:
         ram[at["rupees"]] = tens % 10 | tens // 10 % 10 << 4
         ram[at["rupees"] + 1] = tens // 100 % 10
         return ram
-
-
-def visit(progress: Progress, place: Place) -> None:
-    """The hero comes into a room for the first time."""
-    progress.mark(place, VISITED)

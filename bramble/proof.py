@@ -20,6 +20,7 @@ from bramble.model import (
     SEASONS,
     SECOND_ITEM,
     SOLVED,
+    STEPS,
     TREASURES,
     VISITED,
     Cell,
@@ -29,13 +30,12 @@ from bramble.model import (
     World,
     WorldError,
 )
-from bramble.progress import ROD, SWORD, Progress, dungeon_of, visit
+from bramble.progress import ROD, SWORD, Progress, dungeon_of
 
 CUT, LIFT, BOMB, KEY, BOSS_KEY, SHUTTER, PUSH, BUTTON, HEAVY, STUMP = (
     ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "boss_key", "shutter", "push", "button", "heavy", "stump")
 )
 FULL, HAZARD, WATER = 0x0F, 0x10, 7
-SIDES = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 OPENS = {CUT: SWORD, LIFT: TREASURES["bracelet"]}
 LOCKS = (KEY, BOSS_KEY, BOMB)
 
@@ -131,7 +131,7 @@ class Prover:
                 yield thing.target, thing.arrival, season
         if self._tile(node).act == STUMP and ROD in progress.owned:
             yield from ((place, (column, row), other) for other in progress.seasons)
-        for side, (dx, dy) in SIDES.items():
+        for side, (dx, dy) in STEPS.items():
             x, y = column + dx, row + dy
             if 0 <= x < COLUMNS and 0 <= y < ROWS:
                 yield place, (x, y), season
@@ -176,7 +176,7 @@ class Prover:
         for place, cell, season in sorted(nodes):
             cells.setdefault(place, {}).setdefault(cell, season)
         for place in cells:
-            visit(progress, place)
+            progress.mark(place, VISITED)
             progress.fights |= SWORD in progress.owned and bool(self.world.rooms[place].of_kind("enemy"))
         progress.note_milestones()
         for place, here in cells.items():
@@ -235,7 +235,7 @@ class Prover:
         if thing.kind == "treasure":
             return here.get(thing.cell)
         column, row = thing.cell
-        beside = [(column + dx, row + dy) for dx, dy in SIDES.values()]
+        beside = [(column + dx, row + dy) for dx, dy in STEPS.values()]
         return next((here[cell] for cell in beside if cell in here), None)
 
     # ---- locks ----
@@ -245,7 +245,7 @@ class Prover:
         for act in LOCKS:
             for column, row in cells_with(room, act):
                 closed = (room.place, edge_of((column, row))) not in progress.doors
-                if closed and any((column + dx, row + dy) in here for dx, dy in SIDES.values()):
+                if closed and any((column + dx, row + dy) in here for dx, dy in STEPS.values()):
                     yield Deed("open", room.place, (column, row)), act
 
     def _free_locks(self, progress: Progress, room: Room, here: dict[Cell, int]) -> Iterator[Deed]:

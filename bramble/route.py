@@ -11,12 +11,11 @@ from bramble.art import ACTS, Tile, load_art
 from bramble.build import edge_of
 from bramble.game import Game
 from bramble.milestones import ROOM_PAGES
-from bramble.model import COLUMNS, ROWS, SEASONS, SOLVED, TREASURES, Cell, Place, World
+from bramble.model import COLUMNS, ROWS, SEASONS, SOLVED, STEPS, TREASURES, Cell, Place, World
 
 Node = tuple[Place, Cell]
 Hop = tuple[Place, Cell, int]
 """Room, cell, season. A hop to the same cell turns the season, one to the second cell is a jump."""
-STEPS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 DOORS = frozenset(ACTS.index(act) for act in ("key", "boss_key", "bomb"))
 CUT, LIFT, SHUTTER, STUMP = (ACTS.index(act) for act in ("cut", "lift", "shutter", "stump"))
 HAZARD = 0x10

@@ -4,8 +4,8 @@ Each move ends in what it was for or in a StuckError that says where and why: th
 """
 
 from bramble.game import Game
-from bramble.model import ENEMIES, TREASURES, Cell, Place, World
-from bramble.route import CUT, LIFT, STEPS, Hop, Router
+from bramble.model import ENEMIES, STEPS, TREASURES, Cell, Place, World
+from bramble.route import CUT, LIFT, Hop, Router
 
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
 MIDDLE_X, MIDDLE_Y = 8, 5

@@ -8,10 +8,10 @@ import random
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bramble.model import Cell, WorldError
+from bramble.model import STEPS, Cell, WorldError
 from bramble.proof import prove
 from bramble.wildcave import Cave, draw_cave
-from bramble.wildmap import SIDES, Spot, add_loops, canvas, close, opposite, scatter, spanning_tree, step
+from bramble.wildmap import Spot, add_loops, canvas, close, opposite, scatter, spanning_tree, step
 from bramble.worldfile import parse_world
 
 ATTEMPTS = 50  # a draft in a hundred cannot be finished; if fifty in a row cannot, the dice are loaded
@@ -99,7 +99,7 @@ def _gate(land: Land) -> tuple[Spot, str]:
     joins = sorted(sorted(join) for join in land.joins)
     land.rng.shuffle(joins)
     for one, other in joins:
-        side = next(name for name in SIDES if step(one, name) == other)
+        side = next(name for name in STEPS if step(one, name) == other)
         near = _side_of(land, one, frozenset((one, other)))
         far = _all(land) - near
         if land.start in far:
@@ -115,7 +115,7 @@ def _side_of(land: Land, spot: Spot, cut: frozenset[Spot]) -> set[Spot]:
     seen, waiting = {spot}, [spot]
     while waiting:
         here = waiting.pop()
-        for side in SIDES:
+        for side in STEPS:
             there = step(here, side)
             join = frozenset((here, there))
             if join in land.joins and join != cut and there not in seen:
@@ -125,7 +125,7 @@ def _side_of(land: Land, spot: Spot, cut: frozenset[Spot]) -> set[Spot]:
 
 
 def _exits(land: Land, spot: Spot) -> set[str]:
-    return {side for side in SIDES if frozenset((spot, step(spot, side))) in land.joins}
+    return {side for side in STEPS if frozenset((spot, step(spot, side))) in land.joins}
 
 
 def _room(land: Land, spot: Spot, giver: Spot, mouth: Spot, cave: Cave) -> list[str]:

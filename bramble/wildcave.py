@@ -7,7 +7,8 @@ import random
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bramble.wildmap import SIDES, Spot, canvas, doorway, opposite, scatter, step
+from bramble.model import STEPS
+from bramble.wildmap import Spot, canvas, doorway, opposite, scatter, step
 
 SIZE = 5  # spots along each side: a dungeon has eight at most
 ENEMIES = ("walker", "charger", "bat", "spitter")
@@ -35,7 +36,7 @@ def draw_cave(rng: random.Random, home: int) -> Cave:
     """Draw a cave of five to nine rooms, whose entry leads to cell 2,3 of room 0:`home`."""
     path = _path(rng, rng.randint(5, 7))
     rooms = {spot: _Room(spot) for spot in path}
-    sides = [next(s for s in SIDES if step(a, s) == b) for a, b in pairwise(path)]
+    sides = [next(s for s in STEPS if step(a, s) == b) for a, b in pairwise(path)]
     locks = sorted(rng.sample(range(1, len(path) - 2), rng.randint(1, 2)))
     for place, side in enumerate(sides):
         mine, theirs = ("K", "K") if place in locks else ("_", "_")
@@ -92,7 +93,7 @@ def _hide_keys(rng: random.Random, cave: Cave, rooms: dict[Spot, _Room], path: l
 
 def _side_room(rng: random.Random, rooms: dict[Spot, _Room], beside: Spot) -> Spot | None:
     """A new room beside one, or None."""
-    free = [side for side in SIDES if (s := step(beside, side)) not in rooms and 0 <= s[0] < SIZE and 0 <= s[1] < SIZE]
+    free = [side for side in STEPS if (s := step(beside, side)) not in rooms and 0 <= s[0] < SIZE and 0 <= s[1] < SIZE]
     if not free:
         return None
     side = rng.choice(free)

@@ -7,12 +7,11 @@ scattered over the four corners.
 import random
 from collections.abc import Iterable
 
-from bramble.model import COLUMNS, ROWS, Cell
+from bramble.model import COLUMNS, ROWS, STEPS, Cell
 
 Spot = tuple[int, int]
 """Column and row of a room on the map."""
 Letters = list[list[str]]
-SIDES = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 DOORWAY: dict[str, tuple[Cell, Cell]] = {
     "up": ((4, 0), (5, 0)),
     "down": ((4, ROWS - 1), (5, ROWS - 1)),
@@ -25,13 +24,13 @@ LOOPS = 0.25  # of the possible ones: more would leave no maze, fewer much walki
 
 def step(spot: Spot, side: str) -> Spot:
     """The spot beside another."""
-    dx, dy = SIDES[side]
+    dx, dy = STEPS[side]
     return spot[0] + dx, spot[1] + dy
 
 
 def opposite(side: str) -> str:
     """The side on which a neighbour sees us."""
-    names = list(SIDES)
+    names = list(STEPS)
     return names[(names.index(side) + 2) % 4]
 
 
@@ -40,7 +39,7 @@ def spanning_tree(rng: random.Random, spots: Iterable[Spot], start: Spot) -> set
     open_spots, joins = set(spots) - {start}, set()
     path = [start]
     while path:
-        choices = [spot for side in SIDES if (spot := step(path[-1], side)) in open_spots]
+        choices = [spot for side in STEPS if (spot := step(path[-1], side)) in open_spots]
         if not choices:
             path.pop()
             continue
@@ -77,7 +76,7 @@ def doorway(rows: Letters, side: str, letter: str) -> None:
 
 def close(rows: Letters, side: str, wall: str, letter: str) -> None:
     """A second wall inside of a side, with `letter` before the doorway: brambles must not grow on the edge itself."""
-    dx, dy = SIDES[opposite(side)]
+    dx, dy = STEPS[opposite(side)]
     across = [(x, 0 if side == "up" else ROWS - 1) for x in range(COLUMNS)]
     along = [(0 if side == "left" else COLUMNS - 1, y) for y in range(ROWS)]
     for x, y in across if side in ("up", "down") else along:

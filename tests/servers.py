@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,32 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from cli.stack.ports import Ports
 from shared.runtime.settings import BusSettings, StoreSettings
 
 START_S = 20.0
 
 
 def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each.
-
-    Both lie below 32,768, where the kernel takes the local ports of outgoing connections from.
-    """
-    ports: list[int] = []
-    while len(ports) < number:
-        port = 20_000 + secrets.randbelow(2_700)
-        if port not in ports and _free(port) and _free(port + 10_000):
-            ports.append(port)
-    return ports
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+    """Different ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each."""
+    ports = Ports()
+    return [ports.free() for _ in range(number)]
 
 
 def _binary(name: str) -> str:
