@@ -37,7 +37,7 @@ def study(
     frame_skip: Annotated[int, typer.Option(help="emulator frames per step")] = 12,
     rewards: Annotated[str, typer.Option(help="reward profile of all arms")] = "default",
     segments: Annotated[int, typer.Option(help="most segments labelled in an epoch")] = 60,
-    mode: Annotated[str, typer.Option(help="how the reward model enters: potential or additive")] = "potential",
+    mode: Annotated[str, typer.Option(help="how the reward model enters: gain, potential or additive")] = "potential",
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 1.0,
     conservatism: Annotated[float, typer.Option(help="how much doubt of the ensemble lowers its value")] = 1.0,
     pooling: Annotated[str, typer.Option(help="what a label is about: a segment's mean, or its gain")] = "gain",

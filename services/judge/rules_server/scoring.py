@@ -12,6 +12,7 @@ class Clip:
 
     steps: int
     rooms: int
+    new_rooms: int
     tiles: int
     stale: int
     gains: int
@@ -32,9 +33,12 @@ class Clip:
 def clip_of(text: str) -> Clip:
     """Read a clip from the prompt's text."""
     found = totals(text)
+    rooms, new = _sum(found, "rooms visited"), found.get("rooms never seen before")
     return Clip(
         steps=max(1, _sum(found, "steps")),
-        rooms=_sum(found, "rooms visited"),
+        rooms=rooms,
+        # A game that does not say which rooms are known: every room but the first may be new.
+        new_rooms=max(0, rooms - 1) if new is None else new,
         tiles=_sum(found, "tiles visited"),
         stale=_sum(found, "longest time without a new tile"),
         # A treasure taken from a room and the item obtained are often one thing; so are a lock and its door.
@@ -56,16 +60,16 @@ def _sum(found: Totals, *names: str) -> int:
 
 
 def progress(clip: Clip) -> float:
-    """By the number of clear steps; without one, by the ground covered."""
+    """By the number of clear steps; without one, by new ground. Walking in known rooms is worth nothing."""
     if clip.essences or clip.clear_steps >= 4:
         return 5
     if clip.clear_steps:
         return 3 if clip.clear_steps == 1 else 4
     if clip.deaths:
         return 0
-    if clip.texts or clip.rooms >= 4:
+    if clip.texts or clip.new_rooms >= 3:
         return 2
-    return 1 if clip.rooms >= 2 else 0
+    return 1 if clip.new_rooms else 0
 
 
 def dialog(clip: Clip) -> float:
@@ -82,10 +86,10 @@ def puzzle(clip: Clip) -> float:
 
 
 def novelty(clip: Clip) -> float:
-    """By rooms seen, and by new things."""
+    """By rooms never seen before, and by new things."""
     rooms = 0 if clip.tiles < 8 else 1
-    for least, value in ((2, 2), (3, 3), (5, 4), (7, 5)):
-        if clip.rooms >= least:
+    for least, value in ((1, 2), (2, 3), (4, 4), (6, 5)):
+        if clip.new_rooms >= least:
             rooms = value
     return min(5, rooms + (1 if clip.clear_steps >= 2 else 0))
 

@@ -1,4 +1,8 @@
-"""How a reward model enters the reward: `potential`, `additive` or `none`.
+"""How a reward model enters the reward: `gain`, `potential`, `additive` or `none`.
+
+`gain` is F = coefficient * (Phi(s') - Phi(s)): the rewards of a segment add up to what the reward model says the
+segment gained, which is the very sum that its Bradley-Terry loss was about. Every round trip adds up to 0, so nothing
+can be farmed, but arriving where Phi is high pays and is kept: this changes what is optimal.
 
 `potential` is F = coefficient * (gamma * Phi(s') - Phi(s)) and leaves every optimal policy as it is (Ng, Harada and
 Russell 1999), provided that gamma is the learner's own, that a terminal state has Phi = 0, that truncation keeps Phi
@@ -117,6 +121,8 @@ class Shaper:
         phi = self._evaluate(observations)
         if self.config.mode == "additive":
             rewards = self.config.coefficient * phi
+        elif self.config.mode == "gain":
+            rewards = self.config.coefficient * (phi - self._phi)
         else:
             rewards = shaping(self._phi, phi, terminated, self.gamma, self.config.coefficient)
         if not self._uniform:

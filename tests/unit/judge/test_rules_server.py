@@ -84,6 +84,14 @@ def test_every_dimension_has_a_rule_within_its_scale(name: str) -> None:
         assert 0 <= RULES[name](clip_of(render(facts(changes), 9_000))) <= 5
 
 
+def test_walking_in_known_rooms_is_no_progress_and_nothing_new() -> None:
+    new = walk(6)
+    known = {step: {**change, "rooms_visited": 6} for step, change in new.items()}
+    explored, wandered = (clip_of(render(facts(changes), 9_000)) for changes in (new, known))
+    assert (RULES["progress"](explored), RULES["progress"](wandered)) == (2, 0)
+    assert RULES["novelty"](explored) > RULES["novelty"](wandered) == 1
+
+
 async def test_usage_counts_the_prompt_once_and_what_a_prefix_cache_would_have(client: Client) -> None:
     one = client()
     first = (await ask(one, body(walk(2))))["usage"]

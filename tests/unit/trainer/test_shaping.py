@@ -169,6 +169,15 @@ def test_additive_pays_the_score_of_the_state_reached_and_none_pays_nothing() ->
     assert play(Shaper(1, ShapingConfig(mode="none"), GAMMA, Table()), episode, True).tolist() == [0.0, 0.0]
 
 
+def test_gain_adds_up_to_what_was_gained_and_a_round_trip_to_nothing() -> None:
+    gain = ShapingConfig(mode="gain", coefficient=0.5)
+    there = play(Shaper(1, gain, GAMMA, Table()), states(np.array([-1.0, 2.0, 1.0])), True)
+    assert there == pytest.approx([1.5, -0.5])
+    round_trip = np.append(np.random.default_rng(0).uniform(-3, 3, 500), 0.0)
+    round_trip[0] = 0.0
+    assert abs(float(play(Shaper(1, gain, GAMMA, Table()), states(round_trip), False).sum())) < 1e-5
+
+
 def test_an_epoch_without_a_reward_model_is_not_shaped_until_one_is_offered() -> None:
     shaper = Shaper(2, ShapingConfig(), GAMMA)
     path = states(np.array([1.0, 2.0]))
