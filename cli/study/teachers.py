@@ -16,6 +16,7 @@ from services.judge.config import JudgesFile, JudgeSpec
 from services.judge.settings import JudgeGroup
 from services.judge.wiring import Court
 from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.training.make import in_this_process
 from services.rewardmodel.wiring import assemble
 from shared import rewardnet
 from shared.bus.memory import MemoryBus
@@ -58,7 +59,7 @@ class Trained:
     def __init__(self, store: Store, pooling: Pooling) -> None:
         self.store = store
         group = RewardModelGroup(streaming=False, pooling=pooling)
-        self._handlers, _ = assemble(group, Ports(MemoryBus(), store, asyncio.Event()))
+        self._handlers, _ = assemble(group, Ports(MemoryBus(), store, asyncio.Event()), in_this_process)
 
     async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
         """Label every segment, train, and let the coordinator's rule choose."""

@@ -4,19 +4,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from services.rewardmodel.domain.completeness import Outcomes
 from services.rewardmodel.domain.ratings import Rating
+from services.rewardmodel.orders import Product
+from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.base import sha256
 from shared.contracts.card import Calibration, RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.ids import Digest, RunId
+from shared.rewardnet import RewardWeights
 from shared.store import keys
-
-if TYPE_CHECKING:  # these modules load torch
-    from services.rewardmodel.training.report import Report
-    from services.rewardmodel.training.train import Trained
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,7 @@ class Circumstances:
     epoch: int
     outcomes: Outcomes
     history: Sequence[RewardModelRef]
-    masked: Sequence[str]
-    seconds: float
+    group: RewardModelGroup
     created: datetime
 
 
@@ -38,19 +35,19 @@ def data_digest(ratings: Sequence[Rating]) -> Digest:
 
 
 def card_of(
-    about: Circumstances, ratings: Sequence[Rating], trained: "Trained", report: "Report", weights: bytes
+    about: Circumstances, ratings: Sequence[Rating], product: Product, weights: RewardWeights
 ) -> RewardModelCard:
-    """The card of a model whose weights file is `weights`, trained on these ratings."""
-    digest = sha256(weights)
+    """The card of a model trained on these ratings; `weights` are what its file holds."""
+    digest, report = sha256(product.weights), product.report
     found = report.reliability
     return RewardModelCard(
         run=about.run,
         epoch=about.epoch,
-        observation=trained.weights.observation,
+        observation=weights.observation,
         weights_key=keys.reward_model_weights(about.run, about.epoch, digest),
         weights_digest=Digest(digest),
         data_digest=data_digest(ratings),
-        ensemble=trained.weights.members,
+        ensemble=weights.members,
         segments=len(ratings),
         pairs_train=report.pairs_train,
         pairs_heldout=report.pairs_heldout,
@@ -62,17 +59,17 @@ def card_of(
         spread=report.spread.deviation if report.spread else None,
         gates_passed=all(report.gates.values()),
         gates=report.gates,
-        seconds=about.seconds,
+        seconds=round(product.seconds, 3),
         created=about.created,
-        pooling=trained.problem.rules.pooling,
-        fit=trained.fit,
-        validation_loss=trained.validation_loss,
+        pooling=about.group.pooling,
+        fit=product.fit,
+        validation_loss=product.validation_loss,
         episodes=len({rating.episode for rating in ratings}),
         outcomes=about.outcomes.counts(),
         epochs=report.epochs,
         outside=report.spread.outside if report.spread else None,
-        disagreement=trained.weights.disagreement,
-        masked=list(about.masked),
+        disagreement=weights.disagreement,
+        masked=list(about.group.masked),
         history=list(about.history),
         notes=report.notes,
     )

@@ -1,7 +1,11 @@
-"""The error of this service that is no fault."""
+"""The errors of this service: a training that was given up, and one that failed."""
 
 from shared.errors import Transient
 
 
 class Interrupted(Transient):
-    """A training was given up: the service is stopping, or a finished epoch needs the workbench now."""
+    """No fault: the service is stopping, or a finished epoch needs the workbench now."""
+
+
+class TrainingFailed(Transient):
+    """The training process ended without a model. The service lives on, and the event comes again."""

@@ -17,16 +17,17 @@ from services.rewardmodel.adapters.scores import Scores
 from services.rewardmodel.adapters.shelf import Filed, Shelf, history
 from services.rewardmodel.cards import Circumstances, card_of
 from services.rewardmodel.domain.completeness import Outcomes, deadline, tally
+from services.rewardmodel.orders import Product
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.streaming import Streaming
-from services.rewardmodel.workbench import Product, Workbench
+from services.rewardmodel.workbench import Workbench
 from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RmTrained
 from shared.contracts.ids import Digest
 from shared.errors import ContractError, Transient
-from shared.rewardnet import RewardWeights
+from shared.rewardnet import RewardWeights, load
 from shared.store import keys
 from shared.store.port import Store
 
@@ -101,10 +102,8 @@ class Handlers:
         previous = self._streaming.newest(run) or await self._previous(newest, observation)
         material = await self._workbench.material(run, epoch, observation)
         product = await self._workbench.make(material, epoch, outcomes.quorum(self._group.quorum), previous)
-        about = Circumstances(
-            run, epoch, outcomes, history(newest), self._group.masked, round(product.seconds, 3), self._now()
-        )
-        card = card_of(about, material.ratings, product.trained, product.report, product.weights)
+        about = Circumstances(run, epoch, outcomes, history(newest), self._group, self._now())
+        card = card_of(about, material.ratings, product, load(product.weights, observation))
         _measure(card, product)
         return await self._shelf.commit(card, product.weights, product.state_dict)
 

@@ -16,7 +16,7 @@ from services.rewardmodel.errors import Interrupted
 from services.rewardmodel.workbench import Workbench
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
-from shared.rewardnet import RewardWeights
+from shared.rewardnet import RewardWeights, load
 from shared.store import keys
 from shared.store.port import Store
 
@@ -90,7 +90,7 @@ class Streaming:
             telemetry.ACCURACY.labels("interim").set(accuracy)
         log.info("interim reward model", run=run, epoch=epoch, segments=len(material.ratings), accuracy=accuracy)
         if (run, epoch) in self._open:  # else the epoch was closed meanwhile
-            self._newest[run] = product.trained.weights
+            self._newest[run] = load(product.weights, material.observation)
 
     def _entry(self, run: RunId, epoch: int) -> _Open:
         if (run, epoch) not in self._open:

@@ -1,4 +1,7 @@
-"""The reward model as a process on a real bus: killed between weights and card, it still ends in one card."""
+"""The reward model as a process on a real bus: killed between weights and card, it still ends in one card.
+
+Its trainings are processes of their own: the service stays small, and told to stop it does not wait for them.
+"""
 
 import asyncio
 import os
@@ -34,12 +37,9 @@ def rewardmodel(bus: NatsServer, store: Path, **more: str) -> "subprocess.Popen[
     return subprocess.Popen([sys.executable, "-m", "services.rewardmodel"], env=env)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(240)  # the bus waits half a minute before it gives a dead process's event to another
-async def test_killed_between_weights_and_card_another_process_finishes_the_epoch(
-    nats_server: NatsServer, tmp_path: Path
-) -> None:
-    world = World(store=local_store(tmp_path))
+async def judged_epoch(nats_server: NatsServer, folder: Path) -> World:
+    """An epoch whose segments are all judged, and whose events are on the bus."""
+    world = World(store=local_store(folder))
     await provision(nats_server.settings)
     finished = await world.play(0, episodes=8)
     scores = await world.judge(0, await world.listed(0))
@@ -50,7 +50,34 @@ async def test_killed_between_weights_and_card_another_process_finishes_the_epoc
     for event in scores:
         await judge.publish(event)
     await judge.close()
+    return world
 
+
+def trainings(service: int) -> list[int]:
+    """Processes that a service has started to train in."""
+    found = [pid for task in Path(f"/proc/{service}/task").iterdir() for pid in (task / "children").read_text().split()]
+    return [int(pid) for pid in found if b"rewardmodel.training" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def runs(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def holds_torch(pid: int) -> bool:
+    return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
+
+
+def most_memory_mb(pid: int) -> float:
+    """The largest resident set it ever had."""
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)  # the bus waits half a minute before it gives a dead process's event to another
+async def test_killed_between_weights_and_card_another_process_finishes_the_epoch(
+    nats_server: NatsServer, tmp_path: Path
+) -> None:
+    world = await judged_epoch(nats_server, tmp_path)
     killed = rewardmodel(nats_server, tmp_path, FAILPOINTS="rewardmodel.after_weights=exit")
     assert await asyncio.to_thread(killed.wait, 60) == -signal.SIGKILL
     assert not await world.store.exists(keys.reward_model_card(RUN, 0))
@@ -70,7 +97,27 @@ async def test_killed_between_weights_and_card_another_process_finishes_the_epoc
         card = await world.card(0)
         names = [entry.key for entry in await world.store.list(keys.reward_model_prefix(RUN, 0)) if "rm-" in entry.key]
         assert names == [card.weights_key]
+        assert not holds_torch(second.pid)
+        assert most_memory_mb(second.pid) < 150
     finally:
         second.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(second.wait, 30) == 0
         await coordinator.close()
+
+
+@pytest.mark.slow
+async def test_told_to_stop_while_it_trains_it_ends_the_training_and_leaves_with_code_0(tmp_path: Path) -> None:
+    (tmp_path / "bus").mkdir()
+    with NatsServer(tmp_path / "bus") as server:
+        world = await judged_epoch(server, tmp_path / "store")
+        service = rewardmodel(server, tmp_path / "store", REWARDMODEL__SHUFFLES="10", REWARDMODEL__MEMBERS="20")
+        try:
+            async with asyncio.timeout(60):
+                while not (children := trainings(service.pid)):  # noqa: ASYNC110 - a process has no event to offer
+                    await asyncio.sleep(0.02)
+            service.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(service.wait, 20) == 0
+        finally:
+            service.kill()
+        assert not any(map(runs, children))
+        assert not await world.store.exists(keys.reward_model_card(RUN, 0))

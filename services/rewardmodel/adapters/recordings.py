@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from services.rewardmodel import telemetry
-from services.rewardmodel.domain.dataset import Recording, thinned
+from services.rewardmodel.domain.dataset import Recording, packed, thinned
 from services.rewardmodel.domain.ratings import Rating
 from shared.errors import Permanent
 from shared.game.segment import read_segment
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class Recordings:
-    """Reads recordings; keeps the last `capacity` of them (16 kB each)."""
+    """Reads recordings; keeps the last `capacity` of them (about 2 kB each)."""
 
     def __init__(self, store: Store, capacity: int) -> None:
         """`capacity` should hold the segments of one training."""
@@ -59,7 +59,7 @@ def _unpack(raw: bytes) -> Recording:
     if segment.observations.shape[1] != WIDTH:
         raise Permanent(f"segment {segment.manifest.segment}: {segment.observations.shape[1]} features, not {WIDTH}")
     return Recording(
-        states=thinned(segment.observations),
+        packed=packed(thinned(segment.observations)),
         first_step=segment.manifest.first_step,
         steps=segment.manifest.steps,
         milestones=segment.manifest.milestones_end,

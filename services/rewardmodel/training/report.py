@@ -1,36 +1,19 @@
 """Everything the card says about a trained model: held-out figures, baselines, gates, and what a reader must know."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
 from services.rewardmodel.domain.dataset import Dataset
 from services.rewardmodel.domain.gates import Figures, GateRules, gates
-from services.rewardmodel.domain.metrics import Heldout, Reliability, accuracy, interval, rank_correlation, reliability
+from services.rewardmodel.domain.metrics import Heldout, accuracy, interval, rank_correlation, reliability
 from services.rewardmodel.domain.preferences import Blocks, Pairs, Reals
+from services.rewardmodel.orders import Report
 from services.rewardmodel.training import measure
 from services.rewardmodel.training.shuffled import shuffled_accuracy
 from services.rewardmodel.training.train import Task, Trained
-from shared.contracts.card import EpochScore, PairAccuracy
-
-
-@dataclass(frozen=True)
-class Report:
-    """The measured part of a card."""
-
-    accuracy: PairAccuracy
-    pairs_train: int
-    pairs_heldout: int
-    baselines: dict[str, float | None]
-    reliability: Reliability | None
-    rank_correlation: float | None
-    sensitivity: dict[str, float]
-    spread: measure.Spread | None
-    epochs: list[EpochScore]
-    gates: dict[str, bool]
-    notes: list[str]
+from shared.contracts.card import PairAccuracy
 
 
 def report(

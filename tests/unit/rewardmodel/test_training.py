@@ -10,10 +10,11 @@ from services.rewardmodel.domain.dataset import Dataset
 from services.rewardmodel.domain.gates import GateRules
 from services.rewardmodel.domain.preferences import Rated
 from services.rewardmodel.errors import Interrupted
+from services.rewardmodel.orders import Report
 from services.rewardmodel.training.ensemble import continued, exported, fresh, score
 from services.rewardmodel.training.fit import FitRules
 from services.rewardmodel.training.problem import Problem, TrainRules, standardised_inputs
-from services.rewardmodel.training.report import Report, report
+from services.rewardmodel.training.report import report
 from services.rewardmodel.training.shuffled import shuffled_accuracy
 from services.rewardmodel.training.train import Task, Trained, train
 from shared.rewardnet import RewardNet, input_statistics

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from services.rewardmodel.handlers import Handlers
+from services.rewardmodel.orders import Training
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.streaming import Streaming
+from services.rewardmodel.training.make import in_this_process
 from services.rewardmodel.wiring import assemble
 from shared.bus.memory import MemoryBus
 from shared.contracts.base import sha256
@@ -96,11 +98,12 @@ class World:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     deadline_s: float = 600.0
     group: RewardModelGroup = QUICK
+    training: Training = in_this_process
     values: dict[SegmentId, float] = field(default_factory=dict)
 
     def service(self) -> tuple[Handlers, Streaming]:
         """A fresh process on this store."""
-        return assemble(self.group, Ports(MemoryBus(), self.store, self.stopping))
+        return assemble(self.group, Ports(MemoryBus(), self.store, self.stopping), self.training)
 
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
         """Play an epoch: archives, start order and account. Returns its `epoch.finished`."""
