@@ -12,7 +12,7 @@ from shared.game.grid import HAZARD, Grid
 from shared.game.layout import UNKNOWN
 from shared.game.objects import Thing
 from shared.game.rows import PUSH_REST
-from shared.game.state import GameState, Inventory, Puzzle
+from shared.game.state import GameState, Inventory, Neighbours, Puzzle
 from shared.game.trace import EpisodeTrace
 
 _LOG_MONEY, _LOG_ROOMS = log1p(999), log1p(255)
@@ -43,10 +43,16 @@ def share(count: int | None, whole: int) -> float:
     return UNKNOWN if count is None else min(count / whole, 1.0)
 
 
-@lru_cache(maxsize=64)
-def body(*flags: bool | None) -> bytes:
-    """Airborne, swimming, holding."""
-    return pack(*(UNKNOWN if flag is None else float(flag) for flag in flags))
+def differences(whole: int) -> tuple[float, ...]:
+    """Index -255 to 255 (below zero counts from the end, as Python does) -> that many pixels by `whole`, clipped."""
+    return tuple(clip(pixels / whole) for pixels in (*range(256), *range(-255, 0)))
+
+
+_BY80, _BY64 = differences(80), differences(64)
+_NEARNESS: Final = tuple(1 - far / 160 if far < 160 else 0.0 for far in range(256))
+_LITTLE_HEALTH: Final = tuple(min(health / 8, 1.0) for health in range(256))
+_KIND: Final = tuple(min(kind / 128, 1.0) for kind in range(256))
+_CROWD: Final = tuple(min(count / 8, 1.0) for count in range(17))
 
 
 def place(state: GameState) -> bytes:
@@ -120,33 +126,45 @@ def puzzle(puzzle: Puzzle) -> bytes:
 def _offset(thing: Thing, x: int, y: int) -> tuple[float, float, float]:
     """Right and down as shares of half a screen, and nearness."""
     right, down = thing.x - x, thing.y - y
-    far = max(abs(right), abs(down))
-    return clip(right / 80), clip(down / 64), 1 - far / 160 if far < 160 else 0.0
+    return _BY80[right], _BY64[down], _NEARNESS[max(right, -right, down, -down)]
 
 
 def _closest_two(things: tuple[Thing, ...], x: int, y: int) -> tuple[Thing, Thing | None]:
     """The nearest thing and the second nearest, if there is one; of equals, the earlier slot."""
-    first = second = None
+    first = things[0]
+    if len(things) == 1:
+        return first, None
+    second = None
     far = farther = 1 << 16
     for thing in things:
-        across, along = thing.x - x, thing.y - y
-        distance = max(across, -across, along, -along)
+        _, _, across, along, _ = thing
+        across = across - x if across > x else x - across
+        along = along - y if along > y else y - along
+        distance = across if across > along else along
         if distance < far:
             first, second, far, farther = thing, first, distance, far
         elif distance < farther:
             second, farther = thing, distance
-    return first or things[0], second
+    return first, second
 
 
 def _fighter(thing: Thing, x: int, y: int) -> tuple[float, ...]:
-    return (*_offset(thing, x, y), min(thing.health / 8, 1.0), min(thing.id / 128, 1.0))
+    kind, _, right, down, health = thing
+    right, down = right - x, down - y
+    return (
+        _BY80[right],
+        _BY64[down],
+        _NEARNESS[max(right, -right, down, -down)],
+        _LITTLE_HEALTH[health],
+        _KIND[kind],
+    )
 
 
 def enemies(things: tuple[Thing, ...], x: int, y: int) -> bytes:
     """How many enemies, and the nearest two. At least one is given."""
     first, second = _closest_two(things, x, y)
     return _ENEMIES(
-        min(len(things) / 8, 1.0), *_fighter(first, x, y), *(_NO_SECOND if second is None else _fighter(second, x, y))
+        _CROWD[len(things)], *_fighter(first, x, y), *(_NO_SECOND if second is None else _fighter(second, x, y))
     )
 
 
@@ -168,8 +186,7 @@ def ahead(collision: int, tile: int) -> bytes:
     return pack(solid, float(collision == HAZARD), (tile >> 4) / 15, (tile & 15) / 15)
 
 
-@lru_cache(maxsize=4096)
-def neighbours(*flags: int | None) -> bytes:
+def neighbours(flags: Neighbours) -> bytes:
     """The rooms around: visited, not visited, or none."""
     return pack(*(-1.0 if flag is None else float(flag >> 4 & 1) for flag in flags))
 

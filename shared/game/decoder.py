@@ -1,8 +1,8 @@
 """From a RAM image to a GameState: once a step, for the policy, the rewards and the judges alike.
 
-The table says which capability a variable needs; without it the value is None. Parts that seldom change (inventory,
-room flags, walls) are decoded only when their bytes did. Any bytes give a state: a game in mid-crash must not stop
-the training, so nothing here raises on content.
+The table says which capability a variable needs; without it the value is None. What stands still (inventory, room
+flags, walls: see moment.py) is decoded only when its bytes changed. Any bytes give a state: a game in mid-crash must
+not stop the training, so nothing here raises on content.
 """
 
 from operator import itemgetter
@@ -11,23 +11,37 @@ from typing import Final
 from shared.game import objects, ram
 from shared.game.grid import Grid, grid_of
 from shared.game.memory import entries, read, read_number
-from shared.game.state import Dialog, GameState, Inventory, Progress, Puzzle
+from shared.game.moment import Still, still_of
+from shared.game.state import Dialog, GameState, Inventory, Neighbours, Progress, Puzzle, Scene
 
 NO_DUNGEON: Final = 0xFF
 RIDING: Final = 0xD1
-# The bytes that every state needs, gathered in one call; in the order in which `decode` names them.
-_BYTES: Final = itemgetter(
-    ram.ACTIVE_GROUP, ram.ACTIVE_ROOM, ram.LINK_DIRECTION, ram.LINK_X, ram.LINK_Y, ram.LINK_STATE,
-    ram.LINK_INVINCIBILITY, ram.LINK_KNOCKBACK, ram.SCROLL_MODE, ram.CUTSCENE_INDEX, ram.LINK_DEATH_TRIGGER,
-    ram.GAME_STATE, ram.DISABLED_OBJECTS, ram.PALETTE_FADE_MODE, ram.DUNGEON_INDEX, ram.FRAME_COUNTER,
+# The bytes of the hero that change with every step, in the order in which `decode` names them.
+_HERO: Final = itemgetter(
+    ram.LINK_X, ram.LINK_Y, ram.LINK_DIRECTION, ram.LINK_STATE, ram.LINK_INVINCIBILITY, ram.LINK_KNOCKBACK,
+    ram.FRAME_COUNTER,
 )  # fmt: skip
 IN_PLAY: Final = 2
-STEP_AHEAD: Final = ((0, -9), (10, 3), (0, 13), (-11, 3))  # the pixel that the hero faces, by direction
 SEED_KINDS: Final = ("ember", "scent", "pegasus", "gale", "mystery")
 _ITEMS: Final = slice(ram.SMALL_KEYS, ram.GLOBAL_FLAGS + 16)
 _DEATHS_KILLS: Final = slice(ram.DEATHS, ram.DEATHS + 4)
 _COLLECTED: Final = slice(ram.RUPEES_COLLECTED, ram.RUPEES_COLLECTED + 2)
 _FLAGS: Final = slice(ram.ROOM_FLAGS_OVERWORLD, ram.ROOM_FLAGS_OVERWORLD + 0x400)
+
+
+def _rows(down: int) -> bytes:
+    """Pixel row -> place of the first tile of the row of tiles `down` pixels below it, kept inside of the room."""
+    return bytes(min(max(y + down, 0), 175) & 0xF0 for y in range(256))
+
+
+def _columns(right: int) -> bytes:
+    """Pixel column -> column of tiles `right` pixels beside it, kept inside of the room."""
+    return bytes(min(max(x + right, 0), 255) >> 4 for x in range(256))
+
+
+_UNDERFOOT_ROW, _UNDERFOOT_COLUMN = _rows(5), _columns(0)
+# The pixel that the hero faces, by direction.
+_AHEAD: Final = tuple((_columns(right), _rows(down)) for right, down in ((0, -9), (10, 3), (0, 13), (-11, 3)))
 
 
 def _flag_table(mask: int) -> bytes:
@@ -38,11 +52,12 @@ def _flag_table(mask: int) -> bytes:
 _HAS_VISITED, _HAS_ITEM, _HAS_EVENT, _HAS_DONE = (_flag_table(mask) for mask in (0x10, 0x20, 0x40, 0x80))
 _HAS_DOOR: Final = tuple(_flag_table(mask) for mask in (1, 2, 4, 8))
 
-Neighbours = tuple[int | None, int | None, int | None, int | None]
-
 
 class Decoder:
-    """Decodes consecutive moments of one running game. Call `begin` after every load of a state."""
+    """Decodes consecutive moments of one running game. Call `begin` after every load of a state.
+
+    `still` holds the still bytes of the last image, as moment.py lists them; the same object while they do not change.
+    """
 
     def __init__(self, capabilities: frozenset[str]) -> None:
         self._capabilities = capabilities
@@ -52,10 +67,14 @@ class Decoder:
         self._companion = "companion" in capabilities
         self._inventory: tuple[bytes, Inventory] | None = None
         self._progress: tuple[bytes, Progress] | None = None
-        self._around: tuple[int, int, Progress, Neighbours] | None = None
         self._puzzle: tuple[tuple[object, ...], Puzzle] | None = None
         self._grid: Grid | None = None
         self._tail = 0
+        self._silence: tuple[int, ...] | None = () if self._sound else None
+        self.still: Still = ()
+        self._scene: Scene | None = None
+        self._riding = self._obeys = False
+        self._talkers: tuple[int, ...] = ()
 
     def begin(self, image: bytes) -> GameState:
         """The first state after a load: what the sound log holds by then is no event."""
@@ -64,49 +83,84 @@ class Decoder:
 
     def decode(self, image: bytes, fresh: bool = True) -> GameState:
         """The state in a RAM image (see table.py)."""
-        (
-            group, room, facing, x, y, hero_state, invincible, knockback, scroll, cutscene, death,
-            game_state, disabled, fade, number, frame,
-        ) = _BYTES(image)  # fmt: skip
-        group, facing = group & 7, facing & 3
-        if self._companion and image[ram.LINK_OBJECT_INDEX] == RIDING:
+        sounds, scene, still = self._silence, self._scene, still_of(image)
+        if scene is None or still != self.still:
+            self.still = still
+            scene, sounds = self._look(image), self._sounds(image)
+        x, y, facing, hero_state, invincible, knockback, frame = _HERO(image)
+        if self._riding:
             x, y = image[ram.COMPANION_X], image[ram.COMPANION_Y]
-        inventory, progress = self._items(image), self._flags(image)
-        self._grid = grid = grid_of(image, self._grid)
-        right, down = STEP_AHEAD[facing]
-        facing_tile = _tile(x + right, y + down)
-        in_dungeon = number != NO_DUNGEON if self._dungeon else None
+        facing &= 3
+        columns, rows = _AHEAD[facing]
+        ahead = rows[y] | columns[x]
         pickups, dangers = objects.parts(image)
-        transition = scroll & 0x0E != 0 or scroll & 0x0F == 0
-        dialog, menu = self._text(image), image[ram.MENU_TYPE] if self._menu else None
-        dying = death != 0 or inventory.health == 0
-        control = (
-            not (transition or dying or dialog or menu or fade)
-            and cutscene == hero_state == 1
-            and game_state == IN_PLAY
-            and disabled & 0x81 == 0
+        # Made by the call that a named tuple's own constructor ends in: this runs each step.
+        return tuple.__new__(
+            GameState,
+            (
+                x,
+                y,
+                facing,
+                hero_state,
+                invincible != 0,
+                knockback != 0,
+                image[ram.ROOM_LAYOUT + (_UNDERFOOT_ROW[y] | _UNDERFOOT_COLUMN[x])],
+                image[ram.ROOM_LAYOUT + ahead],
+                image[ram.ROOM_COLLISIONS + ahead],
+                self._obeys and hero_state == 1,
+                objects.enemies(image),
+                objects.talkables(image, self._talkers) if self._talkers else (),
+                pickups,
+                dangers,
+                sounds,
+                frame,
+                fresh,
+                scene,
+                *scene,
+            ),
         )
-        # By position, in the order of the fields: twice as fast as by name, and this runs each step.
-        return GameState(
-            group, room, x, y, facing, hero_state, invincible != 0, knockback != 0,
-            image[ram.LINK_IN_AIR] & 0x0F != 0 if self._jump else None,
-            image[ram.LINK_SWIMMING] & 0x0F != 0 if self._swim else None,
-            image[ram.LINK_GRAB_STATE] & 0x80 != 0 if self._grab else None,
-            image[ram.ROOM_LAYOUT + _tile(x, y + 5)],
-            image[ram.ROOM_LAYOUT + facing_tile],
-            image[ram.ROOM_COLLISIONS + facing_tile],
-            transition, cutscene >= 6, control, dying, menu,
-            image[ram.SEASON] & 3 if self._season else None,
-            image[ram.TILESET_FLAGS] & 1 != 0,
-            number if in_dungeon else None,
-            in_dungeon,
-            image[ram.DUNGEON_MAP_POSITION] & 63 if in_dungeon else None,
-            image[ram.DUNGEON_FLOOR] & 7 if in_dungeon else None,
-            self._neighbours(image, group, room, progress, in_dungeon),
-            objects.enemies(image), objects.talkables(image), pickups + objects.treasures(image), dangers,
-            self._sounds(image) if self._sound else None,
-            dialog, self._riddle(image), inventory, progress, grid, frame, fresh,
-        )  # fmt: skip
+
+    def _look(self, image: bytes) -> Scene:
+        """Decode what stands still; the previous scene if it came out the same."""
+        self._riding = self._companion and image[ram.LINK_OBJECT_INDEX] == RIDING
+        self._talkers = objects.talkers(image)
+        self._grid = grid_of(image, self._grid)
+        scene = self._scene_of(image)
+        idle = image[ram.GAME_STATE] == IN_PLAY and image[ram.DISABLED_OBJECTS] & 0x81 == 0
+        busy = scene.transition or scene.dying or scene.dialog or scene.menu or image[ram.PALETTE_FADE_MODE]
+        self._obeys = idle and not busy and image[ram.CUTSCENE_INDEX] == 1
+        if self._scene is None or scene != self._scene:
+            self._scene = scene
+        return self._scene
+
+    def _scene_of(self, image: bytes) -> Scene:
+        group, room, scroll = image[ram.ACTIVE_GROUP] & 7, image[ram.ACTIVE_ROOM], image[ram.SCROLL_MODE]
+        number = image[ram.DUNGEON_INDEX]
+        in_dungeon = number != NO_DUNGEON if self._dungeon else None
+        inventory, progress = self._items(image), self._flags(image)
+        return Scene(
+            group=group,
+            room=room,
+            airborne=image[ram.LINK_IN_AIR] & 0x0F != 0 if self._jump else None,
+            swimming=image[ram.LINK_SWIMMING] & 0x0F != 0 if self._swim else None,
+            holding=image[ram.LINK_GRAB_STATE] & 0x80 != 0 if self._grab else None,
+            transition=scroll & 0x0E != 0 or scroll & 0x0F == 0,
+            cutscene=image[ram.CUTSCENE_INDEX] >= 6,
+            dying=image[ram.LINK_DEATH_TRIGGER] != 0 or inventory.health == 0,
+            menu=image[ram.MENU_TYPE] if self._menu else None,
+            season=image[ram.SEASON] & 3 if self._season else None,
+            outdoors=image[ram.TILESET_FLAGS] & 1 != 0,
+            dungeon=number if in_dungeon else None,
+            in_dungeon=in_dungeon,
+            dungeon_position=image[ram.DUNGEON_MAP_POSITION] & 63 if in_dungeon else None,
+            floor=image[ram.DUNGEON_FLOOR] & 7 if in_dungeon else None,
+            neighbours=_neighbours(image, group, room, progress, in_dungeon),
+            dialog=self._text(image),
+            puzzle=self._riddle(image),
+            inventory=inventory,
+            progress=progress,
+            grid=self._grid or grid_of(image, None),
+        )
 
     def _known(self, image: bytes, name: str) -> int | None:
         return read_number(image, name) if entries()[name].capability in self._capabilities else None
@@ -163,16 +217,6 @@ class Decoder:
             self._progress = source, _progress_of(source)
         return self._progress[1]
 
-    def _neighbours(
-        self, image: bytes, group: int, room: int, progress: Progress, in_dungeon: bool | None
-    ) -> Neighbours:
-        known = self._around
-        if known is None or known[0] != group or known[1] != room or known[2] is not progress:
-            around = _dungeon_rooms(image) if in_dungeon else _map_rooms(room) if group < 2 else (None,) * 4
-            flags = [None if number is None else progress.room(group, number) for number in around]
-            known = self._around = group, room, progress, (flags[0], flags[1], flags[2], flags[3])
-        return known[3]
-
     def _text(self, image: bytes) -> Dialog | None:
         """The text box; texts of menus are no dialog."""
         mode = image[ram.TEXT_DISPLAY_MODE]
@@ -221,8 +265,10 @@ class Decoder:
             ),
         )
 
-    def _sounds(self, image: bytes) -> tuple[int, ...]:
+    def _sounds(self, image: bytes) -> tuple[int, ...] | None:
         """Sounds started since the last decoded moment: the game's own log of events."""
+        if not self._sound:
+            return None
         first, self._tail = self._tail & 15, image[ram.SOUND_QUEUE_TAIL]
         end = self._tail & 15
         if first == end:
@@ -231,9 +277,11 @@ class Decoder:
         return tuple(queue[first:end] if first < end else queue[first:] + queue[:end])
 
 
-def _tile(x: int, y: int) -> int:
-    """Index of the tile at a pixel; pixels outside of the room belong to its outermost tiles."""
-    return (y if 0 <= y < 176 else 0 if y < 0 else 175) & 0xF0 | (x if 0 <= x < 256 else 0 if x < 0 else 255) >> 4
+def _neighbours(image: bytes, group: int, room: int, progress: Progress, in_dungeon: bool | None) -> Neighbours:
+    """Flags of the rooms up, right, down and left; None where there is none."""
+    around = _dungeon_rooms(image) if in_dungeon else _map_rooms(room) if group < 2 else (None,) * 4
+    flags = [None if number is None else progress.room(group, number) for number in around]
+    return flags[0], flags[1], flags[2], flags[3]
 
 
 def _progress_of(flags: bytes) -> Progress:

@@ -24,12 +24,17 @@ TREASURES: Final[dict[int, str]] = {
     0x16: "bracelet",
     0x17: "feather",
     0x19: "seed satchel",
+    0x28: "rupees",
+    0x29: "hearts",
     0x2E: "flippers",
     0x36: "maku seed",
     0x42: "gnarled key",
     0x43: "floodgate key",
     0x44: "dragon key",
 }
+
+SUPPLIES: Final = frozenset({0x28, 0x29})
+"""Treasures that are used up and counted elsewhere: to have picked one up once is neither progress nor an item."""
 
 # What the sound queue logs, for the ids that mean an event. A sound that is not listed is no event.
 SOUND_EVENTS: Final[dict[int, str]] = {

@@ -11,6 +11,7 @@ from shared.game.grid import Grid
 from shared.game.objects import Thing
 
 RoomKey = tuple[int, int]
+Neighbours = tuple[int | None, int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +86,16 @@ class Puzzle:
     sliding: bool | None
 
 
-class GameState(NamedTuple):
-    """One moment. A named tuple, because one is made each step: it is frozen, without a dict, and built fast.
-
-    `fresh` is False when the game never came to rest during the step, so that the bytes may be those of a half-done
-    update. `tile` is the metatile underfoot, `tile_ahead` the one the hero faces, `ahead` its collision byte.
-    """
+class Scene(NamedTuple):
+    """What stands still while the hero walks about: the room, its parts, what he owns. The tail of a GameState."""
 
     group: int
     room: int
-    x: int
-    y: int
-    facing: int
-    hero_state: int
-    invincible: bool
-    knockback: bool
     airborne: bool | None
     swimming: bool | None
     holding: bool | None
-    tile: int
-    tile_ahead: int
-    ahead: int
     transition: bool
     cutscene: bool
-    control: bool
     dying: bool
     menu: int | None
     season: int | None
@@ -117,19 +104,62 @@ class GameState(NamedTuple):
     in_dungeon: bool | None
     dungeon_position: int | None
     floor: int | None
-    neighbours: tuple[int | None, int | None, int | None, int | None]
-    enemies: tuple[Thing, ...]
-    talkables: tuple[Thing, ...]
-    pickups: tuple[Thing, ...]
-    dangers: tuple[Thing, ...]
-    sounds: tuple[int, ...] | None
+    neighbours: Neighbours
     dialog: Dialog | None
     puzzle: Puzzle
     inventory: Inventory
     progress: Progress
     grid: Grid
+
+
+class GameState(NamedTuple):
+    """One moment. A named tuple, because one is made each step: it is frozen, without a dict, and built fast.
+
+    `fresh` is False when the game never came to rest during the step, so that the bytes may be those of a half-done
+    update. `tile` is the metatile underfoot, `tile_ahead` the one the hero faces, `ahead` its collision byte. `scene`
+    holds the fields after it once more: the same object in two states says that none of them changed in between.
+    """
+
+    x: int
+    y: int
+    facing: int
+    hero_state: int
+    invincible: bool
+    knockback: bool
+    tile: int
+    tile_ahead: int
+    ahead: int
+    control: bool
+    enemies: tuple[Thing, ...]
+    talkables: tuple[Thing, ...]
+    pickups: tuple[Thing, ...]
+    dangers: tuple[Thing, ...]
+    sounds: tuple[int, ...] | None
     frame: int
-    fresh: bool = True
+    fresh: bool
+    scene: Scene
+    # As in Scene, in the same order.
+    group: int
+    room: int
+    airborne: bool | None
+    swimming: bool | None
+    holding: bool | None
+    transition: bool
+    cutscene: bool
+    dying: bool
+    menu: int | None
+    season: int | None
+    outdoors: bool
+    dungeon: int | None
+    in_dungeon: bool | None
+    dungeon_position: int | None
+    floor: int | None
+    neighbours: Neighbours
+    dialog: Dialog | None
+    puzzle: Puzzle
+    inventory: Inventory
+    progress: Progress
+    grid: Grid
 
     @property
     def key(self) -> RoomKey:
@@ -148,3 +178,7 @@ class GameState(NamedTuple):
 def page_of(group: int) -> int:
     """Which of the four pages of room flags belongs to a group."""
     return (0, 1, 1, 1, 2, 3, 2, 3)[group & 7]
+
+
+if GameState._fields[-len(Scene._fields) :] != Scene._fields:
+    raise TypeError("a GameState must end with the fields of a Scene, in their order")

@@ -7,11 +7,14 @@ from collections import deque
 from typing import Final
 
 from shared.game.grid import HAZARD, SOLID, STRIDE, Grid
-from shared.game.state import GameState, RoomKey
+from shared.game.names import ACTIONS
+from shared.game.state import GameState, RoomKey, Scene
 
 TILES: Final = 176
 UNSEEN, SEEN, BLOCKED = 0, 1, 2
 RECENT: Final = 16  # actions remembered
+_IS_MOVE: Final = tuple(int(1 <= action <= 4) for action in range(len(ACTIONS)))
+_IS_PRESS: Final = tuple(int(5 <= action <= 6) for action in range(len(ACTIONS)))
 # A tile that cannot be stood on is no frontier: all four quarters solid, a hazard, or solid as a whole.
 _BLOCKED_TABLE: Final = bytes(
     BLOCKED if value in (0x0F, HAZARD) or value in SOLID else UNSEEN for value in range(256)
@@ -32,12 +35,15 @@ class EpisodeTrace:
         self.version = 0  # rises whenever a tile changes its mark
         self._maps: dict[RoomKey, bytearray] = {}
         self._grids: dict[RoomKey, Grid] = {}
-        self._last: tuple[RoomKey, int, int] | None = (state.key, state.x, state.y)
+        self._scene: Scene | None = None
+        self._key, self._x, self._y = state.key, state.x, state.y
         self.here = bytearray(TILES)
         self._here_key: RoomKey | None = None
+        self._last_column = self._last_row = 0
         self._counts = (0, 0)
         self.place = 0
-        self._visit(state)
+        self._enter(state)
+        self._stand(state.x, state.y)
         self.new_tile = self.new_room = False
 
     def step(self, state: GameState, action: int) -> None:
@@ -46,22 +52,24 @@ class EpisodeTrace:
         self.since_tile += 1
         self.since_room += 1
         self.new_tile = self.new_room = False
-        key, x, y = state.key, state.x, state.y
-        last = self._last
-        self.moved = (x - last[1], y - last[2]) if last is not None and last[0] == key else (0, 0)
-        self._last = (key, x, y)
+        x, y = state.x, state.y
+        if state.scene is self._scene:
+            self.moved = (x - self._x, y - self._y)
+        else:
+            self._enter(state)
+        self._x, self._y = x, y
         if not state.transition:
-            self._visit(state)
+            self._stand(x, y)
 
     def _note(self, action: int) -> None:
         """Count the action among the recent ones, and the oldest out."""
         actions = self.actions
         if len(actions) == RECENT:
             oldest = actions[0]
-            self.moves -= 1 <= oldest <= 4
-            self.presses -= 5 <= oldest <= 6
-        self.moves += 1 <= action <= 4
-        self.presses += 5 <= action <= 6
+            self.moves -= _IS_MOVE[oldest]
+            self.presses -= _IS_PRESS[oldest]
+        self.moves += _IS_MOVE[action]
+        self.presses += _IS_PRESS[action]
         self.streak = self.streak + 1 if actions and actions[-1] == action else 1
         actions.append(action)
 
@@ -83,19 +91,32 @@ class EpisodeTrace:
             column - left if left >= 0 else 0,
         )
 
-    def _visit(self, state: GameState) -> None:
-        key = state.key
+    def _enter(self, state: GameState) -> None:
+        """The scene is another one: find the room's marks, unless it is still scrolling in."""
+        key, grid = state.key, state.grid
+        self.moved = (state.x - self._x, state.y - self._y) if key == self._key else (0, 0)
+        self._key, self._scene = key, state.scene
+        if state.transition and self.rooms:
+            return
         if key not in self.rooms:
             self.rooms.add(key)
             self.new_room, self.since_room = True, 0
-        if self._grids.get(key) is not state.grid:
-            self._enter(key, state.grid)
+        if self._grids.get(key) is not grid:
+            self._mark(key, grid)
         if self._here_key != key:
             self._here_key, self.here = key, self._maps[key]
-            self._counts = _count(self.here, state.grid)
-        tiles = self.here
-        column, row = _tile(state)
+            self._counts = _count(self.here, grid)
+            self._last_column, self._last_row = grid.width // 2 - 1, grid.height // 2 - 1
+
+    def _stand(self, x: int, y: int) -> None:
+        """Mark the tile under the hero's feet."""
+        column, row = x >> 4, (y + 5) >> 4
+        if column > self._last_column:
+            column = self._last_column
+        if row > self._last_row:
+            row = self._last_row
         self.place = place = row * STRIDE + column
+        tiles = self.here
         if tiles[place] != SEEN:
             if tiles[place] == UNSEEN:
                 self._counts = self._counts[0] + 1, self._counts[1] - 1
@@ -104,7 +125,7 @@ class EpisodeTrace:
             self.version += 1
             self.new_tile, self.since_tile = True, 0
 
-    def _enter(self, key: RoomKey, grid: Grid) -> None:
+    def _mark(self, key: RoomKey, grid: Grid) -> None:
         """The room is new or its walls changed: mark afresh what cannot be stood on."""
         known = self._maps.get(key)
         fresh = bytearray(grid.source.translate(_BLOCKED_TABLE))
@@ -115,12 +136,6 @@ class EpisodeTrace:
         self._maps[key], self._grids[key] = fresh, grid
         self._here_key = None
         self.version += 1
-
-
-def _tile(state: GameState) -> tuple[int, int]:
-    """Column and row of the tile under the hero's feet."""
-    grid = state.grid
-    return min(state.x >> 4, grid.width // 2 - 1), min((state.y + 5) >> 4, grid.height // 2 - 1)
 
 
 def _count(tiles: bytearray, grid: Grid) -> tuple[int, int]:

@@ -6,7 +6,7 @@ Facts for rewards, reports and judges; the policy sees the state itself. Pure: s
 from collections import deque
 from typing import Final
 
-from shared.game.state import GameState
+from shared.game.state import GameState, Scene
 
 HYSTERESIS: Final = 3  # steps a value must hold before it counts; fewer and a flicker ends a dialog
 STUCK_AFTER: Final = 120  # steps without leaving a tile; shorter and waiting for an enemy looks stuck
@@ -22,6 +22,11 @@ class Hysteresis:
     def __init__(self, steps: int = HYSTERESIS) -> None:
         self._steps, self._count = steps, 0
         self.value = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether the same reading again would change nothing."""
+        return self._count == 0
 
     def update(self, reading: bool) -> bool:
         """Take one reading and return the smoothed value."""
@@ -39,23 +44,40 @@ class Detectors:
         self._cells: deque[tuple[int, int, int, int]] = deque(maxlen=LOOP_WINDOW)
         self._counts: dict[tuple[int, int, int, int], int] = {}
         self._same = 0
+        self._scene: Scene | None = None
+        self._column = self._row = -1
         self._pressed: set[tuple[int, int, int]] = set()
         self.puzzle_gain = 0
         self.dialog = self.puzzle = self.stuck = self.loop = False
 
     def step(self, previous: GameState, state: GameState) -> None:
         """Compare two consecutive states."""
-        self.dialog = self._dialog.update(state.dialog is not None)
-        self.puzzle = self._puzzle.update(in_puzzle(state))
         self.puzzle_gain = 0
+        if state.scene is not self._scene:
+            self._look(previous, state)
+        if state.control:
+            column, row = state.x >> 4, state.y >> 4
+            if column == self._column and row == self._row:
+                self._same += 1
+            else:
+                self._place(state, column, row)
+            self.stuck = self._same >= STUCK_AFTER
+
+    def _look(self, previous: GameState, state: GameState) -> None:
+        """Something changed, or a flickering value has not settled yet."""
+        dialog, puzzle = self._dialog, self._puzzle
+        self.dialog = dialog.update(state.dialog is not None)
+        self.puzzle = puzzle.update(in_puzzle(state))
         if previous.progress is not state.progress or previous.puzzle is not state.puzzle:
             self.puzzle_gain = self._gain(previous, state)
-        if state.control:
-            self._place(state)
-        self.stuck = self._same >= STUCK_AFTER
+        # Look again next time, until the same scene would give the same once more.
+        self._scene = state.scene if dialog.settled and puzzle.settled else None
+        if previous.scene is not state.scene:
+            self._column = -1  # the same tile of another room is another place
 
-    def _place(self, state: GameState) -> None:
-        cell = (state.group, state.room, state.x >> 4, state.y >> 4)
+    def _place(self, state: GameState, column: int, row: int) -> None:
+        self._column, self._row = column, row
+        cell = (state.group, state.room, column, row)
         cells, counts = self._cells, self._counts
         if cells and cells[-1] == cell:
             self._same += 1

@@ -97,6 +97,7 @@ class Player:
     ) -> None:
         """`env` is the index of this environment within its runner; `game` replaces the configured one."""
         self.config, self.env = config, env
+        self._frame_skip, self._episode_length = config.frame_skip, config.episode_length
         self.game = game or config.open_game()
         self._emulator: Emulator | None = None
         self._recording = recording
@@ -146,6 +147,7 @@ class Player:
         self.state = self._decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
         self.detectors = Detectors(self.state)
+        self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
         self._rewards.begin(self.state)
         self._deaths = self.state.inventory.deaths
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
@@ -159,16 +161,15 @@ class Player:
         """Make one step. Raises EmulatorFault, with the emulator's state kept if the configuration says where."""
         if action == START and not self.config.allow_start:
             action = 0
-        recording, emulator = self._recording, self.emulator
+        recording, emulator = self._recording, self._emulator or self.emulator
         draw = self.pixels is not None or (recording is not None and recording.wants_picture())
         try:
-            emulator.step(action, self.config.frame_skip, draw)
+            emulator.step(action, self._frame_skip, draw)
         except EmulatorFault as fault:
             raise EmulatorFault(str(fault), self._keep(emulator)) from fault
         self.image, fresh = emulator.take()
-        previous, state = self.state, self._decoder.decode(self.image, fresh)
-        self.state = state
-        outcome = self._judge(previous, state, action)
+        previous, self.state = self.state, self._decoder.decode(self.image, fresh)
+        outcome = self._judge(previous, self.state, action)
         if recording is not None:
             recording.step(self, action, outcome)
         return outcome
@@ -214,17 +215,20 @@ class Player:
 
     def _judge(self, previous: GameState, state: GameState, action: int) -> Outcome:
         """Reward, ending and observation of the step from `previous` to `state`."""
-        episode, trace = self.episode, self.trace
+        episode, trace, transition = self.episode, self.trace, self._transition
         trace.step(state, action)
         self.detectors.step(previous, state)
-        died = state.dying or state.inventory.deaths != self._deaths
-        reward = self._rewards.step(Transition(previous, state, action, trace, self.detectors, died))
-        finished = self._advance(previous, state)
+        died = finished = False
+        if state.scene is not previous.scene or state.dying:
+            died = state.dying or state.inventory.deaths != self._deaths
+            finished = self._advance(previous, state)
+        transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
+        reward = self._rewards.step(transition)
         episode.steps += 1
         episode.total += reward
         episode.actions.append(action)
         terminated = died or finished
-        truncated = not terminated and episode.steps >= self.config.episode_length
+        truncated = not terminated and episode.steps >= self._episode_length
         self.features = self.vector.step(state, trace)
         seen = self.features if self.pixels is None else self.pixels.step(state, trace)
         outcome = Outcome(seen, reward, terminated, truncated)

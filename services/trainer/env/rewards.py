@@ -6,7 +6,7 @@ from typing import Annotated, Final, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from services.trainer.env.terms import TERMS, Term, Transition, When
+from services.trainer.env.terms import TERMS, Steady, Term, Transition, When
 from shared.contracts.base import first_problem
 from shared.errors import ContractError
 from shared.game.state import GameState
@@ -55,29 +55,48 @@ class Rewards:
                 term = TERMS[name]()
                 self._terms[term.when].append((name, weight, term))
         self._each_step = self._terms["step"]
+        self._steady = [
+            (name, weight * term.worth) for name, weight, term in self._terms["always"] if isinstance(term, Steady)
+        ]
+        self._names = [name for name, weight in profile.weights.items() if weight]
         self.sums: dict[str, float] = {}
 
     def begin(self, state: GameState) -> None:
         """A new episode starts at `state`."""
         every = [entry for terms in self._terms.values() for entry in terms]
-        self.sums = {name: 0.0 for name, _, _ in every}
+        self.sums = dict.fromkeys(self._names, 0.0)
         for _, _, term in every:
             term.begin(state)
 
     def step(self, step: Transition) -> float:
         """The reward of one step."""
-        total = self._ask(self._each_step, step)
-        state = step.state
+        total, state, detectors, trace, sums = 0.0, step.state, step.detectors, step.trace, self.sums
+        if self._each_step:
+            total += self._ask(self._each_step, step)
+        if detectors.stuck or detectors.loop:
+            total += self._ask(self._terms["idle"], step)
+        for name, paid in self._steady:
+            sums[name] += paid
+            total += paid
+        if trace.new_tile or trace.new_room:
+            total += self._ask(self._terms["seen"], step)
+        if state.scene is not step.previous.scene or state.dialog is not None or state.menu:
+            total += self._changed(step)
+        if step.died:
+            total += self._ask(self._terms["died"], step)
+        return total
+
+    def _changed(self, step: Transition) -> float:
+        """What the terms pay that ask for more than a walk in an unchanged scene."""
+        total, state = 0.0, step.state
+        if state.menu:
+            total += self._ask(self._terms["menu"], step)
         if state.inventory is not step.previous.inventory:
             total += self._ask(self._terms["owned"], step)
-        if step.trace.new_tile or step.trace.new_room:
-            total += self._ask(self._terms["seen"], step)
         if state.dialog is not None:
             total += self._ask(self._terms["text"], step)
         if step.detectors.puzzle_gain:
             total += self._ask(self._terms["solved"], step)
-        if step.died:
-            total += self._ask(self._terms["died"], step)
         return total
 
     def _ask(self, terms: list[tuple[str, float, Term]], step: Transition) -> float:

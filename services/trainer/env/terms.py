@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from services.trainer.env.detectors import Detectors
+from shared.game.names import SUPPLIES
 from shared.game.state import GameState, RoomKey
 from shared.game.trace import EpisodeTrace
 
@@ -18,7 +19,7 @@ KILLS_PAID: Final = 4  # per room and episode; enemies come back, rewards must n
 
 @dataclass(slots=True)
 class Transition:
-    """One step as the terms see it."""
+    """One step as the terms see it. Written anew each step: a term must not keep it."""
 
     previous: GameState
     state: GameState
@@ -28,14 +29,14 @@ class Transition:
     died: bool
 
 
-When = Literal["step", "owned", "seen", "text", "solved", "died"]
+When = Literal["always", "step", "idle", "menu", "owned", "seen", "text", "solved", "died"]
 
 
 class Term(Protocol):
     """One reward term of one environment. `when` says which steps it is asked about, because most change nothing.
 
-    step: each one; owned: the inventory changed; seen: a new tile or room; text: a text is shown; solved: a puzzle
-    moved on; died: the hero died.
+    always: none, it is the same each time; step: each one; idle: stuck or in a loop; menu: a menu is open; owned: the
+    inventory changed; seen: a new tile or room; text: a text is shown; solved: a puzzle moved on; died: the hero died.
     """
 
     when: When
@@ -61,6 +62,20 @@ class Stateless:
     def __call__(self, step: Transition) -> float:
         """What this step is worth."""
         return self._worth(step)
+
+
+class Steady:
+    """A term that is the same in every step."""
+
+    when: When = "always"
+    worth = -1.0
+
+    def begin(self, state: GameState) -> None:
+        """Nothing to remember."""
+
+    def __call__(self, step: Transition) -> float:
+        """What any step is worth."""
+        return self.worth
 
 
 class Rupees:
@@ -98,13 +113,13 @@ class Keys:
 
 
 class Treasures:
-    """Treasures that the hero did not own before in this episode."""
+    """Treasures that the hero did not own before in this episode; money and hearts have terms of their own."""
 
     when: When = "owned"
 
     def begin(self, state: GameState) -> None:
         """What is owned at the start is not paid."""
-        self._owned = set(state.inventory.treasures or ())
+        self._owned: frozenset[int] = SUPPLIES | (state.inventory.treasures or frozenset())
 
     def __call__(self, step: Transition) -> float:
         """New treasures."""
@@ -220,7 +235,7 @@ TERMS: Final[dict[str, Callable[[], Term]]] = {
     "puzzle": lambda: Stateless(lambda step: float(step.detectors.puzzle_gain), "solved"),
     "kill": Kills,
     "death": lambda: Stateless(lambda step: -float(step.died), "died"),
-    "stuck": lambda: Stateless(lambda step: -float(step.detectors.stuck or step.detectors.loop)),
-    "menu": lambda: Stateless(lambda step: -float(bool(step.state.menu))),
-    "time": lambda: Stateless(lambda _: -1.0),
+    "stuck": lambda: Stateless(lambda step: -float(step.detectors.stuck or step.detectors.loop), "idle"),
+    "menu": lambda: Stateless(lambda step: -float(bool(step.state.menu)), "menu"),
+    "time": Steady,
 }

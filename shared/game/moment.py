@@ -1,0 +1,66 @@
+"""The bytes of a RAM image that decoding needs, in two parts: what stands still while the hero walks about, and what
+moves. Everything that decodes or records images shares this list; a byte that is not in it must not be decoded.
+"""
+
+from operator import itemgetter
+from typing import Final
+
+from shared.game import ram
+from shared.game.table import BANK_SIZE, IMAGE_SIZE
+
+Still = tuple[bytes, ...]
+
+_STILL: Final = (
+    slice(ram.SOUND_QUEUE, ram.SOUND_QUEUE + 16),
+    slice(ram.GAME_STATE, ram.CUTSCENE_INDEX + 1),
+    slice(ram.PALETTE_FADE_MODE, ram.PALETTE_FADE_MODE + 1),
+    slice(ram.DEATHS, ram.DEATHS + 4),
+    slice(ram.RUPEES_COLLECTED, ram.RUPEES_COLLECTED + 2),
+    slice(ram.SMALL_KEYS, ram.ROOM_FLAGS_OVERWORLD + 0x400),  # items, keys, room flags
+    slice(ram.TEXT_ACTIVE, ram.MENU_TYPE + 1),
+    slice(ram.NUM_ENEMIES, ram.LINK_DEATH_TRIGGER + 1),
+    slice(ram.LINK_OBJECT_INDEX, ram.DUNGEON_FLOOR + 1),  # room, season, dungeon
+    slice(ram.LINK_GRAB_STATE, ram.LINK_SWIMMING + 1),
+    slice(ram.PUSH_COUNTER, ram.PUSH_COUNTER + 1),
+    slice(ram.DISABLED_OBJECTS, ram.OPEN_SHUTTERS + 1),
+    slice(ram.ACTIVE_TRIGGERS, ram.ACTIVE_TRIGGERS + 1),
+    slice(ram.TALKABLE_LIST, ram.TALKABLE_LIST + 32),
+    slice(ram.SCROLL_MODE, ram.ROOM_HEIGHT_8PX + 1),
+    slice(ram.ROOM_COLLISIONS, ram.ROOM_LAYOUT + 176),
+    slice(ram.PUSHED_OBJECT_ENABLED, ram.PUSHED_OBJECT_ID + 1),
+    slice(ram.DUNGEON_LAYOUT, ram.DUNGEON_LAYOUT + 256),
+    slice(ram.TEXT_PRINT_STATE, ram.TEXT_PRINT_STATE + 1),
+    slice(ram.TEXT_OPTION_CURSOR, ram.TEXT_OPTION_CURSOR + 1),
+    slice(ram.TEXT_LINE, ram.TEXT_LINE + 16),
+    slice(ram.SOUND_QUEUE_TAIL, ram.SOUND_QUEUE_TAIL + 1),
+)
+STILL_SIZE: Final = sum(part.stop - part.start for part in _STILL)
+still_of: Final = itemgetter(*_STILL)  # one call, because it is made each step
+
+OBJECTS: Final = slice(ram.OBJECTS_BANK1, ram.OBJECTS_BANK1 + BANK_SIZE)  # the hero's slot among them
+MOVING_SIZE: Final = BANK_SIZE + 1  # the objects, and the frame counter
+
+
+class Album:
+    """Puts images together again: zeros but for the bytes that decoding needs, so that they decode to the same."""
+
+    def __init__(self) -> None:
+        self._image = bytearray(IMAGE_SIZE)
+
+    def turn(self, still: bytes) -> None:
+        """From now on the still part is this one, as `b"".join(still_of(image))` gives it."""
+        if len(still) != STILL_SIZE:
+            raise ValueError(f"the still part of an image has {STILL_SIZE} bytes, not {len(still)}")
+        place = 0
+        for part in _STILL:
+            size = part.stop - part.start
+            self._image[part] = still[place : place + size]
+            place += size
+
+    def image(self, moving: bytes) -> bytes:
+        """The image with these objects and this frame counter."""
+        if len(moving) != MOVING_SIZE:
+            raise ValueError(f"the moving part of an image has {MOVING_SIZE} bytes, not {len(moving)}")
+        self._image[OBJECTS] = moving[:-1]
+        self._image[ram.FRAME_COUNTER] = moving[-1]
+        return bytes(self._image)
