@@ -12,6 +12,7 @@ from itertools import pairwise
 from services.judge.domain.dialogs import texts_shown
 from services.judge.domain.moments import Moment
 
+SUPPLIES = frozenset({"rupees", "hearts"})  # owned for good once picked up; what they brought is told apart
 MARKED_WITHIN = 12  # steps; a scroll between rooms takes about ten
 
 Places = Mapping[str, str]
@@ -103,7 +104,7 @@ def _moves(moments: Sequence[Moment], places: Places) -> Iterator[Event]:
 
 def _gains(before: Moment, now: Moment) -> Iterator[Event]:
     if before.treasures is not None and now.treasures is not None:
-        for name in sorted(now.treasures - before.treasures):
+        for name in sorted(now.treasures - before.treasures - SUPPLIES):
             yield Event(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
     if (difference(before.essences, now.essences) or 0) > 0:
         yield Event(now.step, "essence", "obtained an essence", Importance.VITAL)

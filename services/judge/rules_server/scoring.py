@@ -16,6 +16,7 @@ class Clip:
     tiles: int
     stale: int
     gains: int
+    taken: int
     essences: int
     done: int
     keys_found: int
@@ -41,10 +42,10 @@ def clip_of(text: str) -> Clip:
         new_rooms=max(0, rooms - 1) if new is None else new,
         tiles=_sum(found, "tiles visited"),
         stale=_sum(found, "longest time without a new tile"),
-        # A treasure taken from a room and the item obtained are often one thing; so are a lock and its door.
-        gains=max(_sum(found, "items obtained"), _sum(found, "treasures taken"))
-        + _sum(found, "heart containers obtained", "dungeons entered"),
+        gains=_sum(found, "items obtained", "heart containers obtained", "dungeons entered"),
+        taken=_sum(found, "treasures taken"),  # what was in it counts as an item, if it was more than money
         essences=_sum(found, "essences obtained"),
+        # A lock and its door are one thing.
         done=max(_sum(found, "small keys used"), _sum(found, "doors opened for good"))
         + _sum(found, "puzzles or tasks solved", "bosses beaten", "payments made"),
         keys_found=_sum(found, "small keys found"),
@@ -69,7 +70,7 @@ def progress(clip: Clip) -> float:
         return 0
     if clip.texts or clip.new_rooms >= 3:
         return 2
-    return 1 if clip.new_rooms else 0
+    return 1 if clip.new_rooms or clip.taken else 0
 
 
 def dialog(clip: Clip) -> float:
@@ -79,10 +80,10 @@ def dialog(clip: Clip) -> float:
 
 
 def puzzle(clip: Clip) -> float:
-    """By what was opened, paid or solved; a key alone is one part of a puzzle."""
+    """By what was opened, paid or solved; a key or a chest alone is one part of a puzzle."""
     if clip.done:
         return min(5, 2 + clip.done)
-    return 2 if clip.keys_found else 0
+    return 2 if clip.keys_found or clip.taken else 0
 
 
 def novelty(clip: Clip) -> float:
