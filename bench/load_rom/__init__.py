@@ -1,4 +1,8 @@
-"""A ROM that costs the emulator as much as a commercial game may; for measuring only."""
+"""A ROM that costs the emulator as much as a commercial game may; for measuring only.
+
+Its twelve enemies are all live and move each frame: a full room (a commercial game has sixteen slots), because nothing
+says that fewer are typical and fewer would make the environment's share look smaller than it is.
+"""
 
 from pathlib import Path
 
