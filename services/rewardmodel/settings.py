@@ -1,12 +1,17 @@
 """Settings of the reward model service, `ZELDA_REWARDMODEL__...`, beside the common ones."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, field_validator
 
 from shared.contracts.card import Pooling
-from shared.game.layout import INDEX
+from shared.game.layout import FEATURES, INDEX
 from shared.runtime.settings import Group, ServiceSettings
+
+
+TRACE: Final = tuple(feature.name for feature in FEATURES if feature.block == "trace")
+"""Recent actions and the time since something new: they say what was done last, not how far the hero is. A model that
+sees them pays for a new room and takes it back while the room grows old."""
 
 
 class GateSettings(Group):
@@ -40,7 +45,9 @@ class RewardModelGroup(Group):
     pairs_per_segment: int = Field(20, ge=2, le=1_000)
     tie_margin: float = Field(0.05, ge=0, le=1, description="scores this close are equal")
     quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
-    masked: tuple[str, ...] = Field((), description="features of obs/v1 that the model must not see")
+    masked: tuple[str, ...] = Field(
+        TRACE, description="features of obs/v1 that the model must not see; by default what was just done"
+    )
     steps: int = Field(2_000, ge=10, le=100_000, description="most steps of one training; bounds an epoch's wait")
     shuffles: int = Field(
         4, ge=1, le=10, description="trainings on shuffled labels; with few segments up to thrice as many"

@@ -25,7 +25,7 @@ class DriverGroup(Group):
     ray_cpus: int | None = Field(None, ge=1, le=10_000, description="CPUs an own Ray counts on; default runners + 2")
     rom: ReadableFile | None = Field(None, description="the user's own ROM image, for games that need one")
     learning_rate: float = Field(3e-4, gt=0, le=1)
-    entropy: float = Field(0.01, ge=0, le=1, description="bonus for undecided policies; more explores longer")
+    entropy: float = Field(0.02, ge=0, le=1, description="bonus for undecided policies; more explores longer")
     curiosity: float = Field(0.5, ge=0, le=100, description="weight of RND's advantage beside the game's")
     curriculum: list[float] = Field(
         default_factory=list, max_length=64, description="share of episodes begun after milestone 1, 2, ...: sum <= 0.5"

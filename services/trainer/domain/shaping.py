@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shared.contracts.run import ShapingConfig
 from shared.rewardnet import Floats, RewardNet
 
-PHI_LIMIT = 3.0  # standard deviations; beyond it a score says "never seen", and a larger Phi would only reward that
+PHI_LIMIT = 5.0  # standard deviations; beyond it a score says "never seen", and a larger Phi would only reward that
 
 Mask = NDArray[np.bool_]
 Rewards = NDArray[np.float64]
