@@ -8,7 +8,6 @@ from shared.contracts.card import Pooling
 from shared.game.layout import FEATURES, INDEX
 from shared.runtime.settings import Group, ServiceSettings
 
-
 TRACE: Final = tuple(feature.name for feature in FEATURES if feature.block == "trace")
 """Recent actions and the time since something new: they say what was done last, not how far the hero is. A model that
 sees them pays for a new room and takes it back while the room grows old."""
