@@ -2,7 +2,7 @@
 
 A real nats-server holds 10,000 segment events; two worker processes drain them. A worker is a judge without judging:
 parse, commit a score object in a directory, publish scores.ready, confirm. The rate is taken between 5 % and 95 %.
-Then each real service but the trainer meets the same backlog, for its memory alone (its segments have no archives).
+Then each real service but the trainer meets the same backlog for its memory's sake, see `bench/ring_memory.py`.
 """
 
 import asyncio
@@ -15,47 +15,42 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
 
 from bench.measure import arguments, report
+from bench.ring_memory import TRAINING, of_services, peak_mb
+from bench.ring_world import RUN, finish, record
 from cli.console import say
 from cli.stack.layout import Layout
 from cli.stack.ports import Ports
 from cli.stack.process import Spec, Supervised
 from cli.stack.servers import nats_server, plain_environment
-from cli.stack.services import Addresses, service, shared_settings
 from shared.bus.nats import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
-from shared.contracts.base import sha256
 from shared.contracts.envelope import wrap
+from shared.contracts.epoch import SegmentRef
 from shared.contracts.events import SegmentReady
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.runtime.settings import BusSettings
 from shared.store import keys
 from shared.store.object_store import local_store
+from shared.store.port import Store
 
 BACKLOG = 10_000
 WORKERS = 2
 PUBLISH_AT_ONCE = 200
 TIMEOUT_S = 120.0
-REAL = ("coordinator", "judge", "rewardmodel", "exporter")
-REAL_S = 15.0
-RUN = RunId("bench")
 ROOT = Path(__file__).resolve().parents[1]
 
 
-async def fill(bus: NatsBus, number: int, ring: int = 0) -> float:
+async def fill(bus: NatsBus, segments: Sequence[SegmentRef], ring: int = 0) -> float:
     """Publish the backlog; seconds it took."""
     started = time.monotonic()
-    for first in range(0, number, PUBLISH_AT_ONCE):
-        events = (wrap(_segment(index), source="bench") for index in range(first, min(number, first + PUBLISH_AT_ONCE)))
-        await asyncio.gather(*(bus.publish(event, ring=ring) for event in events))
+    for first in range(0, len(segments), PUBLISH_AT_ONCE):
+        some = segments[first : first + PUBLISH_AT_ONCE]
+        await asyncio.gather(*(bus.publish(wrap(_ready(one), source="bench"), ring=ring) for one in some))
     return time.monotonic() - started
 
 
-def _segment(index: int) -> SegmentReady:
-    episode, segment = EpisodeId(f"e{index // 10:05d}"), SegmentId(f"s{index:06d}")
-    key = keys.segment(RUN, 0, episode, segment)
-    digest = Digest(sha256(key.encode()))
-    return SegmentReady(run=RUN, epoch=0, key=key, digest=digest, episode=episode, segment=segment)
+def _ready(segment: SegmentRef) -> SegmentReady:
+    return SegmentReady(run=RUN, epoch=0, **segment.model_dump(include={"key", "digest", "episode", "segment"}))
 
 
 async def drain(bus: NatsBus, backlog: int) -> float:
@@ -94,38 +89,6 @@ async def _at_once() -> bool:
     return True
 
 
-def peak_mb(processes: Sequence[Supervised]) -> float:
-    """The largest resident set that one of the processes ever had, in megabytes."""
-    peaks = []
-    for process in processes:
-        assert process.process is not None
-        status = Path(f"/proc/{process.process.pid}/status").read_text()
-        peaks.append(int(status.split("VmHWM:")[1].split()[0]) / 1024)
-    return max(peaks)
-
-
-def real_services(layout: Layout, ports: Ports, bus_port: int) -> list[Supervised]:
-    """The services but the trainer, as `zelda up` starts them; they meet the same backlog."""
-    others = {name: ports.free() for name in REAL}
-    addresses = Addresses(bus=bus_port, judge=9, api=others["coordinator"], store=None, others=others)
-    settings = shared_settings(layout, addresses, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
-    specs = [service(name, layout, addresses, settings) for name in REAL]
-    return [Supervised(spec, layout.root / f"{spec.name}.log", say) for spec in specs]
-
-
-async def real_memory(layout: Layout, ports: Ports, bus_port: int) -> dict[str, float]:
-    """Peak memory (MB) of each real service after `REAL_S` seconds with the backlog before it."""
-    peaks: dict[str, float] = {}
-    for process in real_services(layout, ports, bus_port):
-        try:
-            await process.start()
-            await asyncio.sleep(REAL_S)
-            peaks[process.spec.name] = peak_mb([process])
-        finally:
-            await process.end()
-    return peaks
-
-
 async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, float]]:
     """Publishing and judging rates (segments a second), and peak memory (MB) of the workers and of real services."""
     layout, ports = Layout(folder), Ports()
@@ -137,18 +100,21 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
         settings = BusSettings(url=f"nats://127.0.0.1:{port}", credentials_file=_credentials(layout))
         await provision(settings)
         bus = await connect(settings, "bench")
-        filling_s = await fill(bus, backlog)
+        store = local_store(folder / "objects")
+        segments = await record(store, backlog)
+        filling_s = await fill(bus, segments)
         for worker in judging:
             await worker.start()
         rate = await drain(bus, backlog)
-        memory = {"worker": peak_mb(judging)}
-        await _check(bus, folder, backlog)
+        memory = {"worker": max(peak_mb(worker) for worker in judging)}
+        await _check(bus, store, backlog)
         for worker in judging:
             await worker.end()
         # Once more for the judges: their scores are there, so that it costs no judging, only the loop.
-        await fill(bus, backlog, ring=1)
+        await fill(bus, segments, ring=1)
+        await bus.publish(await finish(store, segments))
+        memory |= await of_services(layout, ports, port, bus, store)
         await bus.close()
-        memory |= await real_memory(layout, ports, port)
     finally:
         for process in (*judging, server):
             await process.end()
@@ -159,9 +125,9 @@ def _credentials(layout: Layout) -> Path:
     return layout.secret_text("bus-credentials", f"zelda:{layout.secret('bus-password').read_text('utf-8')}")
 
 
-async def _check(bus: NatsBus, folder: Path, backlog: int) -> None:
+async def _check(bus: NatsBus, store: Store, backlog: int) -> None:
     """A fast ring that loses or doubles something is not measured, it is broken."""
-    scored = len(await local_store(folder / "objects").list(keys.scores_prefix(RUN, 0)))
+    scored = len(await store.list(keys.scores_prefix(RUN, 0)))
     announced = await bus.pending(REWARDMODEL_SCORES)
     if not scored == announced == backlog:
         raise SystemExit(f"{backlog} segments gave {scored} score objects and {announced} events")
@@ -179,7 +145,8 @@ def main() -> None:
         (f"judged by {WORKERS} workers", f"{judged:.0f} segments/s"),
         *((f"peak memory of {name}", f"{peak:.0f} MB") for name, peak in memory.items()),
     ]
-    figures = {"segments_per_s": judged, "publish_per_s": published, "rss_max_mb": max(memory.values())}
+    services = [peak for name, peak in memory.items() if name != TRAINING]
+    figures = {"segments_per_s": judged, "publish_per_s": published, "rss_max_mb": max(services)}
     figures |= {f"rss_{name}_mb": peak for name, peak in memory.items()}
     report("Ring: bus, loop and commit, judging itself left out", rows, figures, options.json)
 

@@ -39,14 +39,22 @@ async def _scored(store: Store, event: Envelope) -> Envelope:
     key = keys.score(data.run, data.epoch, data.segment, RUBRIC)
     scores = SegmentScores.model_validate(
         {**data.model_dump(include={"run", "epoch", "episode", "segment"}), "segment_key": data.key}
-        | {"segment_digest": data.digest, "rubric": RUBRIC, "status": "abstained", "created": datetime.now(UTC)}
+        | {"segment_digest": data.digest, "rubric": RUBRIC, "status": "judged", "created": datetime.now(UTC)}
+        | {"judges": [_judge(vote := int(data.digest[:8], 16) % 6)], "weights": {"progress": 1.0}}
+        | {"weighted": vote / 5, "agreement": 1.0}
     )
     try:
         digest = await store.create(key, scores.to_bytes())
     except AlreadyExists:
         digest = sha256(await store.get(key))
     fields = {"run": data.run, "epoch": data.epoch, "key": key, "digest": digest, "segment": data.segment}
-    return wrap(ScoresReady.model_validate(fields | {"status": "abstained"}), source="bench", fence=event.fence)
+    return wrap(ScoresReady.model_validate(fields | {"status": "judged"}), source="bench", fence=event.fence)
+
+
+def _judge(vote: int) -> dict[str, object]:
+    progress = {"votes": [vote] * 3, "value": vote / 5, "unanimous": True, "spread": 0}
+    judge = {"judge": "bench", "route": "in-process", "model": "digest", "prompt": "0" * 64, "status": "judged"}
+    return {**judge, "dimensions": {"progress": progress}}
 
 
 if __name__ == "__main__":

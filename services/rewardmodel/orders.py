@@ -3,9 +3,9 @@
 Nothing here loads torch, and nothing is unpickled, not even between two processes of our own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -52,6 +52,32 @@ class Order(_Crossing):
     epoch: int
     quorum: bool
     previous: bytes | None
+
+
+SLICE: Final = 100  # segments of an order that cross at once: thousands as one document would be tens of megabytes
+
+
+def slices(order: Order) -> Iterator[Order]:
+    """The order in several, at least one; `joined` is the inverse."""
+    for begin in range(0, max(1, len(order.ratings)), SLICE):
+        part = slice(begin, begin + SLICE)
+        yield order.model_copy(
+            update={
+                "ratings": order.ratings[part],
+                "recordings": order.recordings[part],
+                "folds": order.folds[part],
+                "previous": order.previous if begin == 0 else None,
+            }
+        )
+
+
+def joined(parts: Iterable[Order]) -> Order:
+    """One order again."""
+    whole = list(parts)
+    lists = {
+        name: [one for part in whole for one in getattr(part, name)] for name in ("ratings", "recordings", "folds")
+    }
+    return whole[0].model_copy(update=lists)
 
 
 class Product(_Crossing):

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from services.rewardmodel.errors import Interrupted, TrainingFailed
-from services.rewardmodel.orders import Order, Product
+from services.rewardmodel.orders import Order, Product, slices
 
 CHILD: Final = "services.rewardmodel.training.child"
 LOOK_S: Final = 0.1  # how often the reasons to give up are looked at
@@ -54,7 +54,10 @@ async def _filled(process: Process, order: Order) -> Product:
     if stdin is None or stdout is None or stderr is None:
         raise AssertionError("the child was started without its pipes")
     with contextlib.suppress(ConnectionError):  # it died; its last words say why
-        stdin.write(order.model_dump_json().encode() + b"\n")
+        for part in slices(order):
+            stdin.write(part.model_dump_json().encode() + b"\n")
+            await stdin.drain()
+        stdin.write(b"\n")
         await stdin.drain()
     # Standard input stays open: its end tells the child that this process is gone.
     answer, words = await asyncio.gather(stdout.read(), stderr.read())

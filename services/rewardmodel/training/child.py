@@ -1,4 +1,4 @@
-"""A training as a process of its own: an order as one line on standard input, its product on standard output.
+"""A training as a process of its own: an order as lines on standard input, its product on standard output.
 
 Started by `adapters/child.py`. It ends when standard input is closed: then whoever ordered is gone.
 """
@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from services.rewardmodel.orders import Order
+from services.rewardmodel.orders import Order, joined
 from services.rewardmodel.training.make import make
 
 FIRST_TO_GO: Final = "500"  # when memory is short: a training can be repeated, the service should live on
@@ -18,13 +18,13 @@ ORPHANED: Final = 3  # exit code
 
 
 def main() -> None:
-    """Read, train, answer."""
+    """Read up to the empty line, train, answer."""
     with contextlib.suppress(OSError):  # not on every system
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
-    line = sys.stdin.buffer.readline()
+    order = joined(map(Order.model_validate_json, iter(sys.stdin.buffer.readline, b"\n")))
     threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library prints is not part of the answer
-        product = make(Order.model_validate_json(line), lambda: False)
+        product = make(order, lambda: False)
     sys.stdout.buffer.write(product.model_dump_json().encode())
     sys.stdout.buffer.flush()
     os._exit(0)  # the thread still waits for standard input

@@ -111,7 +111,7 @@ async def test_a_child_ends_when_the_service_that_ordered_is_gone() -> None:
     wanted = (await order()).model_copy(update={"group": ENDLESS})
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", CHILD, stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None
-    process.stdin.write(wanted.model_dump_json().encode() + b"\n")
+    process.stdin.write(wanted.model_dump_json().encode() + b"\n\n")
     await process.stdin.drain()
     process.stdin.close()  # as the kernel does for a process that was killed
     assert await asyncio.wait_for(process.wait(), 30) == ORPHANED
