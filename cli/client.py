@@ -80,7 +80,7 @@ class Client:
 def refusal(answer: "httpx.Response") -> Quit:
     """The server's own sentence, and the exit code that belongs to its status."""
     if not answer.headers.get("content-type", "").startswith("application/problem+json"):
-        # The coordinator always gives a reason; this is what stands in front of it, or itself while it starts.
+        # The coordinator always gives a reason; this is what stands in front of it.
         return Quit(UNREACHABLE, f"{answer.url} answered {answer.status_code}: the coordinator is not ready there.")
     return Quit(_CODES.get(answer.status_code, FAILED), answer.json()["detail"])
 

@@ -19,6 +19,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 LAG_S: Final = 10.0  # an event loop that is blocked longer than this is taken for hung and restarted
 TICK_S: Final = 1.0
 
+NOTHING_ELSE: Final = PlainTextResponse("no such path\n", status_code=404)
+"""What a service without an application answers."""
+
+# Until it is known what the service serves, a 404 would be a lie: a client would give up what is about to exist.
+STARTING: Final = JSONResponse(
+    {
+        "type": "about:blank",
+        "title": "Service Unavailable",
+        "status": 503,
+        "detail": "The service is starting: ask again in 2 seconds; /readyz says what it waits for.",
+    },
+    status_code=503,
+    headers={"Retry-After": "2"},
+    media_type="application/problem+json",
+)
+
 Reason = Callable[[], str | None]
 
 
@@ -28,7 +44,7 @@ class Health:
 
     not_live: list[Reason] = field(default_factory=list)
     not_ready: list[Reason] = field(default_factory=list)
-    app: ASGIApp | None = None
+    app: ASGIApp = field(default_factory=lambda: STARTING)
     ticked: float = field(default_factory=time.monotonic)
 
     async def tick(self) -> None:
@@ -55,7 +71,7 @@ class Health:
             return _probe(self.not_ready)
         if path == "/metrics":
             return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
-        return self.app or PlainTextResponse("no such path\n", status_code=404)
+        return self.app
 
 
 def _probe(reasons: list[Reason]) -> JSONResponse:

@@ -19,7 +19,7 @@ from shared.bus.outage import Outage
 from shared.bus.port import Bus
 from shared.errors import Fatal, Transient
 from shared.runtime import metrics
-from shared.runtime.health import Health, serving
+from shared.runtime.health import NOTHING_ELSE, Health, serving
 from shared.runtime.service import Ports, Service
 from shared.runtime.settings import ServiceSettings
 from shared.store.open import open_store
@@ -168,7 +168,7 @@ class Life(Generic[S]):
             silent = time.monotonic() - self._store_answered
             return f"store silent for {silent:.0f} s" if silent > STORE_SILENT_S else None
 
-        self._health.app = service.app
+        self._health.app = service.app or NOTHING_ELSE
         self._health.not_live.append(lambda: "bus connection closed" if ports.bus.closed.is_set() else None)
         self._health.not_ready[:] = [
             lambda: None if ports.bus.connected else "bus not connected",

@@ -3,6 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+import httpx
+from starlette.responses import PlainTextResponse
+
+from cli.client import refusal
+from cli.exits import UNREACHABLE
 from shared.bus.consumer import Consumer
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.envelope import Envelope
@@ -31,6 +36,34 @@ async def idle(settings: ServiceSettings, ports: Ports) -> Service:
 
 async def test_a_bus_that_is_not_reached_in_time_ends_it_with_3() -> None:
     assert await live(idle, bus="nats://127.0.0.1:9") == 3
+
+
+async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time() -> None:
+    listener, stop, connected = listen("127.0.0.1", 0), asyncio.Event(), asyncio.Event()
+
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        await connected.wait()
+        return Service(app=PlainTextResponse("the runs"))
+
+    settings = ServiceSettings(bus=BusSettings(url="memory://"), store=StoreSettings(url="memory://"))
+    life = asyncio.create_task(Life("coordinator", settings, stop).run(build, listener))
+    async with httpx.AsyncClient(base_url="http://{}:{}".format(*listener.getsockname())) as client:
+        early = await client.get("/runs")
+        assert early.status_code == 503
+        assert early.headers["Retry-After"] == "2"
+        assert early.json()["detail"] == (
+            "The service is starting: ask again in 2 seconds; /readyz says what it waits for."
+        )
+        refused = refusal(early)
+        assert (refused.code, str(refused)) == (UNREACHABLE, early.json()["detail"])
+        assert (await client.get("/readyz")).json() == {"ok": False, "reasons": ["starting"]}
+        assert (await client.get("/livez")).status_code == 200
+        connected.set()
+        while (late := await client.get("/runs")).status_code == 503:  # noqa: ASYNC110 - nothing else tells
+            await asyncio.sleep(0.01)
+        assert late.text == "the runs"
+    stop.set()
+    assert await asyncio.wait_for(life, 10) == 0
 
 
 async def test_a_fatal_handler_ends_it_with_1() -> None:
