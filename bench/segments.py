@@ -39,7 +39,7 @@ class _Kept(Outbox):
         self.archives: list[bytes] = []
 
     def post(self, parcel: Parcel) -> None:
-        self.archives.append(archive(dict(parcel.facts), [bytes(part) for part in parcel.parts()]))
+        self.archives.append(archive(parcel.head(), [bytes(part) for part in parcel.parts()]))
         self.pool.give_back(parcel.buffer)
 
 

@@ -3,44 +3,67 @@
 import threading
 from typing import Final
 
-from services.trainer.env.compact import COMPACT_SIZE
-from shared.contracts.segment import KEY_FRAMES
-from shared.game.layout import SIZE
+import numpy as np
+from numpy.typing import NDArray
 
-FEATURES_SIZE: Final = SIZE * 4
+from shared.contracts.segment import KEY_FRAMES
+from shared.game import ram
+from shared.game.layout import SIZE
+from shared.game.moment import MOVING_SIZE, OBJECTS, Still
+
 PICTURE_SIZE: Final = 160 * 144 * 4
 
 
 class SegmentBuffer:
-    """Room for one segment of at most `steps` steps: steps + 1 images and observations, and the key frames."""
+    """Room for one segment of at most `steps` steps: steps + 1 moments with their observations, and the key frames.
 
-    __slots__ = ("features", "images", "moments", "pictures", "shots")
+    A moment is what decoding needs of its image. What moves is copied each time; what stands still is kept as the
+    decoder's own bytes, and only when it changed: `turns` are the moments at which it did.
+    """
+
+    __slots__ = ("_at", "_features", "_moving", "_pictures", "_shots", "_stills", "turns")
 
     def __init__(self, steps: int) -> None:
-        self.images = memoryview(bytearray((steps + 1) * COMPACT_SIZE))
-        self.features = memoryview(bytearray((steps + 1) * FEATURES_SIZE))
-        self.pictures = memoryview(bytearray(KEY_FRAMES * PICTURE_SIZE))
-        self.moments = self.shots = 0
+        self._moving = memoryview(bytearray((steps + 1) * MOVING_SIZE))
+        self._pictures = memoryview(bytearray(KEY_FRAMES * PICTURE_SIZE))
+        self.empty()
 
-    def add_moment(self, image: bytes, features: memoryview) -> None:
-        """Append one compact image and one observation."""
-        moment = self.moments
-        self.images[moment * COMPACT_SIZE : (moment + 1) * COMPACT_SIZE] = image
-        self.features[moment * FEATURES_SIZE : (moment + 1) * FEATURES_SIZE] = features
-        self.moments = moment + 1
+    def empty(self) -> None:
+        """Begin again."""
+        self._at = self._shots = 0
+        self._features: list[NDArray[np.float32]] = []
+        self._stills: list[Still] = []
+        self.turns: list[int] = []
+
+    def add_moment(self, image: bytes, still: Still, features: NDArray[np.float32]) -> None:
+        """Append a moment: its RAM image, the decoder's still part of it, and the observation (kept, not copied)."""
+        at = self._at
+        end = self._at = at + MOVING_SIZE
+        self._moving[at : end - 1] = image[OBJECTS]
+        self._moving[end - 1] = image[ram.FRAME_COUNTER]
+        stills = self._stills
+        if not stills or still is not stills[-1]:
+            self.turns.append(len(self._features))
+            stills.append(still)
+        self._features.append(features)
 
     def add_picture(self, picture: memoryview) -> None:
         """Append one picture of packed RGBA pixels."""
-        shot = self.shots
-        self.pictures[shot * PICTURE_SIZE : (shot + 1) * PICTURE_SIZE] = picture
-        self.shots = shot + 1
+        shot = self._shots
+        self._pictures[shot * PICTURE_SIZE : (shot + 1) * PICTURE_SIZE] = picture
+        self._shots = shot + 1
 
-    def parts(self) -> tuple[memoryview, memoryview, memoryview]:
-        """The used parts: images, features, pictures."""
+    def features(self) -> NDArray[np.float32]:
+        """The observations, float32 (moments, 128)."""
+        return np.array(self._features, np.float32).reshape(-1, SIZE)
+
+    def parts(self) -> tuple[bytes | memoryview, ...]:
+        """What was gathered: moving parts, still parts at the turns, observations, pictures."""
         return (
-            self.images[: self.moments * COMPACT_SIZE],
-            self.features[: self.moments * FEATURES_SIZE],
-            self.pictures[: self.shots * PICTURE_SIZE],
+            self._moving[: self._at],
+            b"".join([b"".join(still) for still in self._stills]),
+            b"".join([features.data for features in self._features]),
+            self._pictures[: self._shots * PICTURE_SIZE],
         )
 
 
@@ -55,11 +78,10 @@ class BufferPool:
     def lend(self) -> SegmentBuffer:
         """An empty buffer."""
         with self._lock:
-            buffer = self._free.pop() if self._free else SegmentBuffer(self._steps)
-        buffer.moments = buffer.shots = 0
-        return buffer
+            return self._free.pop() if self._free else SegmentBuffer(self._steps)
 
     def give_back(self, buffer: SegmentBuffer) -> None:
         """Take a buffer back; the giver must not touch it afterwards."""
+        buffer.empty()
         with self._lock:
             self._free.append(buffer)

@@ -35,8 +35,12 @@ class Parcel:
     prefix: bytes
     packed_start: bytes
 
+    def head(self) -> dict[str, Any]:
+        """The facts, and at which moments the still parts turn."""
+        return {**self.facts, "turns": self.buffer.turns}
+
     def parts(self) -> tuple[bytes | memoryview, ...]:
-        """What travels to the writer: images, features, pictures, actions, prefix, start state."""
+        """What travels to the writer: the buffer's four parts, actions, prefix, start state."""
         return (*self.buffer.parts(), self.actions, self.prefix, self.packed_start)
 
 
@@ -127,7 +131,7 @@ class Outbox:
             with self._lock:
                 self._sent += 1
             try:
-                wire.send(self._running(), parcel.facts, parcel.parts())
+                wire.send(self._running(), parcel.head(), parcel.parts())
             except (BrokenPipeError, ConnectionError, OSError, ValueError):
                 self._lose()
             self.pool.give_back(parcel.buffer)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from shared.game.decoder import Decoder
 from shared.game.emulator import Emulator
 from shared.game.encoder import Encoder, Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
+from shared.game.moment import Still
 from shared.game.names import ACTIONS
 from shared.game.roms import Game
 from shared.game.start import StartState, begin_episode, packed, true_start
@@ -50,8 +51,7 @@ class EpisodeReport:
     finished: bool
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One step, as Gymnasium wants it."""
 
     observation: np.ndarray
@@ -185,9 +185,9 @@ class Player:
         return packed(self.episode.start)
 
     @property
-    def features_bytes(self) -> memoryview:
-        """The last obs/v1 as bytes."""
-        return self.features.data.cast("B")
+    def still(self) -> Still:
+        """The still part of `image` (see shared/game/moment.py); the same object while it does not change."""
+        return self._decoder.still
 
     def picture(self) -> np.ndarray:
         """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""
@@ -231,10 +231,8 @@ class Player:
         truncated = not terminated and episode.steps >= self._episode_length
         self.features = self.vector.step(state, trace)
         seen = self.features if self.pixels is None else self.pixels.step(state, trace)
-        outcome = Outcome(seen, reward, terminated, truncated)
-        if terminated or truncated:
-            outcome.report = self._report(died, finished)
-        return outcome
+        report = self._report(died, finished) if terminated or truncated else None
+        return Outcome(seen, reward, terminated, truncated, report)
 
     def _advance(self, previous: GameState, state: GameState) -> bool:
         """Look for new milestones where something changed for good; True when the last one was just reached."""

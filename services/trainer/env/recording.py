@@ -10,12 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from services.trainer.domain.doubt import Doubt
 from services.trainer.domain.sampling import Candidate, Quota, Sampler
 from services.trainer.env.buffers import SegmentBuffer
-from services.trainer.env.compact import compact
 from services.trainer.env.outbox import Outbox, Parcel, Written
 from shared.contracts.ids import EpisodeId, SegmentId
 from shared.contracts.segment import KEY_FRAMES
@@ -66,19 +63,20 @@ class Take:
         self._config, self._settings, self._env = config, settings, env
         self._sampler, self._out, self._disagreement = sampler, out, disagreement
         self._steps = config.segment_steps
-        self._drawn = frozenset(key_steps(self._steps))
+        self._key_steps = key_steps(self._steps)
         self._open: Open | None = None
         self._count = 0
+        self._next_picture = self._key_steps[0]
 
     def begin(self, player: "Player") -> None:
         """An episode has begun."""
         name = f"e{self._settings.epoch:04d}-r{self._config.runner:02d}-v{self._env:02d}-{player.episode.number:04d}"
         self._episode = EpisodeId(name)
-        self._start(player, 0)
+        self._start(player, 0, player.emulator.ram_hash())
 
     def wants_picture(self) -> bool:
         """Whether the coming step is to be drawn: only key frames are."""
-        return self._count + 1 in self._drawn
+        return self._count + 1 == self._next_picture
 
     def step(self, player: "Player", action: int, outcome: "Outcome") -> None:
         """Note one step; at the end of a segment decide about it."""
@@ -86,35 +84,40 @@ class Take:
         if segment is None:
             return
         self._count = count = self._count + 1
-        segment.buffer.add_moment(compact(player.image), player.features_bytes)
-        if count in self._drawn:
+        segment.buffer.add_moment(player.image, player.still, player.features)
+        if count == self._next_picture:
             segment.key_frames.append(count)
             segment.buffer.add_picture(player.emulator.screen_bytes())
-        ended = outcome.report is not None
-        if count == self._steps or ended:
-            if count < SHORTEST or not self._finish(segment, player, outcome.terminated):
-                self._out.pool.give_back(segment.buffer)
-            self._open = None
-            if not ended:
-                self._start(player, segment.index + 1)
+            self._next_picture = self._key_steps[len(segment.key_frames) % len(self._key_steps)]
+        if count == self._steps or outcome.report is not None:
+            self._end(segment, player, outcome)
 
-    def _start(self, player: "Player", index: int) -> None:
-        self._count = 0
+    def _end(self, segment: Open, player: "Player", outcome: "Outcome") -> None:
+        """The segment is complete: hand it on or drop it, and begin the next one unless the episode is over."""
+        ram_end = player.emulator.ram_hash()
+        if self._count < SHORTEST or not self._finish(segment, player, outcome.terminated, ram_end):
+            self._out.pool.give_back(segment.buffer)
+        self._open = None
+        if outcome.report is None:
+            self._start(player, segment.index + 1, ram_end)
+
+    def _start(self, player: "Player", index: int, ram_start: str) -> None:
+        self._count, self._next_picture = 0, self._key_steps[0]
         if self._open is not None:  # an episode was left before its end
             self._out.pool.give_back(self._open.buffer)
         buffer = self._out.pool.lend()
-        buffer.add_moment(compact(player.image), player.features_bytes)
+        buffer.add_moment(player.image, player.still, player.features)
         self._open = Open(
             index=index,
             first_step=player.episode.steps,
             milestones=player.milestones,
             tiles=player.trace.tiles,
-            ram_start=player.emulator.ram_hash(),
+            ram_start=ram_start,
             terms=player.term_sums,
             buffer=buffer,
         )
 
-    def _finish(self, segment: Open, player: "Player", terminated: bool) -> bool:
+    def _finish(self, segment: Open, player: "Player", terminated: bool, ram_end: str) -> bool:
         """Decide about the finished segment; whether it went into the outbox."""
         name = SegmentId(f"{self._episode}-s{segment.index:03d}")
         candidate = Candidate(
@@ -130,7 +133,7 @@ class Take:
         actions = player.episode.actions
         self._out.post(
             Parcel(
-                facts=self._facts(segment, player, name, terminated) | {"sampled": reason},
+                facts=self._facts(segment, player, name, terminated) | {"ram_end": ram_end, "sampled": reason},
                 buffer=segment.buffer,
                 actions=bytes(actions[segment.first_step :]),
                 prefix=bytes(actions[: segment.first_step]),
@@ -158,7 +161,6 @@ class Take:
             "seed": player.episode.seed,
             "observation": VERSION,
             "ram_start": segment.ram_start,
-            "ram_end": player.emulator.ram_hash(),
             "key_frames": segment.key_frames,
             "checkpoint": settings.checkpoint,
             "reward_model": settings.reward_model,
@@ -190,8 +192,7 @@ class Recorder:
         """The reward model's doubt about a segment, or None as long as no model is known (set `doubt`)."""
         if self.doubt is None:
             return None
-        _, features, _ = buffer.parts()
-        return self.doubt(np.frombuffer(features, np.float32).reshape(buffer.moments, -1))
+        return self.doubt(buffer.features())
 
     def written(self) -> list[Written]:
         """Segments that are in the store by now, each listed once over all calls."""

@@ -8,18 +8,19 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO, Any, Final
 
 import numpy as np
 
 from services.trainer.env import wire
 from services.trainer.env.buffers import PICTURE_SIZE
-from services.trainer.env.compact import COMPACT_SIZE, expand
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
 from shared.game.decoder import Decoder
 from shared.game.layout import SIZE
+from shared.game.moment import MOVING_SIZE, STILL_SIZE, Album
 from shared.game.png import palette_png
 from shared.game.rows import line
 from shared.game.segment import Members, write_segment
@@ -37,14 +38,14 @@ PICTURE: Final = (144, 160)
 
 def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
     """The archive of one parcel (see outbox.py)."""
-    images, features, pictures, actions, prefix, packed_start = parts
+    moving, stills, features, pictures, actions, prefix, packed_start = parts
     frames = {
         step: palette_png(np.frombuffer(pictures, np.uint32, PICTURE_SIZE // 4, place * PICTURE_SIZE).reshape(PICTURE))
         for place, step in enumerate(facts["key_frames"])
     }
     capabilities = frozenset(facts.pop("capabilities"))
     members = Members(
-        lines=_lines(images, actions, capabilities, int(facts["first_step"])),
+        lines=_lines(_images(moving, stills, facts.pop("turns")), actions, capabilities, int(facts["first_step"])),
         observations=np.frombuffer(features, "<f4").reshape(-1, SIZE),
         actions=np.frombuffer(actions, np.uint8),
         prefix=np.frombuffer(prefix, np.uint8),
@@ -54,15 +55,24 @@ def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
     return write_segment(facts, members)
 
 
-def _lines(images: bytes, actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:
+def _images(moving: bytes, stills: bytes, turns: list[int]) -> Iterator[bytes]:
+    """The moments' images again, as far as decoding needs them."""
+    album, turned = Album(), 0
+    for moment in range(len(moving) // MOVING_SIZE):
+        if turned < len(turns) and turns[turned] == moment:
+            album.turn(stills[turned * STILL_SIZE : (turned + 1) * STILL_SIZE])
+            turned += 1
+        yield album.image(moving[moment * MOVING_SIZE : (moment + 1) * MOVING_SIZE])
+
+
+def _lines(images: Iterator[bytes], actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:
     """states.jsonl: the state after each action. The first image is the moment before the first action."""
     decoder = Decoder(capabilities)
-    decoder.begin(expand(images[:COMPACT_SIZE]))
-    lines = []
-    for step, action in enumerate(actions, start=1):
-        state = decoder.decode(expand(images[step * COMPACT_SIZE : (step + 1) * COMPACT_SIZE]))
-        lines.append(line(state, first_step + step, action))
-    return lines
+    decoder.begin(next(images))
+    return [
+        line(decoder.decode(image), first_step + step, action)
+        for step, (image, action) in enumerate(zip(images, actions, strict=True), start=1)
+    ]
 
 
 def key_of(facts: dict[str, Any]) -> str:

@@ -7,16 +7,39 @@ from pathlib import Path
 
 import numpy as np
 
-from services.trainer.env.compact import compact, expand
 from services.trainer.env.player import Outcome, Player
-from shared.game import capabilities
+from shared.game import capabilities, ram
 from shared.game.decoder import Decoder
 from shared.game.encoder import VectorEncoder
+from shared.game.table import BANK_SIZE, HRAM_SIZE, IMAGE_SIZE, WRAM_SIZE
 from shared.game.trace import EpisodeTrace
 from tests.unit.env.walks import solve
 
 FILE = Path(__file__).with_name("golden_vale.npz")
 WINDOW, EVERY = 8, 150
+# What the file holds of an image: fixed bank and bank 1, the dungeon's map, the text, high RAM.
+PARTS = (
+    slice(0, 2 * BANK_SIZE),
+    slice(ram.DUNGEON_LAYOUT, ram.DUNGEON_LAYOUT + 256),
+    slice(ram.TEXT_PRINT_STATE, ram.TEXT_LINE + 16),
+    slice(WRAM_SIZE, WRAM_SIZE + HRAM_SIZE),
+)
+
+
+def compact(image: bytes) -> bytes:
+    """The parts of an image that the file holds."""
+    return b"".join(image[part] for part in PARTS)
+
+
+def expand(parts: bytes) -> bytes:
+    """An image with these parts and zeros elsewhere."""
+    image = bytearray(IMAGE_SIZE)
+    place = 0
+    for part in PARTS:
+        size = part.stop - part.start
+        image[part] = parts[place : place + size]
+        place += size
+    return bytes(image)
 
 
 def encode(images: np.ndarray, actions: np.ndarray) -> np.ndarray:

@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer.env.compact import compact, expand
 from shared.game import capabilities, memory, ram
 from shared.game.bramble_game import bramble_game
 from shared.game.decoder import Decoder
 from shared.game.encoder import VectorEncoder
 from shared.game.errors import UnknownRom
 from shared.game.layout import FEATURES, UNKNOWN
+from shared.game.moment import OBJECTS, Album, still_of
 from shared.game.roms import ORACLE_MD5, open_game, recognise
 from shared.game.rows import StateRow, line
+from shared.game.state import GameState
 from shared.game.table import IMAGE_SIZE
 from shared.game.trace import EpisodeTrace
 
@@ -51,11 +52,30 @@ def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[byt
         assert np.abs(observation).max() <= 1
 
 
-@given(images())
-def test_a_compact_image_decodes_to_the_same_state(image: bytes) -> None:
-    whole, parts = Decoder(EVERYTHING).decode(image), Decoder(EVERYTHING).decode(expand(compact(image)))
+@given(st.lists(images(), min_size=1, max_size=3))
+def test_what_moves_and_what_stands_still_is_all_that_decoding_needs(moments: list[bytes]) -> None:
+    whole, parts, album = Decoder(EVERYTHING), Decoder(EVERYTHING), Album()
+    for image in moments:
+        album.turn(b"".join(still_of(image)))
+        again = album.image(image[OBJECTS] + image[ram.FRAME_COUNTER : ram.FRAME_COUNTER + 1])
+        one, other = whole.decode(image), parts.decode(again)
 
-    assert line(whole, 0, 0) == line(parts, 0, 0)
+        assert line(one, 0, 0) == line(other, 0, 0)
+        assert one[: GameState._fields.index("scene")] == other[: GameState._fields.index("scene")]
+
+
+@given(st.lists(images(), min_size=2, max_size=4))
+def test_a_decoder_that_remembers_decodes_as_one_that_does_not(moments: list[bytes]) -> None:
+    """The still part is decoded only when it changed; what is left of the moment before must not show."""
+    decoder = Decoder(EVERYTHING)
+    for image in (moment for moment in moments for _ in range(2)):
+        remembered, fresh = (
+            decoder.decode(image)._replace(sounds=()),
+            Decoder(EVERYTHING).decode(image)._replace(sounds=()),
+        )
+
+        assert line(remembered, 0, 0) == line(fresh, 0, 0)
+        assert (remembered.neighbours, remembered.control) == (fresh.neighbours, fresh.control)
 
 
 @given(images())
