@@ -1,0 +1,113 @@
+"""The two algorithms that `bench/lean.py` compares: ours without reward scaling, and RLlib's stock PPO."""
+
+from typing import Any
+
+import ray
+import torch
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from torch import Tensor
+
+from services.trainer.env.env import action_space, observation_space
+from services.trainer.rl.algorithm import build
+from services.trainer.rl.game import play_config
+from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.module import PlayModule
+from services.trainer.rl.plan import EpochPlan
+from services.trainer.rl.playing import PlayVector
+from services.trainer.rl.runners import PlanKeeper, begin_epoch
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
+
+HYPER = Hyper(value_clip=1e9)  # rewards are not scaled here, and a clip made for scaled ones would hide the game
+
+
+class StockModule(PlayModule):
+    """Our networks, but actions are drawn by RLlib's own connectors."""
+
+    @torch.inference_mode()
+    def _forward_exploration(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
+        return {Columns.ACTION_DIST_INPUTS: self.pi(batch[Columns.OBS])}
+
+
+def algorithm(kind: str, seed: int, envs: int, batch: int) -> Any:
+    """A built algorithm of one kind that plays garden in this process."""
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    torch.set_num_threads(1)
+    run = RunConfig(
+        world="garden",
+        seed=seed,
+        rnd=False,
+        env_runners=0,
+        envs_per_runner=envs,
+        batch_size=batch,
+        episode_length=400,
+        frame_skip=12,
+        segment_steps=100,
+    )
+    config = play_config(RunId("lean"), run, HYPER, None, None)
+    return lean(config, seed, envs, batch) if kind == "lean" else stock(config, seed, envs, batch)
+
+
+def lean(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
+    """Ours, as a session builds it."""
+    built = build(
+        env=PlayVector,
+        env_config=env_config,
+        observation_space=observation_space("obs/v1"),
+        action_space=action_space(),
+        runners=0,
+        envs_per_runner=envs,
+        batch_size=batch,
+        curiosity=False,
+        seed=seed,
+        hyper=HYPER,
+        callbacks=PlanKeeper,
+    )
+    streams = built.learner_group._learner.builder.streams
+    streams.game.scaled = lambda chunks: [rewards for _, rewards, _ in chunks]
+    return built
+
+
+def stock(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
+    """RLlib's connectors and learner, with the same numbers."""
+    config = (
+        PPOConfig()
+        .environment(
+            PlayVector,
+            env_config=env_config,
+            observation_space=observation_space("obs/v1"),
+            action_space=action_space(),
+        )
+        .debugging(seed=seed, log_level="ERROR")
+        .framework("torch")
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=envs, gym_env_vectorize_mode="vector_entry_point")
+        .training(
+            train_batch_size=batch,
+            minibatch_size=HYPER.minibatch_of(batch),
+            num_epochs=HYPER.epochs,
+            lr=HYPER.learning_rate,
+            gamma=HYPER.discount,
+            lambda_=HYPER.trace,
+            clip_param=HYPER.clip,
+            vf_clip_param=HYPER.value_clip,
+            vf_loss_coeff=HYPER.value_coefficient,
+            entropy_coeff=HYPER.entropy,
+            grad_clip=HYPER.gradient_norm,
+            use_kl_loss=False,
+        )
+        .learners(num_learners=0)
+        .callbacks(PlanKeeper)
+        .rl_module(
+            rl_module_spec=RLModuleSpec(
+                module_class=StockModule, model_config={"hidden": list(HYPER.hidden), "curiosity": False}
+            )
+        )
+    )
+    return config.build_algo()
+
+
+def plan(built: Any) -> None:
+    """The epoch that both play: nothing recorded, nothing shaped."""
+    begin_epoch(built, EpochPlan(0))
