@@ -39,7 +39,7 @@ class _Kept(Outbox):
         self.archives: list[bytes] = []
 
     def post(self, parcel: Parcel) -> None:
-        self.archives.append(archive(parcel.head(), [bytes(part) for part in parcel.parts()]))
+        self.archives.append(archive(parcel.head(), [b"".join(part) for part in parcel.parts()]))
         self.pool.give_back(parcel.buffer)
 
 
@@ -75,7 +75,7 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
-    kept = _Kept(BufferPool(segment_steps))
+    kept = _Kept(BufferPool())
     sampler = Sampler(Quota(share=1.0, milestones=True, budget=10**6, expected=10**6), seed=0)
     env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, sampler, kept))
     env.reset()

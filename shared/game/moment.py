@@ -38,7 +38,7 @@ STILL_SIZE: Final = sum(part.stop - part.start for part in _STILL)
 still_of: Final = itemgetter(*_STILL)  # one call, because it is made each step
 
 OBJECTS: Final = slice(ram.OBJECTS_BANK1, ram.OBJECTS_BANK1 + BANK_SIZE)  # the hero's slot among them
-MOVING_SIZE: Final = BANK_SIZE + 1  # the objects, and the frame counter
+OBJECTS_SIZE: Final = BANK_SIZE
 
 
 class Album:
@@ -57,10 +57,10 @@ class Album:
             self._image[part] = still[place : place + size]
             place += size
 
-    def image(self, moving: bytes) -> bytes:
+    def image(self, objects: bytes, frame: int) -> bytes:
         """The image with these objects and this frame counter."""
-        if len(moving) != MOVING_SIZE:
-            raise ValueError(f"the moving part of an image has {MOVING_SIZE} bytes, not {len(moving)}")
-        self._image[OBJECTS] = moving[:-1]
-        self._image[ram.FRAME_COUNTER] = moving[-1]
+        if len(objects) != OBJECTS_SIZE:
+            raise ValueError(f"the objects of an image have {OBJECTS_SIZE} bytes, not {len(objects)}")
+        self._image[OBJECTS] = objects
+        self._image[ram.FRAME_COUNTER] = frame
         return bytes(self._image)

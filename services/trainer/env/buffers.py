@@ -1,6 +1,7 @@
 """Memory for segments being gathered, used again and again: fresh pages cost more than the copying itself."""
 
 import threading
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -9,42 +10,42 @@ from numpy.typing import NDArray
 from shared.contracts.segment import KEY_FRAMES
 from shared.game import ram
 from shared.game.layout import SIZE
-from shared.game.moment import MOVING_SIZE, OBJECTS, Still
+from shared.game.moment import OBJECTS, Still
 
 PICTURE_SIZE: Final = 160 * 144 * 4
+Part = Sequence[bytes | bytearray | memoryview]
 
 
 class SegmentBuffer:
-    """Room for one segment of at most `steps` steps: steps + 1 moments with their observations, and the key frames.
+    """One segment of steps + 1 moments with their observations, and its key frames.
 
-    A moment is what decoding needs of its image. What moves is copied each time; what stands still is kept as the
-    decoder's own bytes, and only when it changed: `turns` are the moments at which it did.
+    A moment is what decoding needs of its image: the objects are copied each time, what stands still is kept as the
+    decoder's own bytes, and only when it changed. `turns` are the moments at which it did.
     """
 
-    __slots__ = ("_at", "_features", "_moving", "_pictures", "_shots", "_stills", "turns")
+    __slots__ = ("_features", "_frames", "_objects", "_pictures", "_shots", "_stills", "turns")
 
-    def __init__(self, steps: int) -> None:
-        self._moving = memoryview(bytearray((steps + 1) * MOVING_SIZE))
+    def __init__(self) -> None:
         self._pictures = memoryview(bytearray(KEY_FRAMES * PICTURE_SIZE))
         self.empty()
 
     def empty(self) -> None:
         """Begin again."""
-        self._at = self._shots = 0
+        self._shots = 0
+        self._objects: list[bytes] = []
+        self._frames = bytearray()
         self._features: list[NDArray[np.float32]] = []
         self._stills: list[Still] = []
         self.turns: list[int] = []
 
     def add_moment(self, image: bytes, still: Still, features: NDArray[np.float32]) -> None:
         """Append a moment: its RAM image, the decoder's still part of it, and the observation (kept, not copied)."""
-        at = self._at
-        end = self._at = at + MOVING_SIZE
-        self._moving[at : end - 1] = image[OBJECTS]
-        self._moving[end - 1] = image[ram.FRAME_COUNTER]
         stills = self._stills
         if not stills or still is not stills[-1]:
-            self.turns.append(len(self._features))
+            self.turns.append(len(self._frames))
             stills.append(still)
+        self._objects.append(image[OBJECTS])
+        self._frames.append(image[ram.FRAME_COUNTER])
         self._features.append(features)
 
     def add_picture(self, picture: memoryview) -> None:
@@ -57,28 +58,28 @@ class SegmentBuffer:
         """The observations, float32 (moments, 128)."""
         return np.array(self._features, np.float32).reshape(-1, SIZE)
 
-    def parts(self) -> tuple[bytes | memoryview, ...]:
-        """What was gathered: moving parts, still parts at the turns, observations, pictures."""
+    def parts(self) -> tuple[Part, ...]:
+        """What was gathered, in pieces: objects, frame counters, still parts at the turns, observations, pictures."""
         return (
-            self._moving[: self._at],
-            b"".join([b"".join(still) for still in self._stills]),
-            b"".join([features.data for features in self._features]),
-            self._pictures[: self._shots * PICTURE_SIZE],
+            self._objects,
+            [self._frames],
+            [piece for still in self._stills for piece in still],
+            [features.data.cast("B") for features in self._features],
+            [self._pictures[: self._shots * PICTURE_SIZE]],
         )
 
 
 class BufferPool:
-    """Lends buffers of one size and takes them back; thread-safe. Never holds more than were needed at once."""
+    """Lends buffers and takes them back; thread-safe. Never holds more than were needed at once."""
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
+    def __init__(self) -> None:
         self._free: list[SegmentBuffer] = []
         self._lock = threading.Lock()
 
     def lend(self) -> SegmentBuffer:
         """An empty buffer."""
         with self._lock:
-            return self._free.pop() if self._free else SegmentBuffer(self._steps)
+            return self._free.pop() if self._free else SegmentBuffer()
 
     def give_back(self, buffer: SegmentBuffer) -> None:
         """Take a buffer back; the giver must not touch it afterwards."""

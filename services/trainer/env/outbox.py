@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from services.trainer.env import wire
-from services.trainer.env.buffers import BufferPool, SegmentBuffer
+from services.trainer.env.buffers import BufferPool, Part, SegmentBuffer
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.runtime.settings import StoreSettings
 
@@ -39,9 +39,9 @@ class Parcel:
         """The facts, and at which moments the still parts turn."""
         return {**self.facts, "turns": self.buffer.turns}
 
-    def parts(self) -> tuple[bytes | memoryview, ...]:
-        """What travels to the writer: the buffer's four parts, actions, prefix, start state."""
-        return (*self.buffer.parts(), self.actions, self.prefix, self.packed_start)
+    def parts(self) -> tuple[Part, ...]:
+        """What travels to the writer: the buffer's five parts, actions, prefix, start state."""
+        return (*self.buffer.parts(), [self.actions], [self.prefix], [self.packed_start])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class Written:
 class Outbox:
     """Holds at most `slots` parcels. `post` never waits."""
 
-    def __init__(self, store: StoreSettings, slots: int, steps: int, seed: int = 0, start: bool = True) -> None:
-        """`steps` bounds a segment; `start` False leaves everything waiting."""
+    def __init__(self, store: StoreSettings, slots: int, seed: int = 0, start: bool = True) -> None:
+        """`start` False leaves everything waiting."""
         self._store, self._slots = store, slots
-        self.pool = BufferPool(steps)
+        self.pool = BufferPool()
         self._waiting: list[Parcel] = []
         self._lock = threading.Condition()
         self._seen_full = 0

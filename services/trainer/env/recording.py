@@ -182,7 +182,7 @@ class Recorder:
         quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
         self._sampler = Sampler(quota, seed=config.seed)
         self.doubt: Doubt | None = None
-        self.outbox = Outbox(settings.store, settings.slots, config.segment_steps)
+        self.outbox = Outbox(settings.store, settings.slots)
 
     def take(self, env: int) -> Take:
         """The take of environment `env` of this runner."""

@@ -20,7 +20,7 @@ from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
 from shared.game.decoder import Decoder
 from shared.game.layout import SIZE
-from shared.game.moment import MOVING_SIZE, STILL_SIZE, Album
+from shared.game.moment import OBJECTS_SIZE, STILL_SIZE, Album
 from shared.game.png import palette_png
 from shared.game.rows import line
 from shared.game.segment import Members, write_segment
@@ -38,14 +38,16 @@ PICTURE: Final = (144, 160)
 
 def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
     """The archive of one parcel (see outbox.py)."""
-    moving, stills, features, pictures, actions, prefix, packed_start = parts
+    objects, counters, stills, features, pictures, actions, prefix, packed_start = parts
     frames = {
         step: palette_png(np.frombuffer(pictures, np.uint32, PICTURE_SIZE // 4, place * PICTURE_SIZE).reshape(PICTURE))
         for place, step in enumerate(facts["key_frames"])
     }
     capabilities = frozenset(facts.pop("capabilities"))
     members = Members(
-        lines=_lines(_images(moving, stills, facts.pop("turns")), actions, capabilities, int(facts["first_step"])),
+        lines=_lines(
+            _images(objects, counters, stills, facts.pop("turns")), actions, capabilities, int(facts["first_step"])
+        ),
         observations=np.frombuffer(features, "<f4").reshape(-1, SIZE),
         actions=np.frombuffer(actions, np.uint8),
         prefix=np.frombuffer(prefix, np.uint8),
@@ -55,14 +57,14 @@ def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
     return write_segment(facts, members)
 
 
-def _images(moving: bytes, stills: bytes, turns: list[int]) -> Iterator[bytes]:
+def _images(objects: bytes, counters: bytes, stills: bytes, turns: list[int]) -> Iterator[bytes]:
     """The moments' images again, as far as decoding needs them."""
     album, turned = Album(), 0
-    for moment in range(len(moving) // MOVING_SIZE):
+    for moment, counter in enumerate(counters):
         if turned < len(turns) and turns[turned] == moment:
             album.turn(stills[turned * STILL_SIZE : (turned + 1) * STILL_SIZE])
             turned += 1
-        yield album.image(moving[moment * MOVING_SIZE : (moment + 1) * MOVING_SIZE])
+        yield album.image(objects[moment * OBJECTS_SIZE : (moment + 1) * OBJECTS_SIZE], counter)
 
 
 def _lines(images: Iterator[bytes], actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:

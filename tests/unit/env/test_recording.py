@@ -192,7 +192,7 @@ def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
     """Each of 40 segments of an outage survives about equally often in an outbox of 8."""
     kept: Counter[int] = Counter()
     for seed in range(300):
-        outbox = Outbox(StoreSettings(url="file:///nowhere"), slots=8, steps=10, seed=seed, start=False)
+        outbox = Outbox(StoreSettings(url="file:///nowhere"), slots=8, seed=seed, start=False)
         for number in range(40):
             outbox.post(_parcel(outbox.pool, number))
         assert outbox.dropped == 32
@@ -208,7 +208,7 @@ def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("none")
     away = StoreSettings(url="s3://test", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret)
-    outbox = Outbox(away, slots=4, steps=10)
+    outbox = Outbox(away, slots=4)
     began = time.perf_counter()
     for number in range(200):
         outbox.post(_parcel(outbox.pool, number))
