@@ -88,12 +88,17 @@ async def put(store: Store, key: str, data: bytes) -> str | None:
     """Create the object; its digest, or None when the store stayed away. What exists already counts as written."""
     for attempt in range(TRIES):
         try:
-            return await store.create(key, data)
-        except AlreadyExists:
-            return sha256(await store.get(key))
+            return await _created(store, key, data)
         except Transient:
             await asyncio.sleep(PAUSE_S * 2**attempt)
     return None
+
+
+async def _created(store: Store, key: str, data: bytes) -> str:
+    try:
+        return await store.create(key, data)
+    except AlreadyExists:
+        return sha256(await store.get(key))
 
 
 async def serve(pipe: IO[bytes]) -> None:

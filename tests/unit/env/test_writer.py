@@ -1,0 +1,48 @@
+"""What the writer does with a store that errs: it tries again, and what is there already counts as written."""
+
+import pytest
+
+from services.trainer.env import writer
+from shared.contracts.base import sha256
+from shared.errors import Transient
+from shared.store.memory import MemoryStore
+
+KEY = "episodes/episodes/demo/epoch_0/e0/s0.zip"
+
+
+class Flaky(MemoryStore):
+    """Fails the first `times` calls of each kind; a failed `create` has written nevertheless: its answer was lost."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = {"create": times, "get": times}
+
+    def _fail(self, call: str) -> None:
+        if self.left[call]:
+            self.left[call] -= 1
+            raise Transient(f"the store lost a {call}")
+
+    async def create(self, key: str, data: bytes) -> str:
+        try:
+            return await super().create(key, data)
+        finally:
+            self._fail("create")
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        self._fail("get")
+        return await super().get(key, digest)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "PAUSE_S", 0.0)
+
+
+async def test_a_lost_answer_and_an_error_while_it_looks_again_cost_nothing() -> None:
+    store = Flaky(times=2)
+    assert await writer.put(store, KEY, b"segment") == sha256(b"segment")
+    assert await MemoryStore.get(store, KEY) == b"segment"
+
+
+async def test_a_store_that_stays_away_is_given_up() -> None:
+    assert await writer.put(Flaky(times=100), KEY, b"segment") is None
