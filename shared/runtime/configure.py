@@ -31,13 +31,20 @@ S = TypeVar("S", bound=ProcessSettings)
 def configure(name: str, settings_type: type[S], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> S:
     """The validated settings. `--print-config` and `--check-config` answer and exit 0; a problem exits 2."""
     arguments = _parser(name, settings_type).parse_args(argv)
-    settings, problems = read(settings_type, environ)
-    if settings is None or problems:
-        _refuse(name, problems)
+    settings = required(name, settings_type, environ)
     if arguments.print_config:
         _answer(json.dumps(redacted(settings), indent=2))
     if arguments.check_config:
         _answer(f"{name}: the configuration is valid")
+    return settings
+
+
+def required(name: str, settings_type: type[S], environ: Mapping[str, str] = os.environ) -> S:
+    """The validated settings of a program without options of its own for them; a problem exits 2."""
+    settings, problems = read(settings_type, environ)
+    if settings is None or problems:
+        sys.stderr.write("".join(f"{name}: {problem}\n" for problem in problems))
+        raise SystemExit(EXIT_CONFIG)
     return settings
 
 
@@ -117,8 +124,3 @@ def _parser(name: str, settings_type: type[BaseModel]) -> argparse.ArgumentParse
 def _answer(text: str) -> NoReturn:
     sys.stdout.write(text + "\n")
     raise SystemExit(0)
-
-
-def _refuse(name: str, problems: Sequence[str]) -> NoReturn:
-    sys.stderr.write("".join(f"{name}: {problem}\n" for problem in problems))
-    raise SystemExit(EXIT_CONFIG)

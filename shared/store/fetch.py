@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shared.errors import ZeldaError
-from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.configure import required
 from shared.store.open import open_store
 from shared.store.provision import ProvisionSettings
 
@@ -22,10 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("key", help="object, its first part is the bucket: models/roms/game.gbc")
     parser.add_argument("file", type=Path, help="where to write it")
     arguments = parser.parse_args(argv)
-    settings, problems = read(ProvisionSettings)
-    if settings is None or problems:
-        sys.stderr.write("".join(f"fetch: {problem}\n" for problem in problems))
-        return EXIT_CONFIG
+    settings = required("fetch", ProvisionSettings)
     try:
         data = asyncio.run(open_store(settings.store).get(arguments.key))
     except (ZeldaError, KeyError, ValueError) as error:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from shared.errors import Fatal, Transient, ZeldaError
-from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.configure import required
 from shared.runtime.settings import ProcessSettings, StoreSettings, read_secret
 from shared.store import keys
 
@@ -123,10 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep-exports-days", type=int, default=KEEP_EXPORTS_DAYS, help="0 keeps for ever")
     parser.add_argument("--keep-segments-days", type=int, default=0, help="0 keeps for ever (default)")
     arguments = parser.parse_args(argv)
-    settings, problems = read(ProvisionSettings)
-    if settings is None or problems:
-        sys.stderr.write("".join(f"provision: {problem}\n" for problem in problems))
-        return EXIT_CONFIG
+    settings = required("provision", ProvisionSettings)
     try:
         provision(settings.store, arguments.keep_exports_days, arguments.keep_segments_days)
     except ZeldaError as error:
