@@ -90,7 +90,13 @@ class System:
 @asynccontextmanager
 async def running(options: Options, tell: Tell) -> AsyncIterator[System]:
     """A whole system for the time of the body. Whatever happens there, nothing is left running after it."""
-    system = prepare(options, tell)
+    async with kept(prepare(options, tell)) as system:
+        yield system
+
+
+@asynccontextmanager
+async def kept(system: System) -> AsyncIterator[System]:
+    """The same, from a system that was prepared before."""
     try:
         await system.start()
         system.keeper = asyncio.create_task(system.keep())

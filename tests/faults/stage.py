@@ -13,11 +13,12 @@ from typing import Any
 from cli.client import open_client
 from cli.stack.process import Supervised
 from cli.stack.reach import store_of
-from cli.stack.system import Options, System, running
+from cli.stack.system import Options, System, kept, prepare
 from shared.contracts.ids import RunId
 from shared.store import keys
 from shared.store.port import Store
 from tests.faults.checker import Audit, audit
+from tests.faults.wire import Wire
 
 RUN = RunId("ring")
 # Small, but a whole ring: the driver samples in its own process, and three epochs take some seconds each.
@@ -122,11 +123,17 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(root: Path, **extra: dict[str, str]) -> AsyncIterator[Stage]:
-    """A system for the time of the body; `extra` are further settings of a service."""
+async def stage(root: Path, store_wire: Wire | None = None, **extra: dict[str, str]) -> AsyncIterator[Stage]:
+    """A system for the time of the body; `extra` are settings of a service. The store may be behind a wire."""
     said: list[str] = []
-    settings = {name: {**HASTE.get(name, {}), **EXPORTS.get(name, {}), **extra.get(name, {})} for name in NAMES}
-    async with running(Options(root=root, extra=settings), said.append) as system:
+    wired = {"ZELDA_STORE__ENDPOINT": f"http://127.0.0.1:{store_wire.port}"} if store_wire else {}
+    settings = {
+        name: {**wired, **HASTE.get(name, {}), **EXPORTS.get(name, {}), **extra.get(name, {})} for name in NAMES
+    }
+    system = prepare(Options(root=root, extra=settings), said.append)
+    if store_wire:
+        store_wire.target = system.addresses.store or 0
+    async with kept(system):
         yield Stage(system, store_of(system.settings), said)
 
 

@@ -1,10 +1,7 @@
 """Faults of a real S3 server: killed, paused, restarted. Calls end in time; a service stays up and loses nothing."""
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +12,14 @@ from shared.bus.nats import NatsBus, connect
 from shared.bus.provision import provision as provision_bus
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.errors import Transient
-from shared.runtime.settings import StoreSettings
 from shared.store.open import open_store
 from shared.store.port import Store
 from shared.store.provision import provision
 from tests.events import segment_ready
+from tests.faults.tiny import tiny_service
 from tests.servers import NatsServer, S3Server
 
 KEY = "models/runs/demo/summary.json"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -77,21 +73,6 @@ async def test_a_paused_store_holds_no_call_longer_than_fifteen_seconds(server: 
     await back(store)
 
 
-def _service(bus: NatsServer, store: StoreSettings, log: Path) -> "subprocess.Popen[bytes]":
-    environment = {
-        **os.environ,
-        "ZELDA_BUS__URL": bus.url,
-        "ZELDA_STORE__URL": store.url,
-        "ZELDA_STORE__ENDPOINT": str(store.endpoint),
-        "ZELDA_STORE__ACCESS_KEY_FILE": str(store.access_key_file),
-        "ZELDA_STORE__SECRET_KEY_FILE": str(store.secret_key_file),
-        "ZELDA_HTTP__PORT": "0",
-    }
-    with log.open("wb") as output:
-        command = [sys.executable, "-m", "tests.integration.tiny_service"]
-        return subprocess.Popen(command, env=environment, cwd=ROOT, stderr=output)
-
-
 async def _drained(bus: NatsBus, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while await bus.pending(JUDGE_SEGMENTS) > 0:
@@ -105,19 +86,17 @@ async def test_a_service_outlives_its_store_and_finishes_every_segment(server: S
     with NatsServer(tmp_path) as nats:
         await provision_bus(nats.settings)
         bus = await connect(nats.settings, "test")
-        process = _service(nats, settings, tmp_path / "service.log")
-        for number in range(10):
-            await bus.publish(segment_ready(number))
-        await _drained(bus, 20)
-        server.kill()
-        for number in range(10, 30):
-            await bus.publish(segment_ready(number))
-        await asyncio.sleep(15)
-        assert process.poll() is None
-        server.start()
-        await _drained(bus, 30)
-        process.terminate()
-        assert await asyncio.to_thread(process.wait, 30) == 0
+        async with tiny_service(nats.url, settings, tmp_path / "service.log") as process:
+            for number in range(10):
+                await bus.publish(segment_ready(number))
+            await _drained(bus, 20)
+            server.kill()
+            for number in range(10, 30):
+                await bus.publish(segment_ready(number))
+            await asyncio.sleep(15)
+            assert process.returncode is None
+            server.start()
+            await _drained(bus, 30)
         assert await bus.pending(REWARDMODEL_SCORES) == 30
         assert (await bus.context.stream_info("ZELDA_DEAD")).state.messages == 0
         assert len(await open_store(settings).list("episodes/scores/demo/")) == 30
