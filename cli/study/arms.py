@@ -1,4 +1,8 @@
-"""The arms of a study: ways of training that differ in one thing, where the extra reward comes from."""
+"""The arms of a study: ways of training that differ in where the extra reward comes from.
+
+Runs have curiosity (RND) by default, so every arm with a reward model has it too; `rnd` differs from those in the
+reward model alone, and `none` from `rnd` in curiosity alone.
+"""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -21,8 +25,8 @@ ARMS: Final = {
     for arm in (
         Arm("none", "PPO alone"),
         Arm("rnd", "PPO with RND curiosity", curiosity=True),
-        Arm("judges", "PPO shaped by the judges' reward model", "judges"),
-        Arm("random", "PPO shaped by a random reward model", "chance"),
-        Arm("oracle", "PPO shaped by a reward model taught with the true milestones", "truth"),
+        Arm("judges", "PPO with RND, shaped by the judges' reward model", "judges", curiosity=True),
+        Arm("random", "PPO with RND, shaped by a random reward model", "chance", curiosity=True),
+        Arm("oracle", "PPO with RND, shaped by a model taught with the true milestones", "truth", curiosity=True),
     )
 }

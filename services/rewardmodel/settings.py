@@ -8,9 +8,12 @@ from shared.contracts.card import Pooling
 from shared.game.layout import FEATURES, INDEX
 from shared.runtime.settings import Group, ServiceSettings
 
-TRACE: Final = tuple(feature.name for feature in FEATURES if feature.block == "trace")
-"""Recent actions and the time since something new: they say what was done last, not how far the hero is. A model that
-sees them pays for a new room and takes it back while the room grows old."""
+LASTING: Final = frozenset({"dungeon", "health", "items", "keys", "neighbours", "frontier"})
+PUZZLES: Final = frozenset({"levers", "torches", "shutters_open"})
+PASSING: Final = tuple(f.name for f in FEATURES if f.block not in LASTING and f.name not in PUZZLES)
+"""Features that say where the hero is and what he just did, not what he has achieved. A model that sees places pays
+for standing in the best room that it knows and gives no reason to look for another; one that sees the time since the
+last new room pays for a room and takes it back. What is left lasts until the end of an episode: docs/study.md."""
 
 
 class GateSettings(Group):
@@ -45,7 +48,7 @@ class RewardModelGroup(Group):
     tie_margin: float = Field(0.05, ge=0, le=1, description="scores this close are equal")
     quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
     masked: tuple[str, ...] = Field(
-        TRACE, description="features of obs/v1 that the model must not see; by default what was just done"
+        PASSING, description="features of obs/v1 that the model must not see; by default all but lasting achievements"
     )
     steps: int = Field(2_000, ge=10, le=100_000, description="most steps of one training; bounds an epoch's wait")
     shuffles: int = Field(
