@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.game import blocks
-from shared.game.layout import SIZE, UNKNOWN, VERSION
+from shared.game.layout import INDEX, SIZE, UNKNOWN, VERSION
 from shared.game.names import ACTIONS
 from shared.game.state import GameState, Scene
 from shared.game.trace import RECENT, EpisodeTrace
@@ -21,8 +21,8 @@ Observation = NDArray[np.float32]
 
 _FLOAT32: Final = np.dtype("<f4")
 _SOLVED_SOUNDS: Final = frozenset({0x4D, 0x5B, 0x6C})
-_HERO: Final = struct.Struct("<12f").pack
-_TRACE: Final = struct.Struct("<5f").pack
+_HERO: Final = struct.Struct("<12f").pack_into
+_TRACE: Final = struct.Struct("<5f").pack_into
 _ONE_HOT: Final = tuple(blocks.pack(*(float(place == one) for place in range(4))) for one in range(4))
 _FACING: Final = tuple(tuple(float(place == one) for place in range(4)) for one in range(4))
 _NO_SEASON: Final = blocks.pack(*(UNKNOWN,) * 4)
@@ -44,6 +44,21 @@ _WITHIN: Final = tuple((pixel & 15) / 7.5 - 1 for pixel in range(256))
 _MOVED: Final = blocks.differences(8)
 
 
+def _span(first: str, last: str) -> slice:
+    """The bytes of the features from `first` to `last`."""
+    return slice(4 * INDEX[first], 4 * INDEX[last] + 4)
+
+
+_UNTIL_SCREEN: Final = _span("airborne", "compass")
+_SCREEN, _PUZZLE, _SOLVED = _span("control", "dying"), _span("enemies_left", "pushing"), _span("solved", "solved")
+_ENEMIES, _OTHERS = _span("enemies", "second_enemy_kind"), _span("people", "nearest_danger_near")
+_FREE, _EXITS = _span("free_up", "free_left"), _span("exit_up", "exit_left")
+_AHEAD, _AROUND = _span("ahead_solid", "ahead_tile_low"), _span("visited_up", "visited_left")
+_NEW, _ACTION = _span("unseen_up", "rooms_seen"), _span("last_wait", "last_start")
+_TRACE_AT: Final = 4 * INDEX["since_tile"]
+_NEVER: Final = -1
+
+
 class Encoder(Protocol):
     """The port behind which obs/v1 and pixels/v1 stand."""
 
@@ -60,7 +75,11 @@ class Encoder(Protocol):
 
 
 class VectorEncoder:
-    """The encoder of obs/v1."""
+    """The encoder of obs/v1.
+
+    The last observation stays in a buffer. What moves in most steps is written each time; of the rest, what it was
+    made from is compared first.
+    """
 
     version = VERSION
     shape: tuple[int, ...] = (SIZE,)
@@ -68,68 +87,54 @@ class VectorEncoder:
     def __init__(self, capabilities: frozenset[str]) -> None:
         self._dialog, self._choice = "dialog" in capabilities, "choice" in capabilities
         self._since_solved = RECENT
+        self._buffer = bytearray(4 * SIZE)
         self._scene: Scene | None = None
-        self._before = self._after = b""  # what the scene shows before and after the block "screen"
-        self._around = b""
-        self._exits = b""
-        self._screens: tuple[bytes, bytes] = (b"", b"")
-        self._free: tuple[int, int, bytes] = (-1, -1, b"")
-        self._new: tuple[int, int, bytes] = (-1, -1, b"")
+        self._control = self._crowd = self._others = False
+        self._cell = self._ahead = self._seen = self._action = _NEVER
 
     def begin(self, state: GameState, trace: EpisodeTrace) -> Observation:
         """The first observation of an episode: read-only float32 (128,)."""
-        self._since_solved = RECENT
-        self._new = (-1, -1, b"")
+        self._since_solved, self._scene, self._action = RECENT, None, _NEVER
+        self._buffer[_SOLVED] = _FLAG[None if state.sounds is None else False]
+        self._buffer[_ACTION] = _NO_ACTION
         return self.step(state, trace)
 
     def step(self, state: GameState, trace: EpisodeTrace) -> Observation:
         """The observation after a step: read-only float32 (128,)."""
-        return np.frombuffer(self.step_bytes(state, trace), _FLOAT32)
-
-    def step_bytes(self, state: GameState, trace: EpisodeTrace) -> bytes:
-        """The observation after a step as 512 bytes."""
         if state.scene is not self._scene:
             self._look(state)
-        x, y, enemies, people, things, dangers = (
-            state.x, state.y, state.enemies, state.talkables, state.pickups, state.dangers,
-        )  # fmt: skip
-        return b"".join(
-            (
-                self._hero_bytes(state, trace),
-                self._before,
-                self._screens[state.control],
-                self._after,
-                self._solved_bytes(state.sounds),
-                blocks.enemies(enemies, x, y) if enemies else _NO_ENEMY,
-                blocks.people(people, x, y) if people else _NOBODY,
-                blocks.nearest(things, x, y) if things else _NOTHING,
-                blocks.nearest(dangers, x, y) if dangers else _NOTHING,
-                self._free_bytes(state),
-                self._exits,
-                blocks.ahead(state.ahead, state.tile_ahead),
-                self._around,
-                self._new_bytes(state, trace),
-                self._trace_bytes(trace),
-            )
-        )
+        buffer, x, y, control = self._buffer, state.x, state.y, state.control
+        if control is not self._control:
+            self._control, buffer[_SCREEN] = control, self._screens[control]
+        if state.sounds or self._since_solved < RECENT:
+            self._listen(state.sounds)
+        if (cell := (x >> 3) << 8 | (y + 3) >> 3) != self._cell:
+            self._cell, buffer[_FREE] = cell, blocks.free(state.grid, x, y)
+        if (ahead := state.ahead << 8 | state.tile_ahead) != self._ahead:
+            self._ahead, buffer[_AHEAD] = ahead, blocks.ahead(state.ahead, state.tile_ahead)
+        if (seen := trace.version << 8 | trace.place) != self._seen:
+            self._seen, buffer[_NEW] = seen, blocks.frontier(state, trace)
+        self._write_moves(state, trace, x, y)
+        self._write_things(state, x, y)
+        return np.frombuffer(bytes(buffer), _FLOAT32)
 
     def _look(self, state: GameState) -> None:
-        """Make anew what the scene shows."""
-        grid, season = state.grid, state.season
+        """Write what the scene shows."""
+        buffer, grid, season = self._buffer, state.grid, state.season
         self._scene = state.scene
-        self._before = (
-            blocks.pack(
-                *(UNKNOWN if flag is None else flag for flag in (state.airborne, state.swimming, state.holding))
-            )
+        body = (state.airborne, state.swimming, state.holding)
+        buffer[_UNTIL_SCREEN] = (
+            blocks.pack(*(UNKNOWN if flag is None else flag for flag in body))
             + blocks.place(state)
             + (_NO_SEASON if season is None else _ONE_HOT[season])
             + blocks.owned(state)
         )
         self._screens = self._screen(state, False), self._screen(state, True)
-        self._after = blocks.puzzle(state.puzzle)
-        self._exits, self._around = blocks.exits(grid), blocks.neighbours(state.neighbours)
+        self._control, buffer[_SCREEN] = state.control, self._screens[state.control]
+        buffer[_PUZZLE] = blocks.puzzle(state.puzzle)
+        buffer[_EXITS], buffer[_AROUND] = blocks.exits(grid), blocks.neighbours(state.neighbours)
         self._across, self._down = _PLACE[grid.width], _PLACE[grid.height]
-        self._free, self._new = (-1, -1, b""), (-1, -1, b"")
+        self._cell = self._seen = _NEVER
 
     def _screen(self, state: GameState, control: bool) -> bytes:
         dialog = state.dialog
@@ -145,49 +150,45 @@ class VectorEncoder:
         )
         return blocks.pack(*(UNKNOWN if flag is None else flag for flag in flags))
 
-    def _hero_bytes(self, state: GameState, trace: EpisodeTrace) -> bytes:
-        x, y = state.x, state.y
-        moved_x, moved_y = trace.moved
-        return _HERO(
-            self._across[x],
-            self._down[y],
-            _WITHIN[x],
-            _WITHIN[y],
-            *_FACING[state.facing],
-            _MOVED[moved_x],
-            _MOVED[moved_y],
-            state.invincible,
-            state.knockback,
-        )
-
-    def _solved_bytes(self, sounds: tuple[int, ...] | None) -> bytes:
+    def _listen(self, sounds: tuple[int, ...] | None) -> None:
+        """Write whether something was solved of late."""
         if sounds and not _SOLVED_SOUNDS.isdisjoint(sounds):
             self._since_solved = 0
         elif self._since_solved < RECENT:
             self._since_solved += 1
-        return _FLAG[None if sounds is None else self._since_solved < RECENT]
+        self._buffer[_SOLVED] = _FLAG[None if sounds is None else self._since_solved < RECENT]
 
-    def _free_bytes(self, state: GameState) -> bytes:
-        x, y = state.x, state.y
-        column, row = x >> 3, (y + 3) >> 3
-        known = self._free
-        if known[0] != column or known[1] != row:
-            known = self._free = column, row, blocks.free(state.grid, x, y)
-        return known[2]
-
-    def _new_bytes(self, state: GameState, trace: EpisodeTrace) -> bytes:
-        place, version = trace.place, trace.version
-        known = self._new
-        if known[0] != place or known[1] != version:
-            known = self._new = place, version, blocks.frontier(state, trace)
-        return known[2]
-
-    def _trace_bytes(self, trace: EpisodeTrace) -> bytes:
+    def _write_moves(self, state: GameState, trace: EpisodeTrace, x: int, y: int) -> None:
+        """Write where the hero is, and what he did lately."""
+        buffer, (moved_x, moved_y) = self._buffer, trace.moved
+        _HERO(
+            buffer, 0, self._across[x], self._down[y], _WITHIN[x], _WITHIN[y], *_FACING[state.facing],
+            _MOVED[moved_x], _MOVED[moved_y], state.invincible, state.knockback,
+        )  # fmt: skip
         tile, room, streak, actions = trace.since_tile, trace.since_room, trace.streak, trace.actions
-        return _TRACE(
+        _TRACE(
+            buffer,
+            _TRACE_AT,
             _SINCE_TILE[tile] if tile < 4096 else 1.0,
             _SINCE_ROOM[room] if room < 4096 else min(log1p(room) / _LOG_ROOM, 1.0),
             _RECENT[trace.moves],
             _RECENT[trace.presses],
             _RECENT[streak] if streak < RECENT else 1.0,
-        ) + (_LAST[actions[-1]] if actions else _NO_ACTION)
+        )
+        if actions and actions[-1] != self._action:
+            self._action = actions[-1]
+            buffer[_ACTION] = _LAST[self._action]
+
+    def _write_things(self, state: GameState, x: int, y: int) -> None:
+        """Write what is near, or once that nothing is any more."""
+        enemies, people, things, dangers = state.enemies, state.talkables, state.pickups, state.dangers
+        if enemies or self._crowd:
+            self._crowd = bool(enemies)
+            self._buffer[_ENEMIES] = blocks.enemies(enemies, x, y) if enemies else _NO_ENEMY
+        if people or things or dangers or self._others:
+            self._others = bool(people or things or dangers)
+            self._buffer[_OTHERS] = (
+                (blocks.people(people, x, y) if people else _NOBODY)
+                + (blocks.nearest(things, x, y) if things else _NOTHING)
+                + (blocks.nearest(dangers, x, y) if dangers else _NOTHING)
+            )
