@@ -5,6 +5,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+# Many tests wait for servers and processes: two at a time fill two cores. A file's tests stay together and in order.
+TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo up test test-fast test-llm check format bramble contracts charts docs clean
 
@@ -29,7 +31,7 @@ up: $(VENV)/.demo ## start bus, store, judge and the five services; ctrl-C stops
 	@$(BIN)/zelda up
 
 test: $(VENV)/.dev check ## all checks and all tests
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest $(TWO_AT_A_TIME) $(PYTEST_ARGS)
 
 test-fast: $(VENV)/.dev ## tests that take less than ten seconds each
 	@$(BIN)/pytest -m "not slow and not llm" $(PYTEST_ARGS)

@@ -57,11 +57,11 @@ class _Server(ABC):
         return self
 
     def stop(self) -> None:
-        """SIGTERM, and SIGKILL after ten seconds."""
+        """SIGTERM, and SIGKILL after three seconds: nothing that a test's server holds is needed again."""
         if self.process is not None:
             self.process.terminate()
             try:
-                self.process.wait(10)
+                self.process.wait(3)
             except subprocess.TimeoutExpired:
                 self.kill()
             self.process = None
