@@ -166,8 +166,10 @@ def _file(path: Path | None) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise Quit(USAGE, f"--config {path}: {error}.") from error
+    except OSError as error:
+        raise Quit(USAGE, f"--config {path}: {error.strerror}: name a file with a run's settings.") from error
+    except ValueError as error:  # neither JSON nor text
+        raise Quit(USAGE, f"--config {path} is not JSON: {error}.") from error
     if not isinstance(found, dict):
         raise Quit(USAGE, f"--config {path}: it must hold a JSON object.")
     return found

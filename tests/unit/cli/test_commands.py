@@ -63,7 +63,9 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["run", "list"], exits.UNREACHABLE, "No system runs here: start one with `zelda up`"),
         (["run", "list", "--url", "http://127.0.0.1:9"], exits.USAGE, "http://127.0.0.1:9 needs a token"),
         (["run", "start", "-s", "epochs"], exits.USAGE, "--set epochs: write FIELD=VALUE, e.g. --set epochs=5."),
-        (["run", "start", "--config", "no.json"], exits.USAGE, "--config no.json: "),
+        (["run", "start", "--config", "no.json"], exits.USAGE, "--config no.json: No such file or directory: name a"),
+        (["run", "start", "--config", "list.json"], exits.USAGE, "--config list.json: it must hold a JSON object."),
+        (["run", "start", "--config", "rom.gbc"], exits.USAGE, "--config rom.gbc is not JSON: 'utf-8' codec"),
         (["run", "logs", "judge"], exits.USAGE, "There is no log runs/.local/logs/judge.log"),
         (["run", "logs", "../../../etc/passwd"], exits.USAGE, "There is no log runs/.local/logs/passwd.log"),
         (["up", "--without", "nobody"], exits.USAGE, "--without nobody: choose among coordinator, trainer"),
@@ -74,6 +76,8 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
     ],
 )
 def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "rom.gbc").write_bytes(b"\xce\xed\x66\x66")
     done = zelda(*words, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
