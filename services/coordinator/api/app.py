@@ -34,7 +34,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "the body is larger than 64 KB",
         422: "a field is wrong; the sentence names it",
         429: "too many requests",
-        503: "the store is away; try again",
+        503: "the coordinator starts, or the store is away; try again after `Retry-After` seconds",
     }.items()
 }
 
