@@ -6,11 +6,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import ray
 
 from services.trainer.control import Heartbeat, latest_checkpoint
 from services.trainer.rl import epochs
@@ -33,16 +31,10 @@ from tests.unit.trainer.stage import RUN, beat, enter, order, run_in, segment
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("ray_cluster"),
     pytest.mark.timeout(180),
     pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
-import ray
 
 from services.trainer.domain.figures import EpisodeSummary
 from services.trainer.rl.plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
@@ -14,16 +12,10 @@ from tests.unit.trainer.corridor import corridor
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("ray_cluster"),
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    ray.init(address="local", num_cpus=6, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
 
 
 def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:

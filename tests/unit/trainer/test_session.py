@@ -1,10 +1,8 @@
 """A session learns, and a restored one goes on exactly where the old one stood."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import ray
 import torch
 
 from services.trainer.domain.figures import epoch_metrics
@@ -16,16 +14,10 @@ from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("ray_cluster"),
     pytest.mark.timeout(180),
     pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
 
 
 def session(runners: int = 0, seed: int = 1) -> Session:
