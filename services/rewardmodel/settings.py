@@ -8,9 +8,9 @@ from shared.contracts.card import Pooling
 from shared.game.layout import FEATURES, INDEX
 from shared.runtime.settings import Group, ServiceSettings
 
-LASTING: Final = frozenset({"dungeon", "health", "items", "keys", "neighbours", "frontier"})
-PUZZLES: Final = frozenset({"levers", "torches", "shutters_open"})
-PASSING: Final = tuple(f.name for f in FEATURES if f.block not in LASTING and f.name not in PUZZLES)
+BLOCKS: Final = frozenset({"dungeon", "health", "items", "keys"})
+COUNTS: Final = frozenset({"rooms_seen", "levers", "torches", "shutters_open"})
+PASSING: Final = tuple(f.name for f in FEATURES if f.block not in BLOCKS and f.name not in COUNTS)
 """Features that say where the hero is and what he just did, not what he has achieved. A model that sees places pays
 for standing in the best room that it knows and gives no reason to look for another; one that sees the time since the
 last new room pays for a room and takes it back. What is left lasts until the end of an episode: docs/study.md."""
