@@ -39,7 +39,7 @@ class RewardModelGroup(Group):
     )
     members: int = Field(5, ge=3, le=20, description="size of the ensemble, and number of folds")
     pooling: Pooling = Field(
-        "mean", description="a segment's score: `mean` over its states, or `gain` from first to last"
+        "gain", description="a segment's score: `gain` from first to last state, or `mean` over its states"
     )
     warm_start: bool = Field(True, description="also continue the previous model, and keep the better of the two")
     capacity: int = Field(4_000, ge=10, le=50_000, description="most segments of one training; 16 kB of memory each")

@@ -12,7 +12,7 @@ from shared.contracts.base import Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 
-ShapingMode = Literal["potential", "gain", "additive", "none"]
+ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v1", "pixels/v1"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
@@ -23,10 +23,8 @@ class ShapingConfig(Contract):
 
     model_config = ConfigDict(extra="forbid")
 
-    mode: ShapingMode = Field(
-        "potential", description="gamma*Phi(s')-Phi(s), Phi(s')-Phi(s), the plain score, or nothing"
-    )
-    coefficient: float = Field(0.5, ge=0, le=100, description="weight of the shaping term")
+    mode: ShapingMode = Field("gain", description="Phi(s')-Phi(s), gamma*Phi(s')-Phi(s), the plain score, or nothing")
+    coefficient: float = Field(2.0, ge=0, le=100, description="weight of the shaping term")
     conservatism: float = Field(
         1.0, ge=0, le=10, description="k in Phi = mean - k * standard deviation of the ensemble"
     )

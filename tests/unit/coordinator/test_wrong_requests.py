@@ -73,7 +73,7 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "/runs",
         {"config": {"shaping": {"mode": "magic"}}},
         422,
-        "config.shaping.mode: input should be 'potential', 'gain', 'additive' or 'none'.",
+        "config.shaping.mode: input should be 'gain', 'potential', 'additive' or 'none'.",
     ),
     (
         "POST",

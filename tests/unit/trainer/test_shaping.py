@@ -51,7 +51,7 @@ def discounted(rewards: Rewards) -> float:
 @pytest.mark.parametrize("terminated", [True, False])
 def test_the_discounted_sum_telescopes_to_the_ends(steps: int, terminated: bool) -> None:
     episode = states(np.random.default_rng(steps).uniform(-3, 3, steps + 1))
-    rewards = play(Shaper(1, ShapingConfig(coefficient=1.0), GAMMA, Table()), episode, terminated)
+    rewards = play(Shaper(1, ShapingConfig(mode="potential", coefficient=1.0), GAMMA, Table()), episode, terminated)
     # A learner that bootstraps at truncation expects gamma^T * Phi(s_T); at a terminal state there is nothing left.
     end = 0.0 if terminated else GAMMA**steps * float(episode[-1, 0])
     assert abs(discounted(rewards) - (end - float(episode[0, 0]))) < 1e-5
@@ -59,13 +59,15 @@ def test_the_discounted_sum_telescopes_to_the_ends(steps: int, terminated: bool)
 
 def test_it_still_telescopes_after_rewards_were_stored_as_float32() -> None:
     episode = states(np.random.default_rng(1).uniform(-3, 3, 3_001))
-    rewards = play(Shaper(1, ShapingConfig(coefficient=1.0), GAMMA, Table()), episode, terminated=True)
+    rewards = play(
+        Shaper(1, ShapingConfig(mode="potential", coefficient=1.0), GAMMA, Table()), episode, terminated=True
+    )
     assert abs(discounted(rewards.astype(np.float32).astype(np.float64)) + float(episode[0, 0])) < 1e-5
 
 
 def test_a_model_offered_in_mid_run_takes_over_only_where_an_episode_begins() -> None:
     old, new = Table(1.0, "old"), Table(-2.0, "new")
-    shaper = Shaper(1, ShapingConfig(coefficient=1.0), GAMMA, old)
+    shaper = Shaper(1, ShapingConfig(mode="potential", coefficient=1.0), GAMMA, old)
     first, second = states(np.array([1.0, 2.0, -1.0, 0.5])), states(np.array([0.3, 1.2, 2.1]))
     shaper.begin(first[:1])
     rewards = [shaper.step(first[1:2], NO, NO)]
@@ -80,13 +82,17 @@ def test_a_model_offered_in_mid_run_takes_over_only_where_an_episode_begins() ->
 
 def test_every_state_is_evaluated_once_so_that_its_phi_is_the_one_of_its_moment() -> None:
     potential = Table()
-    play(Shaper(1, ShapingConfig(), GAMMA, potential), states(np.linspace(0, 1, 11)), terminated=False)
+    play(
+        Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), GAMMA, potential),
+        states(np.linspace(0, 1, 11)),
+        terminated=False,
+    )
     assert potential.seen == 11
 
 
 def test_termination_forfeits_phi_and_truncation_keeps_it() -> None:
     episode = states(np.array([0.0, 2.0]))
-    config = ShapingConfig(coefficient=0.5)
+    config = ShapingConfig(mode="potential", coefficient=0.5)
     ended = play(Shaper(1, config, GAMMA, Table()), episode, terminated=True)
     cut = play(Shaper(1, config, GAMMA, Table()), episode, terminated=False)
     assert ended.tolist() == [0.0]
@@ -143,9 +149,11 @@ def test_many_environments_get_what_each_alone_would_get() -> None:
     path = rng.uniform(-2, 2, (steps + 1, envs))
     ends = rng.random((steps, envs)) < 0.05
     cuts = ~ends & (rng.random((steps, envs)) < 0.05)
-    together = run_next_step(Shaper(envs, ShapingConfig(), GAMMA, Table()), path, ends, cuts)
+    together = run_next_step(
+        Shaper(envs, ShapingConfig(mode="potential", coefficient=0.5), GAMMA, Table()), path, ends, cuts
+    )
     for env in range(envs):
-        alone = Shaper(1, ShapingConfig(), GAMMA, Table())
+        alone = Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), GAMMA, Table())
         column = slice(env, env + 1)
         apart = run_next_step(alone, path[:, column], ends[:, column], cuts[:, column])
         assert np.abs(together[:, column] - apart).max() < 1e-9
@@ -179,7 +187,7 @@ def test_gain_adds_up_to_what_was_gained_and_a_round_trip_to_nothing() -> None:
 
 
 def test_an_epoch_without_a_reward_model_is_not_shaped_until_one_is_offered() -> None:
-    shaper = Shaper(2, ShapingConfig(), GAMMA)
+    shaper = Shaper(2, ShapingConfig(mode="potential", coefficient=0.5), GAMMA)
     path = states(np.array([1.0, 2.0]))
     shaper.begin(path)
     assert shaper.step(path, np.array([True, False]), np.zeros(2, np.bool_)).tolist() == [0.0, 0.0]
@@ -192,7 +200,7 @@ def test_an_epoch_without_a_reward_model_is_not_shaped_until_one_is_offered() ->
 
 def test_a_discount_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="learner's discount"):
-        Shaper(1, ShapingConfig(), 1.5)
+        Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), 1.5)
 
 
 def trained_like_net() -> tuple[RewardNet, Floats]:
