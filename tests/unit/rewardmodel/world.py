@@ -33,7 +33,8 @@ from tests.unit.rewardmodel.synthetic import rule
 
 RUN = RunId("demo")
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-QUICK = RewardModelGroup(poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=60, shuffles=1)
+# The synthetic judge values what a segment's states are like on average, places among them.
+QUICK = RewardModelGroup(pooling="mean", masked=(), poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=60, shuffles=1)
 STEPS = 12  # short segments keep the tests quick; the service does not care
 
 
