@@ -5,10 +5,10 @@ Positions are pixels of the room, health is in quarters of a heart. Row n holds 
 segment; row -1 ("start") does not exist, the start is the last row of the segment before.
 """
 
-import json
 from typing import Annotated, Any, Final
 
 from pydantic import Field
+from pydantic_core import to_json
 
 from shared.contracts.base import Contract
 from shared.game.names import ACTIONS, DIRECTIONS, GROUP_AREAS, SEASONS, SOUND_EVENTS, TREASURES
@@ -156,7 +156,7 @@ def events(state: GameState) -> list[str] | None:
 
 def line(state: GameState, step: int, action: int) -> str:
     """The row as one line of JSON without its newline."""
-    return json.dumps(row(state, step, action), separators=(",", ":"))
+    return to_json(row(state, step, action)).decode()
 
 
 def _treasure(number: int) -> str:
