@@ -66,7 +66,7 @@ def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> 
 
 
 def _pictures(segment: Segment, game: Game) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """The picture of every step, packed RGBA; step 0 has none when the segment opens its episode."""
+    """The picture of every step, packed RGBA, beginning with the one before the first action."""
     emulator = Emulator(game)
     try:
         for moment in replay(segment, emulator, wants_picture=lambda step: True):

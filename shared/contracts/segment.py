@@ -39,7 +39,9 @@ class SegmentManifest(Contract):
     members: dict[Annotated[str, Field(max_length=60)], Digest] = Field(description="SHA-256 of each other member")
     ram_start: Digest
     ram_end: Digest
-    key_frames: list[int] = Field(max_length=64, description="steps whose picture is in frames/")
+    key_frames: list[int] = Field(
+        max_length=64, description="steps after which the pictures in frames/ were taken; 0 is before the first action"
+    )
     checkpoint: Digest | None = Field(None, description="policy checkpoint that acted")
     reward_model: Digest | None = Field(None, description="weights of the reward model that shaped the reward")
     milestones_start: int = Field(

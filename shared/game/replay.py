@@ -23,7 +23,7 @@ Picture = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The game after `step` steps of the segment (0 is its start, of which there is no picture)."""
+    """The game after `step` steps of the segment; 0 is its start."""
 
     step: int
     state: GameState
@@ -51,11 +51,11 @@ def replay(
     skip = manifest.frame_skip
     begin_episode(emulator, segment.start_state, manifest.seed)
     drawn = wants_picture or (lambda step: False)
-    for action in segment.prefix:
-        emulator.step(int(action), skip)
+    for step, action in enumerate(segment.prefix, start=1 - len(segment.prefix)):
+        emulator.step(int(action), skip, render=step == 0 and drawn(0))
     _compare("start", manifest.ram_start, emulator.ram_hash())
     decoder = Decoder(emulator.game.capabilities)
-    yield Moment(0, decoder.begin(emulator.image()), None)
+    yield Moment(0, decoder.begin(emulator.image()), _picture(emulator, drawn(0)))
     for step, action in enumerate(segment.actions, start=1):
         emulator.step(int(action), skip, render=drawn(step))
         image, fresh = emulator.take()

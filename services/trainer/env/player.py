@@ -22,7 +22,6 @@ from shared.game.decoder import Decoder
 from shared.game.emulator import Emulator
 from shared.game.encoder import Encoder, Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
-from shared.game.moment import Still
 from shared.game.names import ACTIONS
 from shared.game.roms import Game
 from shared.game.start import StartState, begin_episode, packed, true_start
@@ -62,14 +61,13 @@ class Outcome(NamedTuple):
 
 
 class Recording(Protocol):
-    """What the player tells a recorder. See recorder.py."""
+    """What the player tells a recorder. See recording.py."""
+
+    draws: bool
+    """Whether the coming step is to be drawn."""
 
     def begin(self, player: "Player") -> None:
         """An episode has begun."""
-        ...
-
-    def wants_picture(self) -> bool:
-        """Whether the coming step is to be drawn."""
         ...
 
     def step(self, player: "Player", action: int, outcome: Outcome) -> None:
@@ -100,9 +98,9 @@ class Player:
         self._frame_skip, self._episode_length = config.frame_skip, config.episode_length
         self.game = game or config.open_game()
         self._emulator: Emulator | None = None
-        self._recording = recording
+        self.recording = recording  # may be changed between episodes
         self._rewards = Rewards(RewardProfile.load(config.rewards))
-        self._decoder = Decoder(self.game.capabilities)
+        self.decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)
         self.pixels: Encoder | None = None
         self.seed, self._count = config.seed, 0
@@ -144,7 +142,7 @@ class Player:
         self._count += 1
         begin_episode(emulator, start.state, word)
         self.image, _ = emulator.take()
-        self.state = self._decoder.begin(self.image)
+        self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
         self.detectors = Detectors(self.state)
         self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
@@ -153,22 +151,22 @@ class Player:
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also when the game has none: then nothing ends it
         self.features = self.vector.begin(self.state, self.trace)
-        if self._recording is not None:
-            self._recording.begin(self)
+        if self.recording is not None:
+            self.recording.begin(self)
         return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
 
     def step(self, action: int) -> Outcome:
         """Make one step. Raises EmulatorFault, with the emulator's state kept if the configuration says where."""
         if action == START and not self.config.allow_start:
             action = 0
-        recording, emulator = self._recording, self._emulator or self.emulator
-        draw = self.pixels is not None or (recording is not None and recording.wants_picture())
+        recording, emulator = self.recording, self._emulator or self.emulator
+        draw = self.pixels is not None or (recording is not None and recording.draws)
         try:
             emulator.step(action, self._frame_skip, draw)
         except EmulatorFault as fault:
             raise EmulatorFault(str(fault), self._keep(emulator)) from fault
         self.image, fresh = emulator.take()
-        previous, self.state = self.state, self._decoder.decode(self.image, fresh)
+        previous, self.state = self.state, self.decoder.decode(self.image, fresh)
         outcome = self._judge(previous, self.state, action)
         if recording is not None:
             recording.step(self, action, outcome)
@@ -183,11 +181,6 @@ class Player:
     def packed_start(self) -> bytes:
         """The episode's start state as archives hold it; compressed once for all segments that begin there."""
         return packed(self.episode.start)
-
-    @property
-    def still(self) -> Still:
-        """The still part of `image` (see shared/game/moment.py); the same object while it does not change."""
-        return self._decoder.still
 
     def picture(self) -> np.ndarray:
         """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""

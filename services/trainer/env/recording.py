@@ -29,9 +29,12 @@ SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this 
 
 
 def key_steps(steps: int) -> tuple[int, ...]:
-    """The steps after which a picture is taken: first, last and evenly between."""
+    """The steps after which a picture is taken: before the first action (0), after the last, and evenly between.
+
+    The one at 0 is on the screen already: it ended the segment before, or the reset drew it.
+    """
     last = KEY_FRAMES - 1
-    return tuple(sorted({1 + round(place * (steps - 1) / last) for place in range(KEY_FRAMES)}))
+    return tuple(sorted({round(place * steps / last) for place in range(KEY_FRAMES)}))
 
 
 @dataclass(slots=True)
@@ -45,7 +48,7 @@ class Open:
     ram_start: str
     terms: dict[str, float]
     buffer: SegmentBuffer
-    key_frames: list[int] = field(default_factory=list)
+    key_frames: list[int] = field(default_factory=lambda: [0])
 
 
 class Take:
@@ -65,8 +68,8 @@ class Take:
         self._steps = config.segment_steps
         self._key_steps = key_steps(self._steps)
         self._open: Open | None = None
-        self._count = 0
-        self._next_picture = self._key_steps[0]
+        self._count = self._next_event = 0
+        self.draws = False
 
     def begin(self, player: "Player") -> None:
         """An episode has begun."""
@@ -74,39 +77,48 @@ class Take:
         self._episode = EpisodeId(name)
         self._start(player, 0, player.emulator.ram_hash())
 
-    def wants_picture(self) -> bool:
-        """Whether the coming step is to be drawn: only key frames are."""
-        return self._count + 1 == self._next_picture
-
     def step(self, player: "Player", action: int, outcome: "Outcome") -> None:
         """Note one step; at the end of a segment decide about it."""
         segment = self._open
         if segment is None:
             return
+        segment.buffer.add_moment(player.image, player.decoder.still, player.features)
         self._count = count = self._count + 1
-        segment.buffer.add_moment(player.image, player.still, player.features)
-        if count == self._next_picture:
-            segment.key_frames.append(count)
+        if count == self._next_event or outcome.report is not None:
+            self._event(segment, player, outcome)
+
+    def _event(self, segment: Open, player: "Player", outcome: "Outcome") -> None:
+        """A picture was or will be drawn, or the segment ends."""
+        if self.draws:
+            segment.key_frames.append(self._count)
             segment.buffer.add_picture(player.emulator.screen_bytes())
-            self._next_picture = self._key_steps[len(segment.key_frames) % len(self._key_steps)]
-        if count == self._steps or outcome.report is not None:
+        if self._count == self._steps or outcome.report is not None:
             self._end(segment, player, outcome)
+        else:
+            self._aim(self._key_steps[len(segment.key_frames)])
+
+    def _aim(self, picture: int) -> None:
+        """The next picture is that of step `picture`; the event before it says that the emulator has to draw."""
+        self.draws = self._count + 1 == picture
+        self._next_event = picture if self.draws else picture - 1
 
     def _end(self, segment: Open, player: "Player", outcome: "Outcome") -> None:
         """The segment is complete: hand it on or drop it, and begin the next one unless the episode is over."""
         ram_end = player.emulator.ram_hash()
         if self._count < SHORTEST or not self._finish(segment, player, outcome.terminated, ram_end):
             self._out.pool.give_back(segment.buffer)
-        self._open = None
+        self._open, self.draws = None, False
         if outcome.report is None:
             self._start(player, segment.index + 1, ram_end)
 
     def _start(self, player: "Player", index: int, ram_start: str) -> None:
-        self._count, self._next_picture = 0, self._key_steps[0]
         if self._open is not None:  # an episode was left before its end
             self._out.pool.give_back(self._open.buffer)
         buffer = self._out.pool.lend()
-        buffer.add_moment(player.image, player.still, player.features)
+        self._count = 0
+        buffer.add_moment(player.image, player.decoder.still, player.features)
+        buffer.add_picture(player.emulator.screen_bytes())
+        self._aim(self._key_steps[1])
         self._open = Open(
             index=index,
             first_step=player.episode.steps,
