@@ -39,7 +39,8 @@ class _Kept(Outbox):
         self.archives: list[bytes] = []
 
     def post(self, parcel: Parcel) -> None:
-        self.archives.append(archive(parcel.head(), [b"".join(part) for part in parcel.parts()]))
+        facts, parts = parcel.message()
+        self.archives.append(archive(facts, [b"".join(part) for part in parts]))
         self.pool.give_back(parcel.buffer)
 
 

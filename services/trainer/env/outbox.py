@@ -4,6 +4,7 @@ When it is full, a random one of the waiting segments makes room with the odds o
 is a fair sample of the outage, not just its beginning or its end. Drops are counted.
 """
 
+import fcntl
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.runtime.settings import StoreSettings
 
 WRITER: Final = "services.trainer.env.writer"
+PIPE_SIZE: Final = 1024 * 1024  # bytes; each time the pipe is full, the thread wakes once more and holds up the games
 RESTART_S: Final = 5.0  # pause before a writer that died is started again
 
 
@@ -35,13 +37,10 @@ class Parcel:
     prefix: bytes
     packed_start: bytes
 
-    def head(self) -> dict[str, Any]:
-        """The facts, and at which moments the still parts turn."""
-        return {**self.facts, "turns": self.buffer.turns}
-
-    def parts(self) -> tuple[Part, ...]:
-        """What travels to the writer: the buffer's five parts, actions, prefix, start state."""
-        return (*self.buffer.parts(), [self.actions], [self.prefix], [self.packed_start])
+    def message(self) -> tuple[dict[str, Any], tuple[Part, ...]]:
+        """What travels to the writer: the facts, and the buffer's five parts, actions, prefix, start state."""
+        facts = {**self.facts, "turns": self.buffer.turns}
+        return facts, (*self.buffer.parts(), [self.actions], [self.prefix], [self.packed_start])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,12 @@ class Outbox:
         with self._lock:
             return list(self._waiting)
 
+    @property
+    def pending(self) -> int:
+        """Segments on their way: waiting here, or with the writer and not answered."""
+        with self._lock:
+            return len(self._waiting) + self._sent - self._answered
+
     def kill_writer(self) -> None:
         """End the writer at once, as the system may; for tests of what follows."""
         if self._writer is not None:
@@ -131,7 +136,7 @@ class Outbox:
             with self._lock:
                 self._sent += 1
             try:
-                wire.send(self._running(), parcel.head(), parcel.parts())
+                wire.send(self._running(), *parcel.message())
             except (BrokenPipeError, ConnectionError, OSError, ValueError):
                 self._lose()
             self.pool.give_back(parcel.buffer)
@@ -157,6 +162,7 @@ class Outbox:
             self._writer = subprocess.Popen(  # noqa: S603 - our own module
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy()
             )
+            fcntl.fcntl(_stdin(self._writer), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
             self._reader = threading.Thread(target=self._read, args=(self._writer,), name="written", daemon=True)
             self._reader.start()
             wire.send(_stdin(self._writer), {"store": self._store.model_dump(mode="json")}, ())
