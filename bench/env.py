@@ -4,28 +4,25 @@ Everything is compared in turns within one run. `recording_over_not` is the wors
 server that answers after 50 ms, and one that is away; every finished segment is recorded.
 
 `p99_down_over_up` is what an absent store does to the slowest steps of a recorded game. `p99_down_over_not` compares
-with a game that is not recorded at all: eight steps of 300 are drawn (2.7 %), so its p99 is that of a drawn step.
+with a game that is not recorded at all: seven steps of 300 are drawn (2.3 %), so its p99 is that of a drawn step.
 """
 
 import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
 
+from bench import recording
 from bench.load_rom import load_game
 from bench.measure import Figures, arguments, interleave, ratio, report
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
-from services.trainer.env.recording import Recorder, recording_of
 from shared.game.emulator import Emulator
 from shared.game.roms import Game, open_game
 from shared.game.start import true_start
@@ -33,22 +30,15 @@ from shared.game.start import true_start
 CHUNK = 300  # steps of one turn: a segment, so that each turn has its share of every cost
 ROUNDS = 41
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
-REMOTE_S = 0.05
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass
 class Playing:
-    """A player with random actions; a call plays `CHUNK` steps and returns steps per second.
-
-    `timing` takes the time of each step as well, which itself costs about half a microsecond.
-    """
+    """A player with random actions; a call plays `CHUNK` steps and returns steps per second."""
 
     player: Player
     clock: Callable[[], float] = time.process_time
-    recorder: Recorder | None = None
-    timing: bool = False
-    steps_us: list[float] = field(default_factory=list)
     dice: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
@@ -57,26 +47,10 @@ class Playing:
     def __call__(self) -> float:
         actions = [self.dice.randrange(ACTIONS) for _ in range(CHUNK)]
         player, began = self.player, self.clock()
-        if self.timing:
-            self._timed(actions)
-        else:
-            for action in actions:
-                if player.step(action).report is not None:
-                    player.reset()
-        return CHUNK / (self.clock() - began)
-
-    def _timed(self, actions: list[int]) -> None:
-        player, now = self.player, time.perf_counter
         for action in actions:
-            start = now()
-            outcome = player.step(action)
-            self.steps_us.append((now() - start) * 1e6)
-            if outcome.report is not None:
+            if player.step(action).report is not None:
                 player.reset()
-
-    def p99_us(self) -> float:
-        """99th percentile of a step, in microseconds."""
-        return statistics.quantiles(self.steps_us[CHUNK:], n=100)[98]
+        return CHUNK / (self.clock() - began)
 
 
 def raw(game: Game, skip: int) -> Callable[[], float]:
@@ -101,66 +75,6 @@ def over_raw(game: Game, skip: int, rounds: int) -> tuple[float, float, float]:
     jobs: dict[str, Callable[[], float]] = {"env": Playing(Player(config, game=game)), "raw": raw(game, skip)}
     rates = interleave(jobs, rounds)
     return ratio(rates["env"], rates["raw"]), statistics.median(rates["env"]), statistics.median(rates["raw"])
-
-
-@contextmanager
-def stores() -> Iterator[dict[str, dict[str, Any]]]:
-    """Settings of the three stores, with the slow server running meanwhile."""
-    with tempfile.TemporaryDirectory() as folder:
-        secret = Path(folder) / "secret"
-        secret.write_text("bench")
-        keys = {"access_key_file": secret, "secret_key_file": secret}
-        server = subprocess.Popen(
-            [sys.executable, "-m", "bench.slow_store", str(REMOTE_S)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
-        port = server.stdout.readline().strip() if server.stdout else ""
-        try:
-            yield {
-                "local": {"url": f"file://{folder}"},
-                "remote 50 ms": {"url": "s3://bench", "endpoint": f"http://127.0.0.1:{port}", **keys},
-                "down": {"url": "s3://bench", "endpoint": "http://127.0.0.1:9", **keys},
-            }
-        finally:
-            server.kill()
-            server.wait()
-
-
-def recorded(game: Game, store: dict[str, Any]) -> Playing:
-    """A player that records every segment into `store`."""
-    recording = {
-        "run": "bench",
-        "epoch": 0,
-        "store": store,
-        "sampling": {"share": 1.0, "budget": 100_000},
-        "epoch_steps": 1_000_000,
-    }
-    config = EnvConfig.of({"recording": recording})
-    recorder = recording_of(config)
-    if recorder is None:
-        raise ValueError("a configuration with recording gives a recorder")
-    return Playing(Player(config, 0, recorder.take(0), game), time.perf_counter, recorder, timing=True)
-
-
-def recording(game: Game, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
-    """Steps per second of wall time with each store over those without recording."""
-    rows, figures = [], {}
-    with stores() as where:
-        plain = Playing(Player(EnvConfig(), game=game), time.perf_counter, timing=True)
-        players = {name: recorded(game, store) for name, store in where.items()}
-        rates = interleave({"not recording": plain, **players}, rounds)
-        for name, playing in players.items():
-            if playing.recorder is not None:
-                playing.recorder.close(patience_s=0.5 if name == "down" else 15)
-                kept, dropped = len(playing.recorder.written()), playing.recorder.dropped
-                share = ratio(rates[name], rates["not recording"])
-                figures[f"recording_{name.split()[0]}"] = share
-                rows.append((f"recording, store {name}", f"{share:.3f} of the steps/s; {kept} kept, {dropped} dropped"))
-        rows.append(("p99 of a step, not recording", f"{plain.p99_us():.0f} us"))
-        rows += [(f"p99 of a step, store {name}", f"{playing.p99_us():.0f} us") for name, playing in players.items()]
-        figures["p99_down_over_up"] = players["down"].p99_us() / players["local"].p99_us()
-        figures["p99_down_over_not"] = players["down"].p99_us() / plain.p99_us()
-    figures["recording_over_not"] = min(value for name, value in figures.items() if name.startswith("recording_"))
-    return rows, figures
 
 
 def processes(count: int) -> float:
@@ -196,7 +110,7 @@ def main() -> None:
             share, env, bare = over_raw(game, skip, rounds if skip == 4 else max(rounds // 4, 3))
             figures[f"env_over_raw_{name}" + ("" if skip == 4 else f"_{skip}")] = share
             rows.append((f"{name}, frame_skip {skip}", f"{env:7,.0f} of {bare:7,.0f} steps/s of CPU time: {share:.3f}"))
-    more_rows, more = recording(games["bramble"], rounds)
+    more_rows, more = recording.measure(games["bramble"], rounds)
     one, two = processes(1), processes(2)
     rows += [*more_rows, ("two processes over one", f"{two:,.0f} over {one:,.0f} steps/s: {two / one:.2f}")]
     report("Environment", rows, {**figures, **more, "two_processes_over_one": two / one}, options.json)

@@ -1,0 +1,166 @@
+"""What recording costs a step: the recording part of `python bench/env.py`.
+
+One player plays every turn, because two emulators in one process differ by some per cent merely by where their memory
+lies. In a round it plays the same course (start, seed, actions) once for each store and twice without recording, in a
+random order; the second time without says how exact the figures are. Of each turn the first segment is not timed: in a
+running system, the writer is always busy with the segment before.
+"""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Figures, ratio
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.player import Player
+from services.trainer.env.recording import Recorder, Take, recording_of
+from shared.game.roms import Game
+from shared.game.start import StartState
+
+SEGMENT = 300  # steps
+SEGMENTS = 4  # timed in each turn
+ACTIONS = 7  # without START, which opens the menu and then measures a menu
+PLACES = 8  # of random play, from which the turns begin
+REMOTE_S = 0.05
+PATIENCE_S = 5.0
+EPISODES_A_TURN = 100  # the player may die; its next episode must not have the number of another turn
+ROOT = Path(__file__).resolve().parents[1]
+CONTROL = "not recording, again"
+
+
+@contextmanager
+def stores() -> Iterator[dict[str, dict[str, Any]]]:
+    """Settings of the three stores, with the slow server running meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        secret = Path(folder) / "secret"
+        secret.write_text("bench")
+        keys = {"access_key_file": secret, "secret_key_file": secret}
+        server = subprocess.Popen(
+            [sys.executable, "-m", "bench.slow_store", str(REMOTE_S)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        port = server.stdout.readline().strip() if server.stdout else ""
+        try:
+            yield {
+                "local": {"url": f"file://{folder}"},
+                "remote 50 ms": {"url": "s3://bench", "endpoint": f"http://127.0.0.1:{port}", **keys},
+                "down": {"url": "s3://bench", "endpoint": "http://127.0.0.1:9", **keys},
+            }
+        finally:
+            server.kill()
+            server.wait()
+
+
+def recorder(store: dict[str, Any]) -> Recorder:
+    """A recorder that keeps every segment in `store`."""
+    recording = {
+        "run": "bench",
+        "epoch": 0,
+        "store": store,
+        "sampling": {"share": 1.0, "budget": 100_000},
+        "epoch_steps": 1_000_000,
+    }
+    made = recording_of(EnvConfig.of({"recording": recording}))
+    if made is None:
+        raise ValueError("a configuration with recording gives a recorder")
+    return made
+
+
+def places(player: Player) -> list[StartState]:
+    """Where random play comes to, as saved states."""
+    dice, found = random.Random(0), []
+    player.reset()
+    for number in range(PLACES):
+        found.append(StartState(f"place-{number}", player.emulator.save()))
+        play(player, dice, 5 * SEGMENT)
+    return found
+
+
+def play(player: Player, dice: random.Random, steps: int) -> list[float]:
+    """Random play; the time of each step in microseconds. It costs half a microsecond a step to take it."""
+    now, times = time.perf_counter, []
+    for action in [dice.randrange(ACTIONS) for _ in range(steps)]:
+        start = now()
+        if player.step(action).report is not None:
+            player.reset()
+        times.append((now() - start) * 1e6)
+    return times
+
+
+@dataclass
+class Contender:
+    """One way to record, or none, and what its turns took."""
+
+    take: Take | None = None
+    recorder: Recorder | None = None
+    rates: list[float] = field(default_factory=list)
+    steps_us: list[float] = field(default_factory=list)
+
+    def turn(self, player: Player, number: int) -> None:
+        """One turn on the course of that number."""
+        player.recording = self.take
+        player.skip_to(number * EPISODES_A_TURN)
+        player.reset()
+        dice = random.Random(number)
+        play(player, dice, SEGMENT)
+        times = play(player, dice, SEGMENTS * SEGMENT)
+        self.rates.append(1e6 * len(times) / sum(times))
+        self.steps_us += times
+        self._wait()
+
+    def _wait(self) -> None:
+        """Let the writer finish, so that the next turn is not slowed by this one; an absent store is not waited for."""
+        end = time.perf_counter() + PATIENCE_S
+        while self.recorder is not None and not self.recorder.dropped and time.perf_counter() < end:
+            if not self.recorder.outbox.pending:
+                return
+            time.sleep(0.001)
+
+    def p99_us(self) -> float:
+        """99th percentile of a step, in microseconds."""
+        return statistics.quantiles(self.steps_us, n=100)[98]
+
+
+def measure(game: Game, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
+    """Steps per second of wall time with each store over those without recording: table rows and figures."""
+    with stores() as where:
+        player = Player(EnvConfig(), game=game)
+        begin_at = places(player)
+        recorders = {name: recorder(store) for name, store in where.items()}
+        contenders = {"not recording": Contender(), CONTROL: Contender()}
+        contenders |= {name: Contender(one.take(0), one) for name, one in recorders.items()}
+        order = list(contenders.values())
+        for number in range(rounds + 1):
+            player.set_starts([begin_at[number % PLACES]])
+            random.shuffle(order)
+            for contender in order:
+                contender.turn(player, number)
+        for one in recorders.values():
+            one.close(patience_s=0.5)
+        return table(contenders)
+
+
+def table(contenders: dict[str, Contender]) -> tuple[list[tuple[str, str]], Figures]:
+    """Rows and figures of what was measured; the first round has warmed up and does not count."""
+    plain = contenders["not recording"]
+    rows, figures = [], {}
+    for name, one in contenders.items():
+        share = ratio(one.rates[1:], plain.rates[1:])
+        if one.recorder is not None:
+            figures[f"recording_{name.split()[0]}"] = share
+            kept = f"; {len(one.recorder.written())} segments kept, {one.recorder.dropped} dropped"
+            rows.append((f"recording, store {name}", f"{share:.3f} of the steps/s, p99 {one.p99_us():.0f} us{kept}"))
+        else:
+            rows.append((name, f"{share:.3f} of the steps/s, p99 {one.p99_us():.0f} us"))
+    figures["recording_over_not"] = min(figures.values())
+    figures["not_recording_again"] = ratio(contenders[CONTROL].rates[1:], plain.rates[1:])
+    figures["p99_down_over_up"] = contenders["down"].p99_us() / contenders["local"].p99_us()
+    figures["p99_down_over_not"] = contenders["down"].p99_us() / plain.p99_us()
+    return rows, figures
