@@ -2,7 +2,10 @@
 
 On two cores: the emulator alone, the environment, sampling through RLlib, sampling and learning, the same with
 recording and shaping, and stable-baselines3's PPO on the same environment with the same batch, epochs and networks.
-All on the load ROM (keys without prefix) and on Bramble (`bramble_...`). Learners take turns, one batch each.
+All on the load ROM (keys without prefix) and on Bramble (`bramble_...`). Learners take turns of a few batches.
+
+Recording keeps every segment, and its time ends when the last one is in the store. Everybody plays at random for ever
+(a learning rate of almost nothing), because what a policy does decides what the emulator has to do.
 """
 
 import statistics
@@ -34,7 +37,7 @@ from services.trainer.rl.session import GameSpec, Session, SessionSpec
 from shared import rewardnet
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
-from shared.contracts.run import RunConfig
+from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.emulator import Emulator
 from shared.game.roms import Game, open_game
 from shared.game.start import true_start
@@ -46,11 +49,22 @@ BATCH = 4_096
 SKIP = 4
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
 ROUNDS = 5
-HYPER = Hyper()
+TURN = 3  # batches
+POLL_S = 0.01
+HYPER = Hyper(learning_rate=1e-12)
 
 
-class LoadVector(PlayVector):
-    """PlayVector on the load ROM."""
+class BenchVector(PlayVector):
+    """PlayVector that tells how many segments are on their way to the store."""
+
+    def pending(self) -> int:
+        """Segments that are not in the store yet."""
+        recording = None if self._games is None else self._games.recording
+        return 0 if recording is None else recording.outbox.pending
+
+
+class LoadVector(BenchVector):
+    """The same on the load ROM."""
 
     def open_game(self, config: EnvConfig) -> Game:
         """The load ROM, whatever the run says."""
@@ -101,9 +115,15 @@ def on_all_cores(job: Callable[[str, float], float], name: str, seconds: float) 
 def session(name: str, store: StoreSettings | None) -> Session:
     """A session with one runner a core. With a store it also records and shapes, as an epoch of a run does."""
     config = RunConfig(
-        world="vale", env_runners=CORES, envs_per_runner=ENVS, batch_size=BATCH, episode_length=500, rnd=False
+        world="vale",
+        env_runners=CORES,
+        envs_per_runner=ENVS,
+        batch_size=BATCH,
+        episode_length=500,
+        rnd=False,
+        sampling=SamplingConfig(share=1.0, budget=100_000),
     )
-    vector = LoadVector if name == "load" else PlayVector
+    vector = LoadVector if name == "load" else BenchVector
     game = GameSpec(
         env=vector,
         env_config=play_config(RunId("bench"), config, HYPER, store, None),
@@ -124,11 +144,16 @@ def reward_model() -> bytes:
 
 
 def trained(one: Session) -> Callable[[], float]:
-    """One batch sampled and learnt; steps per second."""
+    """A turn of batches sampled and learnt, and everything recorded in the store; steps per second."""
+    group = one.algorithm.env_runner_group
 
     def run() -> float:
-        one.iterate()
-        return one.steps_per_s
+        began, steps = time.perf_counter(), one.lifetime_steps
+        for _ in range(TURN):
+            one.iterate()
+        while sum(group.foreach_env_runner(lambda runner: runner.env.unwrapped.pending(), local_env_runner=False)):
+            time.sleep(POLL_S)
+        return (one.lifetime_steps - steps) / (time.perf_counter() - began)
 
     return run
 
@@ -180,8 +205,8 @@ def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
 
     def run() -> float:
         began = time.perf_counter()
-        model.learn(BATCH, reset_num_timesteps=False)
-        return BATCH / (time.perf_counter() - began)
+        model.learn(TURN * BATCH, reset_num_timesteps=False)
+        return TURN * BATCH / (time.perf_counter() - began)
 
     return run, env.close
 
