@@ -4,7 +4,8 @@ On two cores: the emulator alone, the environment, sampling through RLlib, sampl
 recording and shaping, and stable-baselines3's PPO on the same environment with the same batch, epochs and networks.
 All on the load ROM (keys without prefix) and on Bramble (`bramble_...`). Learners take turns of a few batches.
 
-Recording keeps every segment, and its time ends when the last one is in the store. Everybody plays at random for ever
+`train_recording` records as a run does by default (a fifth of the segments here), `train_recording_all` every segment;
+the time of both ends when the last segment is in the store. Everybody plays at random for ever
 (a learning rate of almost nothing), because what a policy does decides what the emulator has to do.
 """
 
@@ -51,6 +52,7 @@ ACTIONS = 7  # without START, which opens the menu and then measures a menu
 ROUNDS = 5
 TURN = 3  # batches
 POLL_S = 0.01
+EVERY = SamplingConfig(share=1.0, budget=100_000)
 HYPER = Hyper(learning_rate=1e-12)
 
 
@@ -112,7 +114,7 @@ def on_all_cores(job: Callable[[str, float], float], name: str, seconds: float) 
     return run
 
 
-def session(name: str, store: StoreSettings | None) -> Session:
+def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | None = None) -> Session:
     """A session with one runner a core. With a store it also records and shapes, as an epoch of a run does."""
     config = RunConfig(
         world="vale",
@@ -121,7 +123,7 @@ def session(name: str, store: StoreSettings | None) -> Session:
         batch_size=BATCH,
         episode_length=500,
         rnd=False,
-        sampling=SamplingConfig(share=1.0, budget=100_000),
+        sampling=sampling or SamplingConfig(),
     )
     vector = LoadVector if name == "load" else BenchVector
     game = GameSpec(
@@ -214,22 +216,24 @@ def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
 def measure(name: str, rounds: int, folder: str) -> dict[str, list[float]]:
     """All rates of one game, by key."""
     seconds = 4.0 if rounds > 2 else 1.0
-    plain, full = session(name, None), session(name, StoreSettings(url=f"file://{folder}"))
+    run_store, every_store = (StoreSettings(url=f"file://{folder}/{name}-{kind}") for kind in ("run", "every"))
+    plain, run, every = session(name, None), session(name, run_store), session(name, every_store, EVERY)
     peer_job, peer_end = peer(name)
     jobs = {
         "raw": on_all_cores(tick, name, seconds),
         "env": on_all_cores(play, name, seconds),
         "sample": sampled(plain),
         "train": trained(plain),
-        "train_recording": trained(full),
+        "train_recording": trained(run),
+        "train_recording_all": trained(every),
         "stable_baselines3": peer_job,
     }
     try:
         return interleave(jobs, rounds)
     finally:
         peer_end()
-        full.gather(final=True)
-        for one in (plain, full):
+        for one in (plain, run, every):
+            one.gather(final=True)
             one.close()
 
 
@@ -244,6 +248,7 @@ def main() -> int:
             rates = measure(name, 1 if options.quick else ROUNDS, folder)
             figures |= {f"{prefix}{key}": statistics.median(values) for key, values in rates.items()}
             figures[f"{prefix}recording_over_train"] = ratio(rates["train_recording"], rates["train"])
+            figures[f"{prefix}recording_all_over_train"] = ratio(rates["train_recording_all"], rates["train"])
             figures[f"{prefix}train_over_peer"] = ratio(rates["train"], rates["stable_baselines3"])
             rows += [(f"{name}: {key}", f"{statistics.median(values):,.0f} steps/s") for key, values in rates.items()]
     report(f"Training, frame_skip {SKIP}, {CORES}x{ENVS} environments, batch {BATCH}", rows, figures, options.json)
