@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from services.rewardmodel.domain import folds
 from services.rewardmodel.domain.dataset import STORED_STEPS, Dataset
@@ -113,9 +114,9 @@ def epoch_rows(data: Dataset, scores: Floats) -> list[EpochScore]:
     return rows
 
 
-def pooled_states(data: Dataset, pooling: Pooling) -> Reals:
-    """What a linear baseline sees of a segment (n, 128): the same states the network reads."""
+def pooled_states(data: Dataset, pooling: Pooling, seen: NDArray[np.bool_]) -> Reals:
+    """What a linear baseline sees of a segment (n, 128): the network's states and features, 0 where not `seen`."""
     if pooling == "gain":
-        return (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64)
-    mean: Reals = data.states.mean(axis=1, dtype=np.float64)
+        return (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64) * seen
+    mean: Reals = data.states.mean(axis=1, dtype=np.float64) * seen
     return mean

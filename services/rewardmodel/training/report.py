@@ -79,7 +79,7 @@ def _regressions(data: Dataset, trained: Trained, pairs: list[Pairs]) -> dict[st
     """Baselines by logistic regression, fitted on each member's training pairs and measured on its held-out fold."""
     features = {
         "step_index": step_features(data.first_step, data.steps),
-        "linear": measure.pooled_states(data, trained.problem.rules.pooling),
+        "linear": measure.pooled_states(data, trained.problem.rules.pooling, trained.weights.input_scale > 0),
     }
     return {name: _crossed(values, data, trained.blocks, pairs) for name, values in features.items()}
 

@@ -1,5 +1,6 @@
 """The ensemble finds a known rule, is measured without leaks, and computes the same in torch and in numpy."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,8 +29,8 @@ def never() -> bool:
     return False
 
 
-def learnt(data: Dataset, rules: TrainRules = QUICK) -> tuple[Trained, Report]:
-    task = Task(data, "obs/v1")
+def learnt(data: Dataset, rules: TrainRules = QUICK, masked: Sequence[int] = ()) -> tuple[Trained, Report]:
+    task = Task(data, "obs/v1", masked)
     trained = train(task, rules, never)
     return trained, report(task, trained, int(data.epoch.max()), True, NAMES, GateRules(), never)
 
@@ -146,6 +147,13 @@ def test_pooling_by_gain_learns_a_potential_where_the_mean_of_states_sees_little
     _, by_gain = learnt(gaining(), replace(QUICK, pooling="gain"))
     assert (by_gain.accuracy.confident or 0) > 0.9
     assert (by_gain.accuracy.confident or 0) > (by_mean.accuracy.confident or 1) + 0.1
+
+
+def test_a_straight_line_sees_no_more_than_the_network() -> None:
+    _, free = learnt(judged(120, 40))
+    _, blind = learnt(judged(120, 40), masked=range(128))
+    assert (free.baselines["linear"] or 0) > 0.6
+    assert (blind.baselines["linear"] or 1) <= 0.55
 
 
 @pytest.mark.parametrize("segments", [1, 2, 5, 12])
