@@ -1,19 +1,18 @@
 """Memory for segments being gathered, used again and again: fresh pages cost more than the copying itself."""
 
 import threading
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.env.tray import Part
 from shared.contracts.segment import KEY_FRAMES
 from shared.game import ram
 from shared.game.layout import SIZE
 from shared.game.moment import OBJECTS, Still
 
 PICTURE_SIZE: Final = 160 * 144 * 4
-Part = Sequence[bytes | bytearray | memoryview]
 
 
 class SegmentBuffer:
@@ -59,10 +58,11 @@ class SegmentBuffer:
         return np.array(self._features, np.float32).reshape(-1, SIZE)
 
     def parts(self) -> tuple[Part, ...]:
-        """What was gathered, in pieces: objects, frame counters, still parts at the turns, observations, pictures."""
+        """What was gathered, in pieces: objects, frame counters, turns (uint16), stills, observations, pictures."""
         return (
             self._objects,
             [self._frames],
+            [np.array(self.turns, np.uint16).tobytes()],
             [piece for still in self._stills for piece in still],
             [features.data.cast("B") for features in self._features],
             [self._pictures[: self._shots * PICTURE_SIZE]],

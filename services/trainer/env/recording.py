@@ -2,8 +2,9 @@
 or away.
 
 A take gathers one environment's steps. When a segment is complete the sampler decides whether it is worth recording;
-if so it goes into a bounded outbox (outbox.py), from which a thread hands it to a writer process (writer.py) that does
-all the work: decoding, PNG, zip, store. What an outage makes us drop is counted, and what is kept is a fair sample.
+if so it goes into a bounded outbox (outbox.py), and from there through shared memory (clerk.py, tray.py) to a writer
+process (writer.py) that does all the work: decoding, PNG, zip, store. What an outage makes us drop is counted, and
+what is kept is a fair sample.
 """
 
 from dataclasses import dataclass, field

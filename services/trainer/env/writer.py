@@ -1,7 +1,8 @@
-"""The writer process of an env runner: `python -m services.trainer.env.writer`, fed through its standard input.
+"""The writer process of an env runner: `python -m services.trainer.env.writer FILE`, started by clerk.py.
 
-It makes archives of finished segments and creates them in the store, several at a time, and answers each with one
-line of JSON on its standard output. It ends when its input does. It needs neither emulator nor Gymnasium.
+It makes archives of finished segments and creates them in the store, several at a time. Segments lie in the tray that
+FILE is the descriptor of; each has one line of JSON on its standard input, and is answered by one on its standard
+output. It ends when its input does. It needs neither emulator nor Gymnasium.
 """
 
 import asyncio
@@ -13,8 +14,8 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from services.trainer.env import wire
 from services.trainer.env.buffers import PICTURE_SIZE
+from services.trainer.env.tray import Tray
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
@@ -38,16 +39,15 @@ PICTURE: Final = (144, 160)
 
 def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
     """The archive of one parcel (see outbox.py)."""
-    objects, counters, stills, features, pictures, actions, prefix, packed_start = parts
+    objects, counters, turns, stills, features, pictures, actions, prefix, packed_start = parts
     frames = {
         step: palette_png(np.frombuffer(pictures, np.uint32, PICTURE_SIZE // 4, place * PICTURE_SIZE).reshape(PICTURE))
         for place, step in enumerate(facts["key_frames"])
     }
     capabilities = frozenset(facts.pop("capabilities"))
+    images = _images(objects, counters, stills, np.frombuffer(turns, np.uint16).tolist())
     members = Members(
-        lines=_lines(
-            _images(objects, counters, stills, facts.pop("turns")), actions, capabilities, int(facts["first_step"])
-        ),
+        lines=_lines(images, actions, capabilities, int(facts["first_step"])),
         observations=np.frombuffer(features, "<f4").reshape(-1, SIZE),
         actions=np.frombuffer(actions, np.uint8),
         prefix=np.frombuffer(prefix, np.uint8),
@@ -101,35 +101,35 @@ async def _created(store: Store, key: str, data: bytes) -> str:
         return sha256(await store.get(key))
 
 
-async def serve(pipe: IO[bytes]) -> None:
-    """Read parcels until the pipe ends; at most `AT_ONCE` are in work."""
+async def serve(pipe: IO[bytes], tray: Tray) -> None:
+    """Read heads until the pipe ends; at most `AT_ONCE` segments are in work."""
     loop = asyncio.get_running_loop()
-    first = await loop.run_in_executor(None, wire.receive, pipe)
-    if first is None:
+    first = await loop.run_in_executor(None, pipe.readline)
+    if not first:
         return
-    store = open_store(StoreSettings.model_validate(first[0]["store"]))
+    store = open_store(StoreSettings.model_validate(json.loads(first)["store"]))
     free = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as work:
         while True:
             await free.acquire()
-            parcel = await loop.run_in_executor(None, wire.receive, pipe)
-            if parcel is None:
+            line = await loop.run_in_executor(None, pipe.readline)
+            if not line:
                 return
-            work.create_task(_write(store, *parcel, free))
+            work.create_task(_write(store, json.loads(line), tray, free))
 
 
-async def _write(store: Store, facts: dict[str, Any], parts: list[bytes], free: asyncio.Semaphore) -> None:
-    key = key_of(facts)
+async def _write(store: Store, facts: dict[str, Any], tray: Tray, free: asyncio.Semaphore) -> None:
+    key, place = key_of(facts), facts.pop("place")
     try:
-        data = await asyncio.to_thread(archive, facts, parts)
-        digest = await put(store, key, data)
+        parts = tray.take(place, facts.pop("sizes"))
+        digest = await put(store, key, await asyncio.to_thread(archive, facts, parts))
     finally:
         free.release()
-    answer = {"segment": facts["segment"], "episode": facts["episode"], "key": key, "digest": digest}
+    answer = {"segment": facts["segment"], "episode": facts["episode"], "key": key, "digest": digest, "place": place}
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    asyncio.run(serve(sys.stdin.buffer))
+    asyncio.run(serve(sys.stdin.buffer, Tray(int(sys.argv[1]))))
