@@ -27,6 +27,7 @@ from ray.rllib.execution.rollout_ops import synchronous_parallel_sample
 
 from bench.load_rom import load_game
 from bench.measure import Figures, arguments, interleave, ratio, report
+from services.rewardmodel.settings import PASSING
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv, action_space, observation_space
 from services.trainer.env.vector import ZeldaVectorEnv
@@ -40,6 +41,7 @@ from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.emulator import Emulator
+from shared.game.layout import INDEX
 from shared.game.roms import Game, open_game
 from shared.game.start import true_start
 from shared.runtime.settings import StoreSettings
@@ -49,7 +51,7 @@ ENVS = 16  # per runner; the peer gets as many processes
 BATCH = 4_096
 SKIP = 4
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
-ROUNDS = 5
+ROUNDS = 8
 TURN = 3  # batches
 POLL_S = 0.01
 EVERY = SamplingConfig(share=1.0, budget=100_000)
@@ -140,9 +142,11 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
 
 
 def reward_model() -> bytes:
-    """An untrained ensemble of five, standardised: it costs what a trained one does."""
+    """An untrained ensemble of five that reads what trained ones read, standardised: it costs what they do."""
     states = np.random.default_rng(0).uniform(-1, 1, (256, rewardnet.WIDTH)).astype(np.float32)
-    return rewardnet.dump(rewardnet.standardised(rewardnet.initial(5, 0), states))
+    bare = rewardnet.initial(5, 0)
+    bare.input_scale[[INDEX[name] for name in PASSING]] = 0.0
+    return rewardnet.dump(rewardnet.standardised(bare, states))
 
 
 def trained(one: Session) -> Callable[[], float]:
@@ -215,7 +219,7 @@ def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
 
 def measure(name: str, rounds: int, folder: str) -> dict[str, list[float]]:
     """All rates of one game, by key."""
-    seconds = 4.0 if rounds > 2 else 1.0
+    seconds = 2.0 if rounds > 2 else 1.0
     run_store, every_store = (StoreSettings(url=f"file://{folder}/{name}-{kind}") for kind in ("run", "every"))
     plain, run, every = session(name, None), session(name, run_store), session(name, every_store, EVERY)
     peer_job, peer_end = peer(name)

@@ -1,5 +1,7 @@
 """Shaping must not change what is optimal: the four ways in which it can go wrong, executed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -219,3 +221,32 @@ def test_phi_is_centred_and_clipped_and_sinks_where_the_members_disagree() -> No
     wild = ConservativePotential(net, 1.0)(far)
     assert np.abs(wild).max() <= PHI_LIMIT
     assert float(wild.mean()) < float(ConservativePotential(net, 0.0)(far).mean()) - 0.3
+
+
+class Counting(RewardNet):
+    """A reward model that counts its evaluations."""
+
+    calls = 0
+
+    def forward(self, observations: Floats, out: Floats | None = None) -> Floats:
+        self.calls += 1
+        return super().forward(observations, out)
+
+
+def test_phi_is_evaluated_again_only_when_something_changed_that_the_model_reads() -> None:
+    net, seen = trained_like_net()
+    blind = np.arange(128) >= 100
+    scale = np.where(blind, 0.0, net.weights.input_scale).astype(np.float32)
+    counting = Counting(replace(net.weights, input_scale=scale))
+    phi, batch = ConservativePotential(counting), seen[:16].copy()
+    first = phi(batch).copy()
+
+    batch[:, blind] += 0.5
+    assert np.array_equal(phi(batch), first)
+    assert counting.calls == 1
+
+    batch[3, 99] += 0.5
+    moved = phi(batch)
+    assert counting.calls == 2
+    assert np.flatnonzero(moved != first).tolist() == [3]
+    assert np.array_equal(moved, ConservativePotential(counting)(batch))
