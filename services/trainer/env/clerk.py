@@ -12,26 +12,34 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any, Final
 
+import structlog
+
 from services.trainer.env.tray import Part, Tray
 from shared.runtime.settings import StoreSettings
 
 WRITER: Final = "services.trainer.env.writer"
 PLACES: Final = 12  # segments with the writer: it stores eight at a time, and the next ones lie ready
 
+log = structlog.get_logger(__name__)
+
 
 class Clerk:
     """One writer process, from its start to its end."""
 
     def __init__(self, store: StoreSettings) -> None:
-        """Start it. `store` is where it creates the archives."""
+        """Start it. `store` is where it creates the archives. Raises OSError if the system cannot."""
         self._tray = Tray()
         self._free = list(range(PLACES))
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", WRITER, str(self._tray.file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(self._tray.file,),
-        )
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-m", WRITER, str(self._tray.file)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=(self._tray.file,),
+            )
+        except OSError:
+            self._tray.close()
+            raise
         self._to, self._back = _pipe(self._process.stdin), _pipe(self._process.stdout)
         os.set_blocking(self._to, False)
         os.set_blocking(self._back, False)
@@ -50,9 +58,15 @@ class Clerk:
         return PLACES - len(self._free)
 
     def send(self, facts: dict[str, Any], parts: Sequence[Part]) -> None:
-        """Give it a segment; only while there is a `free` place. A writer that died meanwhile is not `alive` then."""
+        """Give it a segment; only while there is a `free` place. Whatever fails, it is not `alive` afterwards."""
         place = self._free.pop()
-        self._tell({**facts, "place": place, "sizes": self._tray.put(place, parts)})
+        try:
+            sizes = self._tray.put(place, parts)
+        except (OSError, ValueError) as error:
+            log.warning("a segment does not get to the writer", segment=facts["segment"], error=str(error))
+            self.alive = False
+            return
+        self._tell({**facts, "place": place, "sizes": sizes})
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """What it has answered by now: for each segment whether it is stored."""

@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
+import structlog
+
 from services.trainer.env.buffers import BufferPool, SegmentBuffer
 from services.trainer.env.clerk import Clerk
 from services.trainer.env.tray import Part
@@ -19,6 +21,8 @@ from shared.runtime.settings import StoreSettings
 
 RESTART_S: Final = 5.0  # pause before a writer that died is started again
 POLL_S: Final = 0.005  # of whoever waits for the end
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,12 @@ class Outbox:
     def post(self, parcel: Parcel) -> None:
         """Queue a parcel, or drop one by a fair draw."""
         with self._lock:
+            self._waiting.append(parcel)
             self._move()
-            if len(self._waiting) < self._slots:
-                self._seen_full = len(self._waiting) + 1
-                self._waiting.append(parcel)
-                self._move()
+            if len(self._waiting) <= self._slots:
+                self._seen_full = len(self._waiting)
                 return
+            parcel = self._waiting.pop()
             self._seen_full += 1
             self.dropped += 1
             place = self._dice.randrange(self._seen_full)
@@ -122,12 +126,21 @@ class Outbox:
                 self._dismiss()
                 self._rest_until = time.monotonic() + RESTART_S
         while self._waiting and self._start and time.monotonic() >= self._rest_until:
-            clerk = self._clerk = self._clerk or Clerk(self._store)
-            if not clerk.free:
+            clerk = self._clerk or self._hire()
+            if clerk is None or not clerk.free:
                 return
             parcel = self._waiting.pop(0)
             clerk.send(*parcel.message())
             self.pool.give_back(parcel.buffer)
+
+    def _hire(self) -> Clerk | None:
+        """Start a writer; where the system has no process or memory left, wait before the next try."""
+        try:
+            self._clerk = Clerk(self._store)
+        except OSError as error:
+            log.warning("the segment writer does not start", error=str(error), again_in_s=RESTART_S)
+            self._rest_until = time.monotonic() + RESTART_S
+        return self._clerk
 
     def _dismiss(self) -> None:
         """End the writer; what it held is lost."""

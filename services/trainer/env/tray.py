@@ -32,19 +32,18 @@ class Tray:
         pieces = [piece for part in parts for piece in part]
         offset = place * PLACE
         for first in range(0, len(pieces), AT_ONCE):
-            some = pieces[first : first + AT_ONCE]
-            self._write(some, offset)
-            offset += sum(map(len, some))
+            offset = self._write(pieces[first : first + AT_ONCE], offset)
         return sizes
 
-    def _write(self, pieces: list[bytes | bytearray | memoryview], offset: int) -> None:
-        wanted = sum(map(len, pieces))
+    def _write(self, pieces: list[bytes | bytearray | memoryview], offset: int) -> int:
+        """Write the pieces one after the other; where they end."""
+        end = offset + sum(map(len, pieces))
         written = os.pwritev(self.file, pieces, offset)
-        if written < wanted:  # the kernel may stop early; the rest is rare enough to be joined
+        if offset + written < end:  # the kernel may stop early; the rest is rare enough to be joined
             rest = b"".join(pieces)[written:]
             while rest:
-                written = os.pwrite(self.file, rest, offset + wanted - len(rest))
-                rest = rest[written:]
+                rest = rest[os.pwrite(self.file, rest, end - len(rest)) :]
+        return end
 
     def take(self, place: int, sizes: Sequence[int]) -> list[bytes]:
         """The parts that were put there."""

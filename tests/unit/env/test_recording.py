@@ -16,6 +16,7 @@ from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.outbox import Outbox, Parcel, Written
 from services.trainer.env.recording import SHORTEST, key_steps
+from services.trainer.env.tray import Tray
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.base import sha256
 from shared.contracts.segment import ACTIONS, MANIFEST
@@ -113,6 +114,15 @@ def test_a_replay_gives_the_recorded_states_and_pictures(recorded: list[bytes]) 
         assert line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
         if moment.picture is not None:
             assert palette_png(moment.picture) == segment.frames[moment.step]
+    emulator.close()
+
+
+def test_the_picture_before_the_first_action_is_that_of_a_replay(recorded: list[bytes]) -> None:
+    emulator = Emulator(bramble_game("vale"))
+    for segment in map(read_segment, recorded):
+        first = next(replay(segment, emulator, lambda step: step == 0))
+        assert first.picture is not None
+        assert palette_png(first.picture) == segment.frames[0]
     emulator.close()
 
 
@@ -218,6 +228,30 @@ def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
     assert waited < 0.5
     assert outbox.dropped == 200
     assert outbox.written() == []
+
+
+def test_a_writer_that_cannot_start_costs_the_games_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), slots=4)
+    for number in range(6):
+        outbox.post(_parcel(outbox.pool, number))
+
+    assert (len(outbox.waiting()), outbox.dropped) == (4, 2)
+
+
+def test_a_segment_that_does_not_get_to_the_writer_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Tray, "put", full)
+    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), slots=4)
+    outbox.post(_parcel(outbox.pool, 0))
+
+    assert outbox.written() == []
+    assert (outbox.pending, outbox.dropped) == (0, 1)
 
 
 def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:
