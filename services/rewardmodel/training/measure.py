@@ -117,6 +117,7 @@ def epoch_rows(data: Dataset, scores: Floats) -> list[EpochScore]:
 def pooled_states(data: Dataset, pooling: Pooling, seen: NDArray[np.bool_]) -> Reals:
     """What a linear baseline sees of a segment (n, 128): the network's states and features, 0 where not `seen`."""
     if pooling == "gain":
-        return (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64) * seen
-    mean: Reals = data.states.mean(axis=1, dtype=np.float64) * seen
-    return mean
+        pooled: Reals = (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64)
+    else:
+        pooled = data.states.mean(axis=1, dtype=np.float64)
+    return pooled * seen
