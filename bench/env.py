@@ -21,16 +21,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs 
 from bench import recording
 from bench.load_rom import load_game
 from bench.measure import Figures, arguments, interleave, ratio, report
+from bench.recording import ACTIONS, ROOT, SEGMENT
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
 from shared.game.emulator import Emulator
 from shared.game.roms import Game, open_game
 from shared.game.start import true_start
 
-CHUNK = 300  # steps of one turn: a segment, so that each turn has its share of every cost
+CHUNK = SEGMENT  # steps of one turn
 ROUNDS = 41
-ACTIONS = 7  # without START, which opens the menu and then measures a menu
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass
