@@ -19,7 +19,7 @@ from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.outbox import Outbox, Parcel
 from services.trainer.env.recording import Take
-from services.trainer.env.writer import archive
+from services.trainer.env.writer import Gathered, archive
 from shared.contracts.ids import RunId, SegmentId
 from shared.contracts.segment import MANIFEST, SegmentManifest
 from shared.runtime.settings import StoreSettings
@@ -35,13 +35,15 @@ class _Kept(Outbox):
     """An outbox that keeps archives in memory instead of sending them to a writer process."""
 
     def __init__(self, pool: BufferPool) -> None:
-        self.pool = pool
+        self._pool = pool
         self.archives: list[bytes] = []
 
     def post(self, parcel: Parcel) -> None:
-        facts, parts = parcel.message()
-        self.archives.append(archive(facts, [b"".join(part) for part in parts]))
-        self.pool.give_back(parcel.buffer)
+        tray = self._pool.tray
+        self.archives.append(
+            archive(parcel.facts, Gathered(tray.open(parcel.buffer.place), tray.layout, parcel.tail()))
+        )
+        self._pool.give_back(parcel.buffer)
 
 
 class _InEnvironment(Game):
@@ -76,9 +78,10 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
-    kept = _Kept(BufferPool())
+    pool = BufferPool(segment_steps)
+    kept = _Kept(pool)
     sampler = Sampler(Quota(share=1.0, milestones=True, budget=10**6, expected=10**6), seed=0)
-    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, sampler, kept))
+    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, sampler, pool, kept))
     env.reset()
     game = _InEnvironment(env, wandering or 0.0, steps, seed)
     try:

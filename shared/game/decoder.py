@@ -19,7 +19,6 @@ RIDING: Final = 0xD1
 # The bytes of the hero that change with every step, in the order in which `decode` names them.
 _HERO: Final = itemgetter(
     ram.LINK_X, ram.LINK_Y, ram.LINK_DIRECTION, ram.LINK_STATE, ram.LINK_INVINCIBILITY, ram.LINK_KNOCKBACK,
-    ram.FRAME_COUNTER,
 )  # fmt: skip
 IN_PLAY: Final = 2
 SEED_KINDS: Final = ("ember", "scent", "pegasus", "gale", "mystery")
@@ -87,7 +86,7 @@ class Decoder:
         if scene is None or still != self.still:
             self.still = still
             scene, sounds = self._look(image), self._sounds(image)
-        x, y, facing, hero_state, invincible, knockback, frame = _HERO(image)
+        x, y, facing, hero_state, invincible, knockback = _HERO(image)
         if self._riding:
             x, y = image[ram.COMPANION_X], image[ram.COMPANION_Y]
         facing &= 3
@@ -113,7 +112,6 @@ class Decoder:
                 pickups,
                 dangers,
                 sounds,
-                frame,
                 fresh,
                 scene,
                 *scene,

@@ -77,8 +77,8 @@ class Encoder(Protocol):
 class VectorEncoder:
     """The encoder of obs/v1.
 
-    The last observation stays in a buffer. What moves in most steps is written each time; of the rest, what it was
-    made from is compared first.
+    The `newest` observation stays in a buffer, as bytes of float32. What moves in most steps is written each time; of
+    the rest, what it was made from is compared first.
     """
 
     version = VERSION
@@ -87,7 +87,7 @@ class VectorEncoder:
     def __init__(self, capabilities: frozenset[str]) -> None:
         self._dialog, self._choice = "dialog" in capabilities, "choice" in capabilities
         self._since_solved = RECENT
-        self._buffer = bytearray(4 * SIZE)
+        self.newest = bytearray(4 * SIZE)
         self._scene: Scene | None = None
         self._control = self._crowd = self._others = False
         self._cell = self._ahead = self._seen = self._action = _NEVER
@@ -95,15 +95,15 @@ class VectorEncoder:
     def begin(self, state: GameState, trace: EpisodeTrace) -> Observation:
         """The first observation of an episode: read-only float32 (128,)."""
         self._since_solved, self._scene, self._action = RECENT, None, _NEVER
-        self._buffer[_SOLVED] = _FLAG[None if state.sounds is None else False]
-        self._buffer[_ACTION] = _NO_ACTION
+        self.newest[_SOLVED] = _FLAG[None if state.sounds is None else False]
+        self.newest[_ACTION] = _NO_ACTION
         return self.step(state, trace)
 
     def step(self, state: GameState, trace: EpisodeTrace) -> Observation:
         """The observation after a step: read-only float32 (128,)."""
         if state.scene is not self._scene:
             self._look(state)
-        buffer, x, y, control = self._buffer, state.x, state.y, state.control
+        buffer, x, y, control = self.newest, state.x, state.y, state.control
         if control is not self._control:
             self._control, buffer[_SCREEN] = control, self._screens[control]
         if state.sounds or self._since_solved < RECENT:
@@ -120,7 +120,7 @@ class VectorEncoder:
 
     def _look(self, state: GameState) -> None:
         """Write what the scene shows."""
-        buffer, grid, season = self._buffer, state.grid, state.season
+        buffer, grid, season = self.newest, state.grid, state.season
         self._scene = state.scene
         body = (state.airborne, state.swimming, state.holding)
         buffer[_UNTIL_SCREEN] = (
@@ -156,11 +156,11 @@ class VectorEncoder:
             self._since_solved = 0
         elif self._since_solved < RECENT:
             self._since_solved += 1
-        self._buffer[_SOLVED] = _FLAG[None if sounds is None else self._since_solved < RECENT]
+        self.newest[_SOLVED] = _FLAG[None if sounds is None else self._since_solved < RECENT]
 
     def _write_moves(self, state: GameState, trace: EpisodeTrace, x: int, y: int) -> None:
         """Write where the hero is, and what he did lately."""
-        buffer, (moved_x, moved_y) = self._buffer, trace.moved
+        buffer, (moved_x, moved_y) = self.newest, trace.moved
         _HERO(
             buffer, 0, self._across[x], self._down[y], _WITHIN[x], _WITHIN[y], *_FACING[state.facing],
             _MOVED[moved_x], _MOVED[moved_y], state.invincible, state.knockback,
@@ -184,10 +184,10 @@ class VectorEncoder:
         enemies, people, things, dangers = state.enemies, state.talkables, state.pickups, state.dangers
         if enemies or self._crowd:
             self._crowd = bool(enemies)
-            self._buffer[_ENEMIES] = blocks.enemies(enemies, x, y) if enemies else _NO_ENEMY
+            self.newest[_ENEMIES] = blocks.enemies(enemies, x, y) if enemies else _NO_ENEMY
         if people or things or dangers or self._others:
             self._others = bool(people or things or dangers)
-            self._buffer[_OTHERS] = (
+            self.newest[_OTHERS] = (
                 (blocks.people(people, x, y) if people else _NOBODY)
                 + (blocks.nearest(things, x, y) if things else _NOTHING)
                 + (blocks.nearest(dangers, x, y) if dangers else _NOTHING)

@@ -57,10 +57,9 @@ class Album:
             self._image[part] = still[place : place + size]
             place += size
 
-    def image(self, objects: bytes, frame: int) -> bytes:
-        """The image with these objects and this frame counter."""
+    def image(self, objects: bytes) -> bytes:
+        """The image with these objects."""
         if len(objects) != OBJECTS_SIZE:
             raise ValueError(f"the objects of an image have {OBJECTS_SIZE} bytes, not {len(objects)}")
         self._image[OBJECTS] = objects
-        self._image[ram.FRAME_COUNTER] = frame
         return bytes(self._image)

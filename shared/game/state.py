@@ -135,7 +135,6 @@ class GameState(NamedTuple):
     pickups: tuple[Thing, ...]
     dangers: tuple[Thing, ...]
     sounds: tuple[int, ...] | None
-    frame: int
     fresh: bool
     scene: Scene
     # As in Scene, in the same order.

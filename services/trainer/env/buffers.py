@@ -1,85 +1,89 @@
-"""Memory for segments being gathered, used again and again: fresh pages cost more than the copying itself."""
+"""Where segments are gathered: each in a place of the tray (see tray.py), used again and again."""
 
 import threading
+from array import array
 from typing import Final
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
-from services.trainer.env.tray import Part
-from shared.contracts.segment import KEY_FRAMES
-from shared.game import ram
-from shared.game.layout import SIZE
-from shared.game.moment import OBJECTS, Still
+from services.trainer.env.tray import MOMENT_SIZE, PICTURE_SIZE, Layout, Tray
+from shared.game.moment import STILL_SIZE, Still
+from shared.game.table import IMAGE_SIZE
 
-PICTURE_SIZE: Final = 160 * 144 * 4
+log = structlog.get_logger(__name__)
 
 
 class SegmentBuffer:
-    """One segment of steps + 1 moments with their observations, and its key frames.
+    """One segment of steps + 1 moments, its key frames, and all RAM at both ends.
 
-    A moment is what decoding needs of its image: the objects are copied each time, what stands still is kept as the
-    decoder's own bytes, and only when it changed. `turns` are the moments at which it did.
+    A moment is what decoding needs of its image (see moment.py), and its observation. For each, `write` is given the
+    objects and then the observation, as bytes; before it, what stands still goes to `turn`, but only when it changed.
     """
 
-    __slots__ = ("_features", "_frames", "_objects", "_pictures", "_shots", "_stills", "turns")
+    __slots__ = ("_layout", "_memory", "_shots", "_view", "place", "turns", "write")
 
-    def __init__(self) -> None:
-        self._pictures = memoryview(bytearray(KEY_FRAMES * PICTURE_SIZE))
+    def __init__(self, tray: Tray, place: int) -> None:
+        """Take a new place. Raises OSError if the system has no more memory."""
+        tray.reserve(place)
+        self.place: Final = place
+        self._layout, self._memory = tray.layout, tray.open(place)
+        self._view = memoryview(self._memory)
+        self.write: Final = self._memory.write  # the quickest way to append to shared memory: as if it were a file
         self.empty()
 
     def empty(self) -> None:
         """Begin again."""
         self._shots = 0
-        self._objects: list[bytes] = []
-        self._frames = bytearray()
-        self._features: list[NDArray[np.float32]] = []
-        self._stills: list[Still] = []
-        self.turns: list[int] = []
+        self.turns = array("I")  # where in the place those moments are
+        self._memory.seek(self._layout.moments)
 
-    def add_moment(self, image: bytes, still: Still, features: NDArray[np.float32]) -> None:
-        """Append a moment: its RAM image, the decoder's still part of it, and the observation (kept, not copied)."""
-        stills = self._stills
-        if not stills or still is not stills[-1]:
-            self.turns.append(len(self._frames))
-            stills.append(still)
-        self._objects.append(image[OBJECTS])
-        self._frames.append(image[ram.FRAME_COUNTER])
-        self._features.append(features)
+    def turn(self, still: Still) -> None:
+        """From the coming moment on, this stands still: the decoder's own bytes."""
+        begin = self._layout.stills + len(self.turns) * STILL_SIZE
+        self._view[begin : begin + STILL_SIZE] = b"".join(still)
+        self.turns.append(self._memory.tell())
 
     def add_picture(self, picture: memoryview) -> None:
         """Append one picture of packed RGBA pixels."""
         shot = self._shots
-        self._pictures[shot * PICTURE_SIZE : (shot + 1) * PICTURE_SIZE] = picture
+        self._view[shot * PICTURE_SIZE : (shot + 1) * PICTURE_SIZE] = picture
         self._shots = shot + 1
 
-    def features(self) -> NDArray[np.float32]:
-        """The observations, float32 (moments, 128)."""
-        return np.array(self._features, np.float32).reshape(-1, SIZE)
+    def put_ram(self, image: bytes, end: bool) -> None:
+        """Keep all RAM of this very moment, at the start or at the `end` of the segment."""
+        begin = self._layout.ram + end * IMAGE_SIZE
+        self._view[begin : begin + IMAGE_SIZE] = image
 
-    def parts(self) -> tuple[Part, ...]:
-        """What was gathered, in pieces: objects, frame counters, turns (uint16), stills, observations, pictures."""
-        return (
-            self._objects,
-            [self._frames],
-            [np.array(self.turns, np.uint16).tobytes()],
-            [piece for still in self._stills for piece in still],
-            [features.data.cast("B") for features in self._features],
-            [self._pictures[: self._shots * PICTURE_SIZE]],
-        )
+    def features(self) -> NDArray[np.float32]:
+        """The observations, float32 (moments, 128); a view that is valid until the buffer is given back."""
+        moments = (self._memory.tell() - self._layout.moments) // MOMENT_SIZE
+        return self._layout.observations(self._memory, moments)
 
 
 class BufferPool:
     """Lends buffers and takes them back; thread-safe. Never holds more than were needed at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int) -> None:
+        """For segments of at most `steps` steps. Raises OSError if the system shares no memory."""
+        self.tray = Tray(Layout(steps))
         self._free: list[SegmentBuffer] = []
+        self._made = 0
         self._lock = threading.Lock()
 
-    def lend(self) -> SegmentBuffer:
-        """An empty buffer."""
+    def lend(self) -> SegmentBuffer | None:
+        """An empty buffer, or None if the system has no more memory."""
         with self._lock:
-            return self._free.pop() if self._free else SegmentBuffer()
+            if self._free:
+                return self._free.pop()
+            try:
+                buffer = SegmentBuffer(self.tray, self._made)
+            except OSError as error:
+                log.warning("no memory for another segment", segments=self._made, error=str(error))
+                return None
+            self._made += 1
+            return buffer
 
     def give_back(self, buffer: SegmentBuffer) -> None:
         """Take a buffer back; the giver must not touch it afterwards."""

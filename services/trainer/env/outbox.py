@@ -9,13 +9,12 @@ import random
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import structlog
 
 from services.trainer.env.buffers import BufferPool, SegmentBuffer
-from services.trainer.env.clerk import Clerk
-from services.trainer.env.tray import Part
+from services.trainer.env.clerk import MOST, Clerk
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.runtime.settings import StoreSettings
 
@@ -35,9 +34,9 @@ class Parcel:
     prefix: bytes
     packed_start: bytes
 
-    def message(self) -> tuple[dict[str, Any], tuple[Part, ...]]:
-        """What travels to the writer: the facts, and the buffer's six parts, actions, prefix, start state."""
-        return self.facts, (*self.buffer.parts(), [self.actions], [self.prefix], [self.packed_start])
+    def tail(self) -> tuple[bytes, ...]:
+        """What of it has no known size: the buffer's turns (uint32), actions, prefix, start state."""
+        return self.buffer.turns.tobytes(), self.actions, self.prefix, self.packed_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +48,25 @@ class Written:
     key: str
     digest: Digest
 
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Self:
+        """From the writer's answer."""
+        segment, episode = SegmentId(answer["segment"]), EpisodeId(answer["episode"])
+        return cls(segment, episode, answer["key"], Digest(answer["digest"]))
+
 
 class Outbox:
     """Holds at most `slots` parcels. Safe for several threads."""
 
-    def __init__(self, store: StoreSettings, slots: int, seed: int = 0, start: bool = True) -> None:
-        """`start` False leaves everything waiting."""
-        self._store, self._slots, self._start = store, slots, start
-        self.pool = BufferPool()
+    def __init__(self, store: StoreSettings, pool: BufferPool, slots: int, seed: int = 0, start: bool = True) -> None:
+        """Parcels are in buffers of `pool` and go back there. `start` False leaves everything waiting."""
+        self._store, self._pool, self._slots, self._start = store, pool, slots, start
         self._waiting: list[Parcel] = []
+        self._sent: dict[int, SegmentBuffer] = {}  # by place: the writer reads them, and has not answered
         self._lock = threading.Lock()
         self._seen_full = 0
         self._dice = random.Random(seed)  # noqa: S311 - a fair draw, not a secret
-        self._written: list[Written] = []
+        self._written: list[dict[str, Any]] = []  # answers
         self._clerk: Clerk | None = None
         self._rest_until = 0.0
         self.dropped = 0
@@ -80,7 +85,7 @@ class Outbox:
             place = self._dice.randrange(self._seen_full)
             if place < self._slots:
                 parcel, self._waiting[place] = self._waiting[place], parcel
-        self.pool.give_back(parcel.buffer)
+        self._pool.give_back(parcel.buffer)
 
     def waiting(self) -> list[Parcel]:
         """What has not been handed to the writer yet."""
@@ -92,7 +97,7 @@ class Outbox:
         """Segments on their way: waiting here, or with the writer and not answered."""
         with self._lock:
             self._move()
-            return len(self._waiting) + (self._clerk.busy if self._clerk else 0)
+            return len(self._waiting) + len(self._sent)
 
     def kill_writer(self) -> None:
         """End the writer at once, as the system may; for tests of what follows."""
@@ -104,7 +109,7 @@ class Outbox:
         with self._lock:
             self._move()
             done, self._written = self._written, []
-            return done
+        return [Written.of(answer) for answer in done]
 
     def close(self, patience_s: float) -> None:
         """Send what waits and wait for the writer, at most `patience_s`; the rest counts as dropped."""
@@ -117,7 +122,7 @@ class Outbox:
             self._dismiss()
 
     def _move(self) -> None:
-        """Take in what the writer answered, and send what waits as far as it has places. Ends a writer that died."""
+        """Take in what the writer answered, and send what waits as far as it may hold it. Ends a writer that died."""
         clerk = self._clerk
         if clerk is not None:
             for answer in clerk.answers():
@@ -127,16 +132,16 @@ class Outbox:
                 self._rest_until = time.monotonic() + RESTART_S
         while self._waiting and self._start and time.monotonic() >= self._rest_until:
             clerk = self._clerk or self._hire()
-            if clerk is None or not clerk.free:
+            if clerk is None or not clerk.alive or len(self._sent) == MOST:
                 return
             parcel = self._waiting.pop(0)
-            clerk.send(*parcel.message())
-            self.pool.give_back(parcel.buffer)
+            self._sent[parcel.buffer.place] = parcel.buffer
+            clerk.send(parcel.facts, parcel.buffer.place, parcel.tail())
 
     def _hire(self) -> Clerk | None:
         """Start a writer; where the system has no process or memory left, wait before the next try."""
         try:
-            self._clerk = Clerk(self._store)
+            self._clerk = Clerk(self._store, self._pool.tray)
         except OSError as error:
             log.warning("the segment writer does not start", error=str(error), again_in_s=RESTART_S)
             self._rest_until = time.monotonic() + RESTART_S
@@ -145,13 +150,16 @@ class Outbox:
     def _dismiss(self) -> None:
         """End the writer; what it held is lost."""
         if self._clerk is not None:
-            self.dropped += self._clerk.busy
             self._clerk.close()
             self._clerk = None
+        self.dropped += len(self._sent)
+        for buffer in self._sent.values():
+            self._pool.give_back(buffer)
+        self._sent.clear()
 
     def _note(self, answer: dict[str, Any]) -> None:
+        self._pool.give_back(self._sent.pop(answer["place"]))
         if answer["digest"] is None:
             self.dropped += 1
-            return
-        segment, episode = SegmentId(answer["segment"]), EpisodeId(answer["episode"])
-        self._written.append(Written(segment, episode, answer["key"], Digest(answer["digest"])))
+        else:
+            self._written.append(answer)

@@ -5,7 +5,7 @@ number) and the actions alone, so that any episode can be played again.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from shared.game.decoder import Decoder
 from shared.game.emulator import Emulator
 from shared.game.encoder import Encoder, Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
+from shared.game.moment import OBJECTS, Still
 from shared.game.names import ACTIONS
 from shared.game.roms import Game
 from shared.game.start import StartState, begin_episode, packed, true_start
@@ -63,15 +64,22 @@ class Outcome(NamedTuple):
 class Recording(Protocol):
     """What the player tells a recorder. See recording.py."""
 
-    draws: bool
-    """Whether the coming step is to be drawn."""
+    due: int
+    """The next step of the episode that is to be drawn, and after which `event` is to be called."""
+    write: Callable[[bytes | bytearray | memoryview], object]
+    """Takes what moves in each step's image (see moment.py), then the bytes of its obs/v1. Called by the player itself,
+    because that goes straight into shared memory: a method between would cost more than the copying."""
+    still: Still
+    """What stands still, as `turn` was told last."""
+    turn: Callable[[Still], None]
+    """Takes what stands still from the coming `write` on."""
 
     def begin(self, player: "Player") -> None:
         """An episode has begun."""
         ...
 
-    def step(self, player: "Player", action: int, outcome: Outcome) -> None:
-        """A step was made."""
+    def event(self, player: "Player", outcome: Outcome) -> None:
+        """Step `due` was made, or the episode has ended."""
         ...
 
 
@@ -109,6 +117,7 @@ class Player:
         )
         self.image = b""
         self.features: Observation = np.zeros(self.vector.shape, np.float32)
+        self._objects: memoryview | None = None
         self._reached: list[bool] = []
 
     @property
@@ -116,6 +125,7 @@ class Player:
         """The emulator; made on first use, so that building an environment is cheap."""
         if self._emulator is None:
             self._emulator = Emulator(self.game)
+            self._objects = self._emulator.window(OBJECTS)
             if self.config.observation == "pixels/v1":
                 self.pixels = PixelEncoder(self._emulator)
         return self._emulator
@@ -160,16 +170,23 @@ class Player:
         if action == START and not self.config.allow_start:
             action = 0
         recording, emulator = self.recording, self._emulator or self.emulator
-        draw = self.pixels is not None or (recording is not None and recording.draws)
+        due = recording is not None and self.episode.steps + 1 == recording.due
         try:
-            emulator.step(action, self._frame_skip, draw)
+            emulator.step(action, self._frame_skip, due or self.pixels is not None)
         except EmulatorFault as fault:
             raise EmulatorFault(str(fault), self._keep(emulator)) from fault
-        self.image, fresh = emulator.take()
-        previous, self.state = self.state, self.decoder.decode(self.image, fresh)
+        self.image, fresh = image, _ = emulator.take()
+        previous, self.state = self.state, self.decoder.decode(image, fresh)
         outcome = self._judge(previous, self.state, action)
         if recording is not None:
-            recording.step(self, action, outcome)
+            still, write = self.decoder.still, recording.write
+            if still is not recording.still:
+                recording.still = still
+                recording.turn(still)
+            write(image[OBJECTS] if self._objects is None else self._objects)
+            write(self.vector.newest)
+            if due or outcome.report is not None:
+                recording.event(self, outcome)
         return outcome
 
     @cached_property
@@ -190,7 +207,7 @@ class Player:
         """End the emulator."""
         if self._emulator is not None:
             self._emulator.close()
-            self._emulator = None
+            self._emulator = self._objects = None
 
     @property
     def milestones(self) -> int:

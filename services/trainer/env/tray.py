@@ -1,53 +1,98 @@
-"""How finished segments travel to the writer process: through memory that both share, each in one of a few places.
+"""Memory that the games share with the writer process. A segment is gathered in a place of it and read from there, so
+that finishing one moves no bulk: the pipe to the writer carries one line a segment (its head).
 
-A pipe would wake the two processes some thirty times a segment, and where several virtual machines share a processor
-that alone costs the games several per cent. So the pipe carries one line a segment (its head), and the bulk lies here.
+What has a known size lies at fixed offsets of the place, the rest (its tail) after it.
 """
 
+import mmap
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
-Part = Sequence[bytes | bytearray | memoryview]
+import numpy as np
+from numpy.typing import NDArray
 
-PLACE: Final = 64 * 1024 * 1024  # bytes between two places; memory is only taken for what is written
-AT_ONCE: Final = 1024  # pieces of one system call; more than the kernel takes is an error
+from shared.contracts.segment import KEY_FRAMES
+from shared.game.layout import SIZE
+from shared.game.moment import OBJECTS_SIZE, STILL_SIZE
+from shared.game.table import IMAGE_SIZE
+
+PICTURE_SIZE: Final = 160 * 144 * 4  # bytes; packed RGBA
+MOMENT_SIZE: Final = OBJECTS_SIZE + SIZE * 4  # bytes; what moves, then the observation as float32
+TAIL: Final = 64 * 1024 * 1024  # bytes between two places, beside their fixed parts; only what is written takes memory
+
+
+def _pages(size: int) -> int:
+    """Rounded up to whole pages."""
+    return -(-size // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+
+
+class Layout:
+    """Where a place for segments of at most `steps` steps has what; offsets in bytes, pictures first."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    @cached_property
+    def ram(self) -> int:
+        """All RAM at the start and at the end."""
+        return KEY_FRAMES * PICTURE_SIZE
+
+    @cached_property
+    def moments(self) -> int:
+        """What moves at each moment, with the observation."""
+        return self.ram + _pages(2 * IMAGE_SIZE)
+
+    @cached_property
+    def stills(self) -> int:
+        """What stands still, each time that it changed."""
+        return self.moments + (self.steps + 1) * MOMENT_SIZE
+
+    @cached_property
+    def size(self) -> int:
+        """The fixed part of a place, in whole pages."""
+        return _pages(self.stills + (self.steps + 1) * STILL_SIZE)
+
+    def observations(self, memory: mmap.mmap, moments: int) -> NDArray[np.float32]:
+        """Those of the first moments, float32 (moments, 128); a view of the place's `memory`."""
+        begin, strides = self.moments + OBJECTS_SIZE, (MOMENT_SIZE, 4)
+        return np.ndarray((moments, SIZE), np.float32, memory, begin, strides)
 
 
 class Tray:
-    """Shared memory, cut into places. The giver keeps account of which are free."""
+    """The shared memory. The games own it; the writer opens it by the inherited descriptor."""
 
-    def __init__(self, file: int | None = None) -> None:
-        """`file` is the other process's descriptor, inherited; without it new memory is made."""
+    def __init__(self, layout: Layout, file: int | None = None) -> None:
+        """`file` is the other process's descriptor; without it new memory is made. Raises OSError."""
+        self.layout = layout
         self.file = os.memfd_create("segments") if file is None else file
+        self._opened: dict[int, mmap.mmap] = {}
 
-    def put(self, place: int, parts: Sequence[Part]) -> list[int]:
-        """Lay down the parts, each from its pieces without joining them; their sizes in bytes.
+    def reserve(self, place: int) -> None:
+        """Take memory for the fixed part of a new place. Raises OSError if the system has no more."""
+        os.posix_fallocate(self.file, self._start(place), self.layout.size)
 
-        Raises ValueError for a segment that is larger than a place.
-        """
-        sizes = [sum(map(len, part)) for part in parts]
-        if sum(sizes) > PLACE:
-            raise ValueError(f"a segment of {sum(sizes)} bytes is larger than the {PLACE} that a place has")
-        pieces = [piece for part in parts for piece in part]
-        offset = place * PLACE
-        for first in range(0, len(pieces), AT_ONCE):
-            offset = self._write(pieces[first : first + AT_ONCE], offset)
-        return sizes
+    def open(self, place: int) -> mmap.mmap:
+        """The fixed part of a place, as it is in both processes."""
+        if place not in self._opened:
+            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE  # all pages at once: not one by one while a game is played
+            self._opened[place] = mmap.mmap(self.file, self.layout.size, flags=flags, offset=self._start(place))
+        return self._opened[place]
 
-    def _write(self, pieces: list[bytes | bytearray | memoryview], offset: int) -> int:
-        """Write the pieces one after the other; where they end."""
-        end = offset + sum(map(len, pieces))
-        written = os.pwritev(self.file, pieces, offset)
-        if offset + written < end:  # the kernel may stop early; the rest is rare enough to be joined
-            rest = b"".join(pieces)[written:]
-            while rest:
-                rest = rest[os.pwrite(self.file, rest, end - len(rest)) :]
-        return end
+    def put_tail(self, place: int, parts: Sequence[bytes]) -> list[int]:
+        """Write the parts of unknown size; their sizes. ValueError for more than `TAIL`, OSError as `reserve`."""
+        tail = b"".join(parts)
+        if len(tail) > TAIL:
+            raise ValueError(f"the tail of a segment has {len(tail)} bytes, more than {TAIL}")
+        written, start = 0, self._start(place) + self.layout.size
+        while written < len(tail):
+            written += os.pwrite(self.file, tail[written:], start + written)
+        return [len(part) for part in parts]
 
-    def take(self, place: int, sizes: Sequence[int]) -> list[bytes]:
-        """The parts that were put there."""
-        offset, parts = place * PLACE, []
+    def tail(self, place: int, sizes: Sequence[int]) -> list[bytes]:
+        """The parts that were written there."""
+        offset, parts = self._start(place) + self.layout.size, []
         for size in sizes:
             part = os.pread(self.file, size, offset)
             if len(part) != size:
@@ -56,6 +101,5 @@ class Tray:
             offset += size
         return parts
 
-    def close(self) -> None:
-        """Give the memory back."""
-        os.close(self.file)
+    def _start(self, place: int) -> int:
+        return place * (self.layout.size + TAIL)

@@ -9,22 +9,24 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from mmap import mmap
 from typing import IO, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from services.trainer.env.buffers import PICTURE_SIZE
-from services.trainer.env.tray import Tray
+from services.trainer.env.tray import MOMENT_SIZE, PICTURE_SIZE, Layout, Tray
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
 from shared.game.decoder import Decoder
-from shared.game.layout import SIZE
 from shared.game.moment import OBJECTS_SIZE, STILL_SIZE, Album
 from shared.game.png import palette_png
 from shared.game.rows import line
 from shared.game.segment import Members, write_segment
+from shared.game.table import IMAGE_SIZE
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
 from shared.store.open import open_store
@@ -34,37 +36,55 @@ NICENESS: Final = 10  # where cores are scarce the games come first; the outbox 
 AT_ONCE: Final = 8  # archives on their way to the store; a remote store answers slowly but many at a time
 TRIES: Final = 5
 PAUSE_S: Final = 1.0
+LONGEST_HEAD: Final = 1024 * 1024  # bytes
 PICTURE: Final = (144, 160)
 
 
-def archive(facts: dict[str, Any], parts: list[bytes]) -> bytes:
-    """The archive of one parcel (see outbox.py)."""
-    objects, counters, turns, stills, features, pictures, actions, prefix, packed_start = parts
-    frames = {
-        step: palette_png(np.frombuffer(pictures, np.uint32, PICTURE_SIZE // 4, place * PICTURE_SIZE).reshape(PICTURE))
-        for place, step in enumerate(facts["key_frames"])
-    }
-    capabilities = frozenset(facts.pop("capabilities"))
-    images = _images(objects, counters, stills, np.frombuffer(turns, np.uint16).tolist())
+@dataclass(frozen=True)
+class Gathered:
+    """What the games left of a segment in its place."""
+
+    memory: mmap
+    layout: Layout
+    tail: Sequence[bytes]  # turns, actions, prefix, start state
+
+    def pictures(self, count: int) -> Iterator[NDArray[np.uint32]]:
+        """The key frames, packed RGBA."""
+        for shot in range(count):
+            pixels = np.frombuffer(self.memory, np.uint32, PICTURE_SIZE // 4, shot * PICTURE_SIZE)
+            yield pixels.reshape(PICTURE)
+
+    def ram_hash(self, end: bool) -> str:
+        """SHA-256 of all RAM at the start or at the end, as `Emulator.ram_hash` gives it."""
+        begin = self.layout.ram + end * IMAGE_SIZE
+        return sha256(self.memory[begin : begin + IMAGE_SIZE])
+
+    def images(self, moments: int) -> Iterator[bytes]:
+        """The moments' images again, as far as decoding needs them."""
+        turns = set(np.frombuffer(self.tail[0], np.uint32).tolist())
+        album, still, first = Album(), self.layout.stills, self.layout.moments
+        for moment in range(first, first + moments * MOMENT_SIZE, MOMENT_SIZE):
+            if moment in turns:
+                album.turn(self.memory[still : still + STILL_SIZE])
+                still += STILL_SIZE
+            yield album.image(self.memory[moment : moment + OBJECTS_SIZE])
+
+
+def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:
+    """The archive of one segment."""
+    _, actions, prefix, packed_start = gathered.tail
+    key_frames, capabilities = facts["key_frames"], frozenset(facts.pop("capabilities"))
+    facts |= {"ram_start": gathered.ram_hash(end=False), "ram_end": gathered.ram_hash(end=True)}
+    moments = len(actions) + 1
     members = Members(
-        lines=_lines(images, actions, capabilities, int(facts["first_step"])),
-        observations=np.frombuffer(features, "<f4").reshape(-1, SIZE),
+        lines=_lines(gathered.images(moments), actions, capabilities, int(facts["first_step"])),
+        observations=gathered.layout.observations(gathered.memory, moments),
         actions=np.frombuffer(actions, np.uint8),
         prefix=np.frombuffer(prefix, np.uint8),
         packed_start=packed_start,
-        frames=frames,
+        frames=dict(zip(key_frames, map(palette_png, gathered.pictures(len(key_frames))), strict=True)),
     )
     return write_segment(facts, members)
-
-
-def _images(objects: bytes, counters: bytes, stills: bytes, turns: list[int]) -> Iterator[bytes]:
-    """The moments' images again, as far as decoding needs them."""
-    album, turned = Album(), 0
-    for moment, counter in enumerate(counters):
-        if turned < len(turns) and turns[turned] == moment:
-            album.turn(stills[turned * STILL_SIZE : (turned + 1) * STILL_SIZE])
-            turned += 1
-        yield album.image(objects[moment * OBJECTS_SIZE : (moment + 1) * OBJECTS_SIZE], counter)
 
 
 def _lines(images: Iterator[bytes], actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:
@@ -101,28 +121,31 @@ async def _created(store: Store, key: str, data: bytes) -> str:
         return sha256(await store.get(key))
 
 
-async def serve(pipe: IO[bytes], tray: Tray) -> None:
-    """Read heads until the pipe ends; at most `AT_ONCE` segments are in work."""
-    loop = asyncio.get_running_loop()
-    first = await loop.run_in_executor(None, pipe.readline)
+async def serve(pipe: IO[Any], file: int) -> None:
+    """Store the segments whose heads come through the pipe; at most `AT_ONCE` of them are in work."""
+    heads = asyncio.StreamReader(limit=LONGEST_HEAD)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(heads), pipe)
+    first = await heads.readline()
     if not first:
         return
-    store = open_store(StoreSettings.model_validate(json.loads(first)["store"]))
+    order = json.loads(first)
+    store = open_store(StoreSettings.model_validate(order["store"]))
+    tray = Tray(Layout(order["steps"]), file)
     free = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as work:
         while True:
             await free.acquire()
-            line = await loop.run_in_executor(None, pipe.readline)
-            if not line:
+            head = await heads.readline()
+            if not head:
                 return
-            work.create_task(_write(store, json.loads(line), tray, free))
+            work.create_task(_write(store, json.loads(head), tray, free))
 
 
 async def _write(store: Store, facts: dict[str, Any], tray: Tray, free: asyncio.Semaphore) -> None:
     key, place = key_of(facts), facts.pop("place")
     try:
-        parts = tray.take(place, facts.pop("sizes"))
-        digest = await put(store, key, await asyncio.to_thread(archive, facts, parts))
+        gathered = Gathered(tray.open(place), tray.layout, tray.tail(place, facts.pop("sizes")))
+        digest = await put(store, key, archive(facts, gathered))  # no thread: several would only share one core
     finally:
         free.release()
     answer = {"segment": facts["segment"], "episode": facts["episode"], "key": key, "digest": digest, "place": place}
@@ -132,4 +155,4 @@ async def _write(store: Store, facts: dict[str, Any], tray: Tray, free: asyncio.
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    asyncio.run(serve(sys.stdin.buffer, Tray(int(sys.argv[1]))))
+    asyncio.run(serve(sys.stdin, int(sys.argv[1])))

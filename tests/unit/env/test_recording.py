@@ -195,18 +195,22 @@ def test_the_same_run_again_writes_the_same_actions_under_the_same_ids(tmp_path:
 
 
 def _parcel(pool: BufferPool, number: int) -> Parcel:
-    return Parcel({"segment": f"s{number}", "number": number}, pool.lend(), b"", b"", b"")
+    buffer = pool.lend()
+    assert buffer is not None
+    return Parcel({"segment": f"s{number}", "number": number}, buffer, b"", b"", b"")
 
 
 def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
     """Each of 40 segments of an outage survives about equally often in an outbox of 8."""
     kept: Counter[int] = Counter()
+    pool = BufferPool(SHORTEST)
     for seed in range(300):
-        outbox = Outbox(StoreSettings(url="file:///nowhere"), slots=8, seed=seed, start=False)
+        outbox = Outbox(StoreSettings(url="file:///nowhere"), pool, slots=8, seed=seed, start=False)
         for number in range(40):
-            outbox.post(_parcel(outbox.pool, number))
+            outbox.post(_parcel(pool, number))
         assert outbox.dropped == 32
         kept.update(parcel.facts["number"] for parcel in outbox.waiting())
+        outbox.close(patience_s=0.0)
 
     early, late = (sum(kept[n] for n in part) / 20 for part in (range(20), range(20, 40)))
     assert sum(kept.values()) == 300 * 8
@@ -218,10 +222,11 @@ def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("none")
     away = StoreSettings(url="s3://test", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret)
-    outbox = Outbox(away, slots=4)
+    pool = BufferPool(SHORTEST)
+    outbox = Outbox(away, pool, slots=4)
     began = time.perf_counter()
     for number in range(200):
-        outbox.post(_parcel(outbox.pool, number))
+        outbox.post(_parcel(pool, number))
     waited = time.perf_counter() - began
     outbox.close(patience_s=0.2)
 
@@ -235,9 +240,10 @@ def test_a_writer_that_cannot_start_costs_the_games_nothing(tmp_path: Path, monk
         raise BlockingIOError("no more processes")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), slots=4)
+    pool = BufferPool(SHORTEST)
+    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=4)
     for number in range(6):
-        outbox.post(_parcel(outbox.pool, number))
+        outbox.post(_parcel(pool, number))
 
     assert (len(outbox.waiting()), outbox.dropped) == (4, 2)
 
@@ -246,12 +252,38 @@ def test_a_segment_that_does_not_get_to_the_writer_is_counted(tmp_path: Path, mo
     def full(*args: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(Tray, "put", full)
-    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), slots=4)
-    outbox.post(_parcel(outbox.pool, 0))
+    monkeypatch.setattr(Tray, "put_tail", full)
+    pool = BufferPool(SHORTEST)
+    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=4)
+    outbox.post(_parcel(pool, 0))
 
     assert outbox.written() == []
     assert (outbox.pending, outbox.dropped) == (0, 1)
+
+
+def test_a_game_goes_on_when_the_system_has_no_memory_for_its_segments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    written, dropped = record(tmp_path, 200, num_envs=1, episode_length=80)
+
+    assert written == []
+    assert dropped == 3, "one for each episode"
+
+
+def test_places_are_used_again(tmp_path: Path) -> None:
+    pool = BufferPool(SHORTEST)
+    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2, start=False)
+    places = set()
+    for number in range(20):
+        parcel = _parcel(pool, number)
+        places.add(parcel.buffer.place)
+        outbox.post(parcel)
+
+    assert len(places) == 3, "two wait, and one is gathered"
 
 
 def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ SETTLED = 20  # updates after the load until both builds are compared
 def _facts(decoder: Decoder, image: bytes) -> str:
     """Everything decoded, with the game's own count of updates, but the events: they depend on when one looked last."""
     state = decoder.decode(image)
-    return f"{state.frame} {line(state._replace(sounds=()), 0, 0)}"
+    return f"{read_number(image, 'frame_counter')} {line(state._replace(sounds=()), 0, 0)}"
 
 
 @cache
