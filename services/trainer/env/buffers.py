@@ -70,11 +70,14 @@ class BufferPool:
         self.tray = Tray(Layout(steps))
         self._free: list[SegmentBuffer] = []
         self._made = 0
+        self._closed = False
         self._lock = threading.Lock()
 
     def lend(self) -> SegmentBuffer | None:
-        """An empty buffer, or None if the system has no more memory."""
+        """An empty buffer, or None if the system has no more memory, or the pool is closed."""
         with self._lock:
+            if self._closed:
+                return None
             if self._free:
                 return self._free.pop()
             try:
@@ -90,3 +93,10 @@ class BufferPool:
         buffer.empty()
         with self._lock:
             self._free.append(buffer)
+
+    def close(self) -> None:
+        """Give the memory back. Nothing is lent afterwards."""
+        with self._lock:
+            self._closed = True
+            self._free.clear()
+            self.tray.close()

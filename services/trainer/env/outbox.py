@@ -118,6 +118,8 @@ class Outbox:
             time.sleep(POLL_S)
         with self._lock:
             self.dropped += len(self._waiting)
+            for parcel in self._waiting:
+                self._pool.give_back(parcel.buffer)
             self._waiting.clear()
             self._dismiss()
 

@@ -229,8 +229,9 @@ class Recorder:
         return self.outbox.dropped
 
     def close(self, patience_s: float = 15.0) -> None:
-        """Wait at most `patience_s` for what is on its way, then end the writer."""
+        """Wait at most `patience_s` for what is on its way, then end the writer and give the memory back."""
         self.outbox.close(patience_s)
+        self._pool.close()
 
 
 def recording_of(config: "EnvConfig") -> Recorder | None:

@@ -6,6 +6,7 @@ What has a known size lies at fixed offsets of the place, the rest (its tail) af
 
 import mmap
 import os
+import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
@@ -68,6 +69,7 @@ class Tray:
         self.layout = layout
         self.file = os.memfd_create("segments") if file is None else file
         self._opened: dict[int, mmap.mmap] = {}
+        self._end = weakref.finalize(self, os.close, self.file)
 
     def reserve(self, place: int) -> None:
         """Take memory for the fixed part of a new place. Raises OSError if the system has no more."""
@@ -100,6 +102,11 @@ class Tray:
             parts.append(part)
             offset += size
         return parts
+
+    def close(self) -> None:
+        """Give the memory back: at once what is not in use, the rest when its user lets go of it."""
+        self._opened.clear()
+        self._end()
 
     def _start(self, place: int) -> int:
         return place * (self.layout.size + TAIL)

@@ -274,6 +274,21 @@ def test_a_game_goes_on_when_the_system_has_no_memory_for_its_segments(
     assert dropped == 3, "one for each episode"
 
 
+def test_a_recording_that_has_ended_holds_no_memory(tmp_path: Path) -> None:
+    written, _ = record(tmp_path, 130)
+
+    assert written
+    assert "memfd:segments" not in Path("/proc/self/maps").read_text()
+    assert not [link for link in Path("/proc/self/fd").iterdir() if "memfd:segments" in _target(link)]
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except FileNotFoundError:  # the descriptor that lists the folder
+        return ""
+
+
 def test_places_are_used_again(tmp_path: Path) -> None:
     pool = BufferPool(SHORTEST)
     outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2, start=False)
