@@ -21,7 +21,8 @@ from typing import Any
 from bench.measure import Figures, ratio
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
-from services.trainer.env.recording import Recorder, Take, recording_of
+from services.trainer.env.recording import Recorder, recording_of
+from services.trainer.env.take import Take
 from shared.game.roms import Game
 from shared.game.start import StartState
 
@@ -119,7 +120,7 @@ class Contender:
         """Let the writer finish, so that the next turn is not slowed by this one; an absent store is not waited for."""
         end = time.perf_counter() + PATIENCE_S
         while self.recorder is not None and not self.recorder.dropped and time.perf_counter() < end:
-            if not self.recorder.outbox.pending:
+            if not self.recorder.pending:
                 return
             time.sleep(0.001)
 

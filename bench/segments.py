@@ -13,12 +13,11 @@ from bramble.game import ACTIONS, Game
 from bramble.solve import ROUTINES
 from bramble.walk import Player as Walker
 from bramble.walk import StuckError
-from services.trainer.domain.sampling import Quota, Sampler
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import ZeldaEnv
-from services.trainer.env.outbox import Outbox, Parcel
-from services.trainer.env.recording import Take
+from services.trainer.env.finished import Finished
+from services.trainer.env.take import Take
 from services.trainer.env.writer import Gathered, archive
 from shared.contracts.ids import RunId, SegmentId
 from shared.contracts.segment import MANIFEST, SegmentManifest
@@ -31,19 +30,21 @@ class _Enough(Exception):
     """The steps of this episode are used up, or it ended."""
 
 
-class _Kept(Outbox):
-    """An outbox that keeps archives in memory instead of sending them to a writer process."""
+class _Archives:
+    """Takes finished segments and makes archives of all of them in this process."""
 
-    def __init__(self, pool: BufferPool) -> None:
-        self._pool = pool
-        self.archives: list[bytes] = []
+    def __init__(self, segment_steps: int) -> None:
+        self.pool = BufferPool(segment_steps)
+        self.made: list[bytes] = []
 
-    def post(self, parcel: Parcel) -> None:
-        tray = self._pool.tray
-        self.archives.append(
-            archive(parcel.facts, Gathered(tray.open(parcel.buffer.place), tray.layout, parcel.tail()))
-        )
-        self._pool.give_back(parcel.buffer)
+    def add(self, finished: Finished | None) -> None:
+        """Make the archive of one segment. MemoryError if there was none for it."""
+        if finished is None:
+            raise MemoryError("the system has no memory for another segment")
+        parcel, tray = finished.parcel("share"), self.pool.tray
+        gathered = Gathered(tray.open(parcel.buffer.place), tray.layout, parcel.tail())
+        self.made.append(archive(parcel.facts, gathered))
+        self.pool.give_back(parcel.buffer)
 
 
 class _InEnvironment(Game):
@@ -78,10 +79,8 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
-    pool = BufferPool(segment_steps)
-    kept = _Kept(pool)
-    sampler = Sampler(Quota(share=1.0, milestones=True, budget=10**6, expected=10**6), seed=0)
-    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, sampler, pool, kept))
+    archives = _Archives(segment_steps)
+    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, archives.pool, archives.add))
     env.reset()
     game = _InEnvironment(env, wandering or 0.0, steps, seed)
     try:
@@ -92,7 +91,7 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
         pass
     finally:
         env.close()
-    return kept.archives
+    return archives.made
 
 
 def _course(world: str, wandering: float | None) -> Callable[[_InEnvironment], None]:

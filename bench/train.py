@@ -64,7 +64,7 @@ class BenchVector(PlayVector):
     def pending(self) -> int:
         """Segments that are not in the store yet."""
         recording = None if self._games is None else self._games.recording
-        return 0 if recording is None else recording.outbox.pending
+        return 0 if recording is None else recording.pending
 
 
 class LoadVector(BenchVector):

@@ -5,6 +5,7 @@ flags, walls: see moment.py) is decoded only when its bytes changed. Any bytes g
 not stop the training, so nothing here raises on content.
 """
 
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Final
 
@@ -26,6 +27,10 @@ _ITEMS: Final = slice(ram.SMALL_KEYS, ram.GLOBAL_FLAGS + 16)
 _DEATHS_KILLS: Final = slice(ram.DEATHS, ram.DEATHS + 4)
 _COLLECTED: Final = slice(ram.RUPEES_COLLECTED, ram.RUPEES_COLLECTED + 2)
 _FLAGS: Final = slice(ram.ROOM_FLAGS_OVERWORLD, ram.ROOM_FLAGS_OVERWORLD + 0x400)
+
+
+def unheeded(still: Still) -> None:
+    """For whoever does not want to know what turned."""
 
 
 def _rows(down: int) -> bytes:
@@ -55,7 +60,7 @@ _HAS_DOOR: Final = tuple(_flag_table(mask) for mask in (1, 2, 4, 8))
 class Decoder:
     """Decodes consecutive moments of one running game. Call `begin` after every load of a state.
 
-    `still` holds the still bytes of the last image, as moment.py lists them; the same object while they do not change.
+    `still` holds the still bytes of the last image, as moment.py lists them; `turned` is given them when they change.
     """
 
     def __init__(self, capabilities: frozenset[str]) -> None:
@@ -71,6 +76,7 @@ class Decoder:
         self._tail = 0
         self._silence: tuple[int, ...] | None = () if self._sound else None
         self.still: Still = ()
+        self.turned: Callable[[Still], None] = unheeded
         self._scene: Scene | None = None
         self._riding = self._obeys = False
         self._talkers: tuple[int, ...] = ()
@@ -85,6 +91,7 @@ class Decoder:
         sounds, scene, still = self._silence, self._scene, still_of(image)
         if scene is None or still != self.still:
             self.still = still
+            self.turned(still)
             scene, sounds = self._look(image), self._sounds(image)
         x, y, facing, hero_state, invincible, knockback = _HERO(image)
         if self._riding:

@@ -83,10 +83,6 @@ class Emulator:
             return self._memory.image(), True
         return self._resting.take()
 
-    def window(self, part: slice) -> memoryview | None:
-        """That part of every image to come, without a copy, for games that are at rest after each step; else None."""
-        return self._memory.window(part) if self._resting is None else None
-
     def naive_image(self) -> bytes:
         """The RAM of this very moment, possibly in the middle of the game's update."""
         return self._memory.image()

@@ -28,10 +28,6 @@ class Memory(Protocol):
         """Eight banks of work RAM and high RAM, see table.py."""
         ...
 
-    def window(self, part: slice) -> memoryview | None:
-        """Part of the work RAM as it is whenever one looks; None where that takes a copy."""
-        ...
-
 
 class DirectMemory:
     """Copies the emulator's own buffers: 0.4 us for an image."""
@@ -50,10 +46,6 @@ class DirectMemory:
         """The RAM image of this moment."""
         return b"".join((self._wram, self._hram))
 
-    def window(self, part: slice) -> memoryview | None:
-        """Part of the work RAM as it is whenever one looks."""
-        return self._wram[part] if part.stop <= WRAM_SIZE else None
-
 
 class OfficialMemory:
     """The same through PyBoy's interface: exact, and a hundred times slower."""
@@ -69,10 +61,6 @@ class OfficialMemory:
             # PyBoy refuses a slice that ends at the bank's end, so the last byte is read on its own.
             banks.append(bytes(memory[bank, 0xD000:0xDFFF]) + bytes([memory[bank, 0xDFFF]]))
         return b"".join(banks) + bytes(memory[HRAM_BASE : HRAM_BASE + HRAM_SIZE])
-
-    def window(self, part: slice) -> memoryview | None:
-        """None: each look is a copy."""
-        return None
 
 
 def open_memory(pyboy: Any) -> Memory:

@@ -122,7 +122,8 @@ class Sampler:
         if novelty is not None and novelty >= 1 - rate * RANKED_PART:
             return "novelty"
         ranked = (novelty is not None) + (disagreement is not None)
-        return "share" if self._draw(candidate) < self._uniform(candidate, rate, ranked) else None
+        chance = self._uniform(candidate, rate, ranked)
+        return "share" if chance >= 1 or self._draw(candidate) < chance else None
 
     def _uniform(self, candidate: Candidate, rate: float, ranked: int) -> float:
         """Chance of an ordinary segment: rare milestone levels more often, common ones less, the same on average."""

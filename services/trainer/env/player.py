@@ -18,11 +18,11 @@ from services.trainer.env.detectors import Detectors
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
-from shared.game.decoder import Decoder
+from shared.game.decoder import Decoder, unheeded
 from shared.game.emulator import Emulator
 from shared.game.encoder import Encoder, Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
-from shared.game.moment import OBJECTS, Still
+from shared.game.moment import OBJECTS
 from shared.game.names import ACTIONS
 from shared.game.roms import Game
 from shared.game.start import StartState, begin_episode, packed, true_start
@@ -69,13 +69,9 @@ class Recording(Protocol):
     write: Callable[[bytes | bytearray | memoryview], object]
     """Takes what moves in each step's image (see moment.py), then the bytes of its obs/v1. Called by the player itself,
     because that goes straight into shared memory: a method between would cost more than the copying."""
-    still: Still
-    """What stands still, as `turn` was told last."""
-    turn: Callable[[Still], None]
-    """Takes what stands still from the coming `write` on."""
 
     def begin(self, player: "Player") -> None:
-        """An episode has begun."""
+        """An episode has begun. Who wants to know what turns in its images tells `player.decoder`."""
         ...
 
     def event(self, player: "Player", outcome: Outcome) -> None:
@@ -117,7 +113,6 @@ class Player:
         )
         self.image = b""
         self.features: Observation = np.zeros(self.vector.shape, np.float32)
-        self._objects: memoryview | None = None
         self._reached: list[bool] = []
 
     @property
@@ -125,7 +120,6 @@ class Player:
         """The emulator; made on first use, so that building an environment is cheap."""
         if self._emulator is None:
             self._emulator = Emulator(self.game)
-            self._objects = self._emulator.window(OBJECTS)
             if self.config.observation == "pixels/v1":
                 self.pixels = PixelEncoder(self._emulator)
         return self._emulator
@@ -161,6 +155,7 @@ class Player:
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also when the game has none: then nothing ends it
         self.features = self.vector.begin(self.state, self.trace)
+        self.decoder.turned = unheeded  # the recording may be another one than that of the episode before
         if self.recording is not None:
             self.recording.begin(self)
         return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
@@ -179,11 +174,8 @@ class Player:
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         outcome = self._judge(previous, self.state, action)
         if recording is not None:
-            still, write = self.decoder.still, recording.write
-            if still is not recording.still:
-                recording.still = still
-                recording.turn(still)
-            write(image[OBJECTS] if self._objects is None else self._objects)
+            write = recording.write
+            write(image[OBJECTS])
             write(self.vector.newest)
             if due or outcome.report is not None:
                 recording.event(self, outcome)
@@ -207,7 +199,7 @@ class Player:
         """End the emulator."""
         if self._emulator is not None:
             self._emulator.close()
-            self._emulator = self._objects = None
+            self._emulator = None
 
     @property
     def milestones(self) -> int:

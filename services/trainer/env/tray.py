@@ -19,7 +19,8 @@ from shared.game.layout import SIZE
 from shared.game.moment import OBJECTS_SIZE, STILL_SIZE
 from shared.game.table import IMAGE_SIZE
 
-PICTURE_SIZE: Final = 160 * 144 * 4  # bytes; packed RGBA
+PICTURE: Final = (144, 160)  # pixels, down and across
+PICTURE_SIZE: Final = 4 * PICTURE[0] * PICTURE[1]  # bytes; packed RGBA
 MOMENT_SIZE: Final = OBJECTS_SIZE + SIZE * 4  # bytes; what moves, then the observation as float32
 TAIL: Final = 64 * 1024 * 1024  # bytes between two places, beside their fixed parts; only what is written takes memory
 

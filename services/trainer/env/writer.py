@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from mmap import mmap
 from typing import IO, Any, Final
@@ -17,7 +18,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.env.tray import MOMENT_SIZE, PICTURE_SIZE, Layout, Tray
+from services.trainer.env.tray import MOMENT_SIZE, PICTURE, PICTURE_SIZE, Layout, Tray
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
@@ -37,7 +38,6 @@ AT_ONCE: Final = 8  # archives on their way to the store; a remote store answers
 TRIES: Final = 5
 PAUSE_S: Final = 1.0
 LONGEST_HEAD: Final = 1024 * 1024  # bytes
-PICTURE: Final = (144, 160)
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ async def _write(store: Store, facts: dict[str, Any], tray: Tray, free: asyncio.
     finally:
         free.release()
     answer = {"segment": facts["segment"], "episode": facts["episode"], "key": key, "digest": digest, "place": place}
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    with suppress(BrokenPipeError):  # the games have ended without waiting; the end of our input ends us, too
+        os.write(sys.stdout.fileno(), json.dumps(answer).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import subprocess
 import sys
 import time
@@ -15,7 +16,9 @@ import pytest
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.outbox import Outbox, Parcel, Written
-from services.trainer.env.recording import SHORTEST, key_steps
+from services.trainer.env.player import Player
+from services.trainer.env.recording import recording_of
+from services.trainer.env.take import SHORTEST, key_steps
 from services.trainer.env.tray import Tray
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.base import sha256
@@ -301,6 +304,57 @@ def test_places_are_used_again(tmp_path: Path) -> None:
     assert len(places) == 3, "two wait, and one is gathered"
 
 
+def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
+    recording = {
+        "run": "test",
+        "epoch": 0,
+        "store": {"url": f"file://{tmp_path}"},
+        "sampling": {"share": 1.0, "budget": 100},
+        "epoch_steps": 3_000,
+    }
+    config = EnvConfig.of({"world": "garden", "recording": recording, "segment_steps": 30})
+    recorder = recording_of(config)
+    assert recorder is not None
+    player = Player(config, recording=recorder.take(0))
+    dice = random.Random(3)
+
+    def play(steps: int) -> None:
+        player.reset()
+        for _ in range(steps):
+            player.step(dice.randrange(1, 7))
+
+    play(80)  # and leave the episode within its third segment
+    player.recording = None
+    play(1_000)
+    player.close()
+    recorder.close()
+
+    written = recorder.written()
+    assert [entry.segment for entry in written] == ["e0000-r00-v00-0000-s000", "e0000-r00-v00-0000-s001"]
+    emulator = Emulator(config.open_game())
+    for entry in written:
+        verify(read_segment((tmp_path / entry.key).read_bytes()), emulator)
+    emulator.close()
+
+
+GAMES_THAT_STOP_AT_ONCE = """
+import os, sys
+from pathlib import Path
+from tests.unit.env.test_recording import record, ZeldaVectorEnv
+ZeldaVectorEnv.close = lambda self: os._exit(0)
+record(Path(sys.argv[1]), 500, num_envs=1)
+"""
+
+
+def test_a_writer_whose_games_were_killed_ends_without_a_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", GAMES_THAT_STOP_AT_ONCE, str(tmp_path)]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stderr == ""
+    assert list(tmp_path.rglob("*.zip"))
+
+
 def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     recording = {
@@ -320,7 +374,7 @@ def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:
             written.extend(recorder.written())
 
     play_until(1)
-    recorder.outbox.kill_writer()
+    recorder.kill_writer()
     before = len(written)
     play_until(before + 1)
     vector.close()

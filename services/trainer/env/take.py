@@ -1,0 +1,133 @@
+"""Gathers one environment's segments while its game is played.
+
+Little is done here when a segment is complete, because whatever runs once in 300 steps finds the processor's caches
+cold: what is left to do waits in a `Finished` until there are several (recording.py).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from services.trainer.env.buffers import BufferPool
+from services.trainer.env.finished import Finished, Open, Standing
+from shared.contracts.ids import EpisodeId
+from shared.contracts.segment import KEY_FRAMES
+from shared.game.decoder import unheeded
+from shared.game.emulator import EMULATOR
+from shared.game.layout import VERSION
+from shared.game.moment import OBJECTS
+
+if TYPE_CHECKING:
+    from services.trainer.env.config import EnvConfig, RecordingConfig
+    from services.trainer.env.player import Outcome, Player
+
+SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
+
+
+def key_steps(steps: int) -> tuple[int, ...]:
+    """The steps after which a picture is taken: before the first action (0), after the last, and evenly between.
+
+    The one at 0 is on the screen already: it ended the segment before, or the reset drew it.
+    """
+    last = KEY_FRAMES - 1
+    return tuple(sorted({round(place * steps / last) for place in range(KEY_FRAMES)}))
+
+
+def _nowhere(data: bytes | bytearray | memoryview) -> None:
+    """Where moments go that belong to no segment."""
+
+
+class Take:
+    """One environment's side of the recording; implements the player's `Recording`."""
+
+    def __init__(
+        self,
+        config: "EnvConfig",
+        settings: "RecordingConfig",
+        env: int,
+        pool: BufferPool,
+        finish: Callable[[Finished | None], None],
+    ) -> None:
+        """`finish` takes each complete segment, or None for one that is lost because `pool` has no memory."""
+        self._config, self._settings, self._env, self._pool, self._finish = config, settings, env, pool, finish
+        self._steps = config.segment_steps
+        self._key_steps = key_steps(self._steps)
+        self._open: Open | None = None
+        self._about: dict[str, Any] = {}
+        self.due = 0
+        self.write: Callable[[bytes | bytearray | memoryview], object] = _nowhere
+
+    def begin(self, player: "Player") -> None:
+        """An episode has begun."""
+        self._about = self._facts_of_episode(player)
+        if self._open is not None:  # the episode before was left before its end
+            self._pool.give_back(self._open.buffer)
+        self._start(player, 0, player.emulator.naive_image(), Standing.of(player))
+
+    def event(self, player: "Player", outcome: "Outcome") -> None:
+        """A step was drawn, or the episode has ended. The last step of a segment is drawn, too."""
+        segment = self._open
+        if segment is None:
+            return
+        steps = player.episode.steps
+        count = steps - segment.first_step
+        if steps == self.due:
+            segment.key_frames.append(count)
+            segment.buffer.add_picture(player.emulator.screen_bytes())
+        if count == self._steps or outcome.report is not None:
+            self._end(segment, player, outcome, count)
+        else:
+            self._aim(segment)
+
+    def _aim(self, segment: Open) -> None:
+        self.due = segment.first_step + self._key_steps[len(segment.key_frames)]
+
+    def _end(self, segment: Open, player: "Player", outcome: "Outcome", count: int) -> None:
+        """The segment is complete: hand it on, and begin the next one unless the episode is over."""
+        image, standing = player.emulator.naive_image(), Standing.of(player)
+        segment.buffer.put_ram(image, end=True)
+        if count < SHORTEST:
+            self._pool.give_back(segment.buffer)
+        else:
+            actions, start = player.episode.actions, player.packed_start
+            self._finish(Finished(segment, count, standing, outcome.terminated, self._about, actions, start))
+        self._stop(player)
+        if outcome.report is None:
+            self._start(player, segment.index + 1, image, standing)
+
+    def _stop(self, player: "Player") -> None:
+        self._open, self.due, self.write, player.decoder.turned = None, 0, _nowhere, unheeded
+
+    def _start(self, player: "Player", index: int, image: bytes, standing: Standing) -> None:
+        buffer = self._pool.lend()
+        if buffer is None:  # what is left of the episode is lost, and counts as one segment
+            self._finish(None)
+            self._stop(player)
+            return
+        buffer.put_ram(image, end=False)
+        buffer.add_picture(player.emulator.screen_bytes())
+        self._open = Open(index, player.episode.steps, standing, buffer)
+        self.write, player.decoder.turned = buffer.write, buffer.turn
+        buffer.turn(player.decoder.still)
+        self.write(player.image[OBJECTS])
+        self.write(player.vector.newest)
+        self._aim(self._open)
+
+    def _facts_of_episode(self, player: "Player") -> dict[str, Any]:
+        """The fields of the manifest that all segments of an episode share."""
+        settings = self._settings
+        runner, env, number = self._config.runner, self._env, player.episode.number
+        return {
+            "run": settings.run,
+            "epoch": settings.epoch,
+            "episode": EpisodeId(f"e{settings.epoch:04d}-r{runner:02d}-v{env:02d}-{number:04d}"),
+            "game": player.game.name,
+            "rom": player.rom_digest,
+            "emulator": EMULATOR,
+            "frame_skip": self._config.frame_skip,
+            "seed": player.episode.seed,
+            "observation": VERSION,
+            "checkpoint": settings.checkpoint,
+            "reward_model": settings.reward_model,
+            "milestones_total": len(player.game.milestones),
+            "capabilities": sorted(player.game.capabilities),
+        }
