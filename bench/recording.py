@@ -2,39 +2,46 @@
 
 One player plays every turn, because two emulators in one process differ by some per cent merely by where their memory
 lies. In a round it plays the same course (start, seed, actions) once for each store and twice without recording, in a
-random order; the second time without says how exact the figures are. Of each turn the first segment is not timed: in a
-running system, the writer is always busy with the segment before.
+random order; the second time without says how exact the figures are. The first segments of a turn are not timed: in a
+running system, the writer is always busy with those before. The timed ones are whole batches of the recorder.
 """
 
+import json
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from bench.load_rom import load_game
 from bench.measure import Figures, ratio
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
-from services.trainer.env.recording import Recorder, recording_of
+from services.trainer.env.recording import BATCH, Recorder, recording_of
 from services.trainer.env.take import Take
-from shared.game.roms import Game
+from shared.game.roms import Game, open_game
 from shared.game.start import StartState
 
 SEGMENT = 300  # steps
-SEGMENTS = 4  # timed in each turn
+SEGMENTS = BATCH  # timed in each turn, after as many that are not
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
 PLACES = 8  # of random play, from which the turns begin
 REMOTE_S = 0.05
 PATIENCE_S = 5.0
 EPISODES_A_TURN = 100  # the player may die; its next episode must not have the number of another turn
 ROOT = Path(__file__).resolve().parents[1]
-CONTROL = "not recording, again"
+PLAIN, CONTROL = "not recording", "not recording, again"
+PROCESSES = 4
+GAMES: dict[str, Callable[[], Game]] = {
+    "bramble": lambda: open_game("bramble", world="vale"),
+    "cpu_bound": load_game,
+}
 
 
 @contextmanager
@@ -110,7 +117,7 @@ class Contender:
         player.skip_to(number * EPISODES_A_TURN)
         player.reset()
         dice = random.Random(number)
-        play(player, dice, SEGMENT)
+        play(player, dice, SEGMENTS * SEGMENT)
         times = play(player, dice, SEGMENTS * SEGMENT)
         self.rates.append(1e6 * len(times) / sum(times))
         self.steps_us += times
@@ -124,18 +131,31 @@ class Contender:
                 return
             time.sleep(0.001)
 
-    def p99_us(self) -> float:
-        """99th percentile of a step, in microseconds."""
-        return statistics.quantiles(self.steps_us, n=100)[98]
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one contender's turns came to in one process."""
+
+    rates: list[float]
+    p99_us: float
+    kept: int | None
+    dropped: int | None
+
+    @classmethod
+    def of(cls, one: Contender) -> Self:
+        """The first round has warmed up and does not count."""
+        recorder = one.recorder
+        kept, dropped = (None, None) if recorder is None else (len(recorder.written()), recorder.dropped)
+        return cls(one.rates[1:], statistics.quantiles(one.steps_us, n=100)[98], kept, dropped)
 
 
-def measure(game: Game, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
-    """Steps per second of wall time with each store over those without recording: table rows and figures."""
+def accounts(game: Game, rounds: int) -> dict[str, Account]:
+    """Play `rounds` rounds in this process."""
     with stores() as where:
         player = Player(EnvConfig(), game=game)
         begin_at = places(player)
         recorders = {name: recorder(store) for name, store in where.items()}
-        contenders = {"not recording": Contender(), CONTROL: Contender()}
+        contenders = {PLAIN: Contender(), CONTROL: Contender()}
         contenders |= {name: Contender(one.take(0), one) for name, one in recorders.items()}
         order = list(contenders.values())
         for number in range(rounds + 1):
@@ -145,23 +165,45 @@ def measure(game: Game, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
                 contender.turn(player, number)
         for one in recorders.values():
             one.close(patience_s=0.5)
-        return table(contenders)
+        return {name: Account.of(one) for name, one in contenders.items()}
 
 
-def table(contenders: dict[str, Contender]) -> tuple[list[tuple[str, str]], Figures]:
-    """Rows and figures of what was measured; the first round has warmed up and does not count."""
-    plain = contenders["not recording"]
-    rows, figures = [], {}
-    for name, one in contenders.items():
-        share = ratio(one.rates[1:], plain.rates[1:])
-        if one.recorder is not None:
-            figures[f"recording_{name.split()[0]}"] = share
-            kept = f"; {len(one.recorder.written())} segments kept, {one.recorder.dropped} dropped"
-            rows.append((f"recording, store {name}", f"{share:.3f} of the steps/s, p99 {one.p99_us():.0f} us{kept}"))
-        else:
-            rows.append((name, f"{share:.3f} of the steps/s, p99 {one.p99_us():.0f} us"))
-    figures["recording_over_not"] = min(figures.values())
-    figures["not_recording_again"] = ratio(contenders[CONTROL].rates[1:], plain.rates[1:])
-    figures["p99_down_over_up"] = contenders["down"].p99_us() / contenders["local"].p99_us()
-    figures["p99_down_over_not"] = contenders["down"].p99_us() / plain.p99_us()
-    return rows, figures
+def measure(game: str, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
+    """Steps per second of wall time with each store over those without recording: table rows and figures.
+
+    `game` is a name in `GAMES`. In several processes one after the other: where its memory lies makes one of them
+    slower than the next by half a per cent, for all of its life.
+    """
+    command = [sys.executable, "-m", "bench.recording", game, str(max(rounds // PROCESSES, 2))]
+    found: dict[str, list[Account]] = {}
+    for _ in range(PROCESSES):
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+        for name, one in json.loads(done.stdout).items():
+            found.setdefault(name, []).append(Account(**one))
+    return table(found)
+
+
+def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figures]:
+    """Rows and figures of what was measured."""
+    rates = {name: [rate for one in several for rate in one.rates] for name, several in found.items()}
+    p99 = {name: statistics.median(one.p99_us for one in several) for name, several in found.items()}
+    shares = {name: ratio(rates[name], rates[PLAIN]) for name in found}
+    rows = []
+    for name, several in found.items():
+        kept, dropped = (sum(getattr(one, field) or 0 for one in several) for field in ("kept", "dropped"))
+        more = f"; {kept} segments kept, {dropped} dropped" if several[0].kept is not None else ""
+        title = name if name in (PLAIN, CONTROL) else f"recording, store {name}"
+        rows.append((title, f"{shares[name]:.3f} of the steps/s, p99 {p99[name]:.0f} us{more}"))
+    figures = {f"recording_{name.split()[0]}": shares[name] for name in found if name not in (PLAIN, CONTROL)}
+    return rows, {
+        **figures,
+        "recording_over_not": min(figures.values()),
+        "not_recording_again": shares[CONTROL],
+        "p99_down_over_up": p99["down"] / p99["local"],
+        "p99_down_over_not": p99["down"] / p99[PLAIN],
+    }
+
+
+if __name__ == "__main__":
+    name, rounds = sys.argv[1:]
+    json.dump({key: asdict(one) for key, one in accounts(GAMES[name](), int(rounds)).items()}, sys.stdout)

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from shared.contracts.base import Contract
 from shared.game.names import ACTIONS, DIRECTIONS, GROUP_AREAS, SEASONS, SOUND_EVENTS, TREASURES
 from shared.game.objects import Thing
-from shared.game.state import Dialog, GameState
+from shared.game.state import Dialog, GameState, Scene
 
 Byte = Annotated[int, Field(ge=0, le=255)]
 Count = Annotated[int, Field(ge=0, le=65_535)]
@@ -58,12 +58,18 @@ class StateRow(Contract):
 
     step: Annotated[int, Field(ge=0, description="step of the episode")]
     action: Word
-    area: Annotated[Word, Field(description="kind of map the room belongs to")]
-    group: Annotated[int, Field(ge=0, le=7)]
-    room: Byte
     x: Byte
     y: Byte
     facing: Word
+    control: Annotated[bool, Field(description="the hero obeys the buttons")]
+    enemies: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
+    talkables: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
+    pickups: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
+    dangers: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
+    events: Annotated[list[Word] | None, Field(max_length=16, description="what the game's sound log says")] = None
+    area: Annotated[Word, Field(description="kind of map the room belongs to")]
+    group: Annotated[int, Field(ge=0, le=7)]
+    room: Byte
     health: Byte
     max_health: Byte
     heart_pieces: Byte | None = None
@@ -80,18 +86,12 @@ class StateRow(Contract):
     in_dungeon: bool | None = None
     dungeon: Byte | None = None
     floor: Byte | None = None
-    control: Annotated[bool, Field(description="the hero obeys the buttons")]
     transition: Annotated[bool, Field(description="between two rooms")]
     cutscene: bool
     dying: bool
     menu: Annotated[Byte | None, Field(description="0 none")] = None
     dialog: Annotated[DialogRow | None, Field(description="null when no text is shown")] = None
-    enemies: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
-    talkables: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
-    pickups: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
-    dangers: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
     puzzle: PuzzleRow
-    events: Annotated[list[Word] | None, Field(max_length=16, description="what the game's sound log says")] = None
     rooms_visited: Count
     items_taken: Count
     doors_opened: Count
@@ -99,18 +99,45 @@ class StateRow(Contract):
     kills: Count | None = None
 
 
-def row(state: GameState, step: int, action: int) -> dict[str, Any]:
-    """The row of a state as plain data; it is valid as a StateRow."""
-    own, seen = state.inventory, state.progress
+class Lines:
+    """Writes the states of one segment, each as one line of JSON without its newline.
+
+    What stands still (see state.Scene) is most of a row and the same in most steps: it is made anew when it changed.
+    """
+
+    def __init__(self) -> None:
+        self._scene: Scene | None = None
+        self._still = b""
+
+    def line(self, state: GameState, step: int, action: int) -> str:
+        """The row of a state; it is valid as a StateRow."""
+        if state.scene is not self._scene:
+            self._scene, self._still = state.scene, to_json(_still(state))
+        return (to_json(_moving(state, step, action))[:-1] + b"," + self._still[1:]).decode()
+
+
+def _moving(state: GameState, step: int, action: int) -> dict[str, Any]:
     return {
         "step": step,
         "action": ACTIONS[action],
-        "area": GROUP_AREAS[state.group],
-        "group": state.group,
-        "room": state.room,
         "x": state.x,
         "y": state.y,
         "facing": DIRECTIONS[state.facing],
+        "control": state.control,
+        "enemies": [{**_thing(thing), "health": thing.health} for thing in state.enemies],
+        "talkables": [_thing(thing) for thing in state.talkables],
+        "pickups": [_thing(thing) for thing in state.pickups],
+        "dangers": [_thing(thing) for thing in state.dangers],
+        "events": events(state),
+    }
+
+
+def _still(state: GameState) -> dict[str, Any]:
+    own, seen = state.inventory, state.progress
+    return {
+        "area": GROUP_AREAS[state.group],
+        "group": state.group,
+        "room": state.room,
         "health": own.health,
         "max_health": own.max_health,
         "heart_pieces": own.heart_pieces,
@@ -127,18 +154,12 @@ def row(state: GameState, step: int, action: int) -> dict[str, Any]:
         "in_dungeon": state.in_dungeon,
         "dungeon": state.dungeon,
         "floor": state.floor,
-        "control": state.control,
         "transition": state.transition,
         "cutscene": state.cutscene,
         "dying": state.dying,
         "menu": state.menu,
         "dialog": None if state.dialog is None else _dialog(state.dialog),
-        "enemies": [{**_thing(thing), "health": thing.health} for thing in state.enemies],
-        "talkables": [_thing(thing) for thing in state.talkables],
-        "pickups": [_thing(thing) for thing in state.pickups],
-        "dangers": [_thing(thing) for thing in state.dangers],
         "puzzle": _puzzle(state),
-        "events": events(state),
         "rooms_visited": seen.rooms_visited,
         "items_taken": seen.items_taken,
         "doors_opened": seen.doors_opened,
@@ -152,11 +173,6 @@ def events(state: GameState) -> list[str] | None:
     if state.sounds is None:
         return None
     return [SOUND_EVENTS[sound] for sound in state.sounds if sound in SOUND_EVENTS]
-
-
-def line(state: GameState, step: int, action: int) -> str:
-    """The row as one line of JSON without its newline."""
-    return to_json(row(state, step, action)).decode()
 
 
 def _treasure(number: int) -> str:

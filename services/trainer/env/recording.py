@@ -20,7 +20,7 @@ from services.trainer.env.take import Take
 if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
 
-BATCH: Final = 4  # finished segments that are dealt with at once; the first costs as much as the other three together
+BATCH: Final = 8  # finished segments that are dealt with at once; the first costs as much as six of the others
 
 
 class Recorder:

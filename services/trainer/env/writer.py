@@ -25,7 +25,7 @@ from shared.errors import Transient
 from shared.game.decoder import Decoder
 from shared.game.moment import OBJECTS_SIZE, STILL_SIZE, Album
 from shared.game.png import palette_png
-from shared.game.rows import line
+from shared.game.rows import Lines
 from shared.game.segment import Members, write_segment
 from shared.game.table import IMAGE_SIZE
 from shared.runtime.settings import StoreSettings
@@ -89,10 +89,10 @@ def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:
 
 def _lines(images: Iterator[bytes], actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:
     """states.jsonl: the state after each action. The first image is the moment before the first action."""
-    decoder = Decoder(capabilities)
+    decoder, lines = Decoder(capabilities), Lines()
     decoder.begin(next(images))
     return [
-        line(decoder.decode(image), first_step + step, action)
+        lines.line(decoder.decode(image), first_step + step, action)
         for step, (image, action) in enumerate(zip(images, actions, strict=True), start=1)
     ]
 

@@ -29,7 +29,7 @@ from shared.game.emulator import Emulator
 from shared.game.errors import ReplayMismatch, SegmentDamaged
 from shared.game.png import palette_png
 from shared.game.replay import replay, verify
-from shared.game.rows import StateRow, line
+from shared.game.rows import Lines, StateRow
 from shared.game.segment import Segment, read_manifest, read_segment
 from shared.runtime.settings import StoreSettings
 
@@ -114,7 +114,7 @@ def test_a_replay_gives_the_recorded_states_and_pictures(recorded: list[bytes]) 
 
     assert len(moments) == segment.manifest.steps + 1
     for moment, text, action in zip(moments[1:], segment.lines, segment.actions, strict=True):
-        assert line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
+        assert Lines().line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
         if moment.picture is not None:
             assert palette_png(moment.picture) == segment.frames[moment.step]
     emulator.close()

@@ -13,7 +13,7 @@ from shared.game.errors import UnknownRom
 from shared.game.layout import FEATURES, UNKNOWN
 from shared.game.moment import OBJECTS, Album, still_of
 from shared.game.roms import ORACLE_MD5, open_game, recognise
-from shared.game.rows import StateRow, line
+from shared.game.rows import Lines, StateRow
 from shared.game.state import GameState
 from shared.game.table import IMAGE_SIZE
 from shared.game.trace import EpisodeTrace
@@ -46,7 +46,7 @@ def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[byt
         trace.step(state, 3)
         observations.append(encoder.step(state, trace))
 
-    StateRow.from_bytes(line(state, 1, 3).encode())
+    StateRow.from_bytes(Lines().line(state, 1, 3).encode())
     for observation in observations:
         assert np.isfinite(observation).all()
         assert np.abs(observation).max() <= 1
@@ -60,7 +60,7 @@ def test_what_moves_and_what_stands_still_is_all_that_decoding_needs(moments: li
         again = album.image(image[OBJECTS])
         one, other = whole.decode(image), parts.decode(again)
 
-        assert line(one, 0, 0) == line(other, 0, 0)
+        assert Lines().line(one, 0, 0) == Lines().line(other, 0, 0)
         assert one[: GameState._fields.index("scene")] == other[: GameState._fields.index("scene")]
 
 
@@ -74,7 +74,7 @@ def test_a_decoder_that_remembers_decodes_as_one_that_does_not(moments: list[byt
             Decoder(EVERYTHING).decode(image)._replace(sounds=()),
         )
 
-        assert line(remembered, 0, 0) == line(fresh, 0, 0)
+        assert Lines().line(remembered, 0, 0) == Lines().line(fresh, 0, 0)
         assert (remembered.neighbours, remembered.control) == (fresh.neighbours, fresh.control)
 
 

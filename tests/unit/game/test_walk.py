@@ -165,10 +165,10 @@ def test_the_log_of_events_holds_what_the_walk_did() -> None:
 
 
 def test_rows_are_what_the_schema_says() -> None:
-    from shared.game.rows import StateRow, line
+    from shared.game.rows import Lines, StateRow
 
     for step, state in enumerate(walk("vale").states[::50]):
-        row = StateRow.from_bytes(line(state, step, 1).encode())
+        row = StateRow.from_bytes(Lines().line(state, step, 1).encode())
         assert (row.group, row.room) == state.key
 
 
