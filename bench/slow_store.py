@@ -1,9 +1,11 @@
 """A server that takes S3 uploads and answers each after a delay: the remote store of `bench/env.py`.
 
-`python -m bench.slow_store SECONDS` prints its port. It keeps nothing and checks no signature.
+`python -m bench.slow_store SECONDS` prints its port. It keeps nothing and checks no signature. It stands for another
+machine: what it does with a core must not be taken from the games.
 """
 
 import asyncio
+import os
 import sys
 
 LIMIT = 1 << 26
@@ -34,4 +36,5 @@ async def main(delay_s: float) -> None:
 
 
 if __name__ == "__main__":
+    os.nice(19)
     asyncio.run(main(float(sys.argv[1])))
