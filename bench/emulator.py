@@ -12,10 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
 
-from bench.load_rom import load_game
+from bench.games import GAMES
 from bench.measure import arguments, interleave, ratio, report
 from shared.game.emulator import Emulator
-from shared.game.roms import open_game
 from shared.game.start import true_start
 
 ROUNDS, STEPS = 11, 400
@@ -55,7 +54,7 @@ def images(emulator: Emulator) -> None:
 def main() -> None:
     """Measure and report."""
     options = arguments(__doc__)
-    games = {"bramble vale": open_game("bramble", world="vale"), "load ROM": load_game()}
+    games = {"bramble vale": GAMES["bramble"](), "load ROM": GAMES["cpu_bound"]()}
     emulators = {name: Emulator(game) for name, game in games.items()}
     for name, emulator in emulators.items():
         emulator.load(true_start(games[name]).state)

@@ -21,12 +21,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
 
 from bench import recording
+from bench.games import GAMES
 from bench.measure import Figures, arguments, interleave, ratio, report
 from bench.recording import ACTIONS, ROOT, SEGMENT
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
 from shared.game.emulator import Emulator
-from shared.game.roms import Game, open_game
+from shared.game.roms import Game
 from shared.game.start import true_start
 
 CHUNK = SEGMENT  # steps of one turn
@@ -86,7 +87,7 @@ def processes(count: int) -> float:
 
 def alone() -> None:
     """One process of `processes`: plays for five seconds of wall time, prints its rate."""
-    playing = Playing(Player(EnvConfig(), game=open_game("bramble", world="vale")), time.perf_counter)
+    playing = Playing(Player(EnvConfig(), game=GAMES["bramble"]()), time.perf_counter)
     playing()
     began, turns = time.perf_counter(), 0
     while time.perf_counter() - began < 5:
@@ -102,7 +103,7 @@ def main() -> None:
         return
     options = arguments(__doc__)
     rounds = 5 if options.quick else ROUNDS
-    games = {name: opened() for name, opened in recording.GAMES.items()}
+    games = {name: opened() for name, opened in GAMES.items()}
     rows: list[tuple[str, str]] = []
     figures: Figures = {}
     for name, game in games.items():

@@ -14,19 +14,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from bench.load_rom import load_game
+from bench.games import GAMES
 from bench.measure import Figures, ratio
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
 from services.trainer.env.recording import BATCH, Recorder, recording_of
 from services.trainer.env.take import Take
-from shared.game.roms import Game, open_game
+from shared.game.roms import Game
 from shared.game.start import StartState
 
 SEGMENT = 300  # steps
@@ -39,10 +39,6 @@ EPISODES_A_TURN = 100  # the player may die; its next episode must not have the 
 ROOT = Path(__file__).resolve().parents[1]
 PLAIN, CONTROL = "not recording", "not recording, again"
 PROCESSES = 8
-GAMES: dict[str, Callable[[], Game]] = {
-    "bramble": lambda: open_game("bramble", world="vale"),
-    "cpu_bound": load_game,
-}
 
 
 @contextmanager
@@ -139,14 +135,14 @@ class Account:
 
     rates: list[float]
     p99_us: float
-    kept: int | None
-    dropped: int | None
+    kept: int
+    dropped: int
 
     @classmethod
     def of(cls, one: Contender) -> Self:
-        """The first round has warmed up and does not count."""
+        """The first round has warmed up: its rate does not count."""
         recorder = one.recorder
-        kept, dropped = (None, None) if recorder is None else (len(recorder.written()), recorder.dropped)
+        kept, dropped = (0, 0) if recorder is None else (len(recorder.written()), recorder.dropped)
         return cls(one.rates[1:], statistics.quantiles(one.steps_us, n=100)[98], kept, dropped)
 
 
@@ -190,13 +186,15 @@ def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figur
     p99 = {name: statistics.median(one.p99_us for one in several) for name, several in found.items()}
     both = [statistics.mean(pair) for pair in zip(rates[PLAIN], rates[CONTROL], strict=True)]
     shares = {name: ratio(rates[name], both) for name in found}
-    rows = []
+    rows, figures = [], {}
     for name, several in found.items():
-        kept, dropped = (sum(getattr(one, field) or 0 for one in several) for field in ("kept", "dropped"))
-        more = f"; {kept} segments kept, {dropped} dropped" if several[0].kept is not None else ""
-        title = name if name in (PLAIN, CONTROL) else f"recording, store {name}"
-        rows.append((title, f"{shares[name]:.3f} of the steps/s, p99 {p99[name]:.0f} us{more}"))
-    figures = {f"recording_{name.split()[0]}": shares[name] for name in found if name not in (PLAIN, CONTROL)}
+        text = f"{shares[name]:.3f} of the steps/s, p99 {p99[name]:.0f} us"
+        if name in (PLAIN, CONTROL):
+            rows.append((name, text))
+            continue
+        kept, dropped = sum(one.kept for one in several), sum(one.dropped for one in several)
+        rows.append((f"recording, store {name}", f"{text}; {kept} segments kept, {dropped} dropped"))
+        figures[f"recording_{name.split()[0]}"] = shares[name]
     return rows, {
         **figures,
         "recording_over_not": min(figures.values()),

@@ -25,6 +25,7 @@ import ray
 import torch
 from ray.rllib.execution.rollout_ops import synchronous_parallel_sample
 
+from bench.games import GAMES
 from bench.load_rom import load_game
 from bench.measure import Figures, arguments, interleave, ratio, report
 from services.rewardmodel.settings import PASSING
@@ -42,7 +43,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.emulator import Emulator
 from shared.game.layout import INDEX
-from shared.game.roms import Game, open_game
+from shared.game.roms import Game
 from shared.game.start import true_start
 from shared.runtime.settings import StoreSettings
 
@@ -75,14 +76,9 @@ class LoadVector(BenchVector):
         return load_game()
 
 
-def the_game(name: str) -> Game:
-    """The load ROM, or Bramble's default world."""
-    return load_game() if name == "load" else open_game("bramble", world="vale")
-
-
 def tick(name: str, seconds: float) -> float:
     """One process: the emulator with random buttons; steps per second."""
-    game = the_game(name)
+    game = GAMES[name]()
     emulator = Emulator(game)
     emulator.load(true_start(game).state)
     actions = np.random.default_rng(0).integers(0, ACTIONS, 100_000).tolist()
@@ -96,7 +92,7 @@ def tick(name: str, seconds: float) -> float:
 
 def play(name: str, seconds: float) -> float:
     """One process: the vector environment with random actions; steps per second."""
-    env = ZeldaVectorEnv(EnvConfig(num_envs=ENVS, frame_skip=SKIP, episode_length=500), game=the_game(name))
+    env = ZeldaVectorEnv(EnvConfig(num_envs=ENVS, frame_skip=SKIP, episode_length=500), game=GAMES[name]())
     env.reset()
     dice = np.random.default_rng(0)
     done, began = 0, time.perf_counter()
@@ -127,7 +123,7 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
         rnd=False,
         sampling=sampling or SamplingConfig(),
     )
-    vector = LoadVector if name == "load" else BenchVector
+    vector = LoadVector if name == "cpu_bound" else BenchVector
     game = GameSpec(
         env=vector,
         env_config=play_config(RunId("bench"), config, HYPER, store, None),
@@ -183,7 +179,7 @@ class PeerEnv(ZeldaEnv):
     def __init__(self, name: str, number: int) -> None:
         config = EnvConfig(frame_skip=SKIP, episode_length=500, runner=number)
         super().__init__(config)
-        self.player = type(self.player)(config, 0, None, the_game(name))
+        self.player = type(self.player)(config, 0, None, GAMES[name]())
 
 
 def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
@@ -248,7 +244,7 @@ def main() -> int:
     figures: Figures = {}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, prefix in (("load", ""), ("bramble", "bramble_")):
+        for name, prefix in (("cpu_bound", ""), ("bramble", "bramble_")):
             rates = measure(name, 1 if options.quick else ROUNDS, folder)
             figures |= {f"{prefix}{key}": statistics.median(values) for key, values in rates.items()}
             figures[f"{prefix}recording_over_train"] = ratio(rates["train_recording"], rates["train"])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from services.trainer.domain.sampling import Candidate, Reason
 from services.trainer.env.buffers import SegmentBuffer
@@ -22,7 +22,7 @@ class Standing:
     terms: dict[str, float]
 
     @classmethod
-    def of(cls, player: "Player") -> "Standing":
+    def of(cls, player: "Player") -> Self:
         """Where it stands now."""
         return cls(player.milestones, player.trace.tiles, player.term_sums)
 

@@ -146,6 +146,7 @@ class Player:
         self._count += 1
         begin_episode(emulator, start.state, word)
         self.image, _ = emulator.take()
+        self.decoder.turned = unheeded  # the recording may be another one than that of the episode before
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
         self.detectors = Detectors(self.state)
@@ -155,7 +156,6 @@ class Player:
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also when the game has none: then nothing ends it
         self.features = self.vector.begin(self.state, self.trace)
-        self.decoder.turned = unheeded  # the recording may be another one than that of the episode before
         if self.recording is not None:
             self.recording.begin(self)
         return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)

@@ -37,9 +37,9 @@ SEGMENTS = int(os.environ.get("ZELDA_TEST_SEGMENTS", "60"))  # 1,000 for the ful
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[Written], int]:
-    """Record every segment of random play into a directory store; what was written, and how many were dropped."""
-    recording = {
+def _every_segment(folder: Path) -> dict[str, object]:
+    """A recording of every segment into a directory store."""
+    return {
         "run": "test",
         "epoch": 3,
         "store": {"url": f"file://{folder}"},
@@ -47,6 +47,11 @@ def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple
         "epoch_steps": 1_000_000,
         "slots": 64,
     }
+
+
+def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[Written], int]:
+    """Record every segment of random play into a directory store; what was written, and how many were dropped."""
+    recording = _every_segment(folder)
     config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "recording": recording, "segment_steps": 60, **more})
     vector = ZeldaVectorEnv(config)
     vector.reset()
@@ -305,14 +310,7 @@ def test_places_are_used_again(tmp_path: Path) -> None:
 
 
 def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
-    recording = {
-        "run": "test",
-        "epoch": 0,
-        "store": {"url": f"file://{tmp_path}"},
-        "sampling": {"share": 1.0, "budget": 100},
-        "epoch_steps": 3_000,
-    }
-    config = EnvConfig.of({"world": "garden", "recording": recording, "segment_steps": 30})
+    config = EnvConfig.of({"world": "garden", "recording": _every_segment(tmp_path), "segment_steps": 30})
     recorder = recording_of(config)
     assert recorder is not None
     player = Player(config, recording=recorder.take(0))
@@ -330,7 +328,7 @@ def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> No
     recorder.close()
 
     written = recorder.written()
-    assert [entry.segment for entry in written] == ["e0000-r00-v00-0000-s000", "e0000-r00-v00-0000-s001"]
+    assert [entry.segment for entry in written] == ["e0003-r00-v00-0000-s000", "e0003-r00-v00-0000-s001"]
     emulator = Emulator(config.open_game())
     for entry in written:
         verify(read_segment((tmp_path / entry.key).read_bytes()), emulator)
@@ -356,12 +354,8 @@ def test_a_writer_whose_games_were_killed_ends_without_a_word(tmp_path: Path) ->
 
 
 def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:
-    folder = tmp_path / "store"
-    recording = {
-        "run": "test", "epoch": 0, "store": {"url": f"file://{folder}"}, "sampling": {"share": 1.0, "budget": 1000},
-        "epoch_steps": 100_000,
-    }  # fmt: skip
-    vector = ZeldaVectorEnv(EnvConfig.of({"world": "garden", "recording": recording, "segment_steps": 20}))
+    config = EnvConfig.of({"world": "garden", "recording": _every_segment(tmp_path), "segment_steps": 20})
+    vector = ZeldaVectorEnv(config)
     vector.reset()
     recorder = vector.recording
     assert recorder is not None
