@@ -12,7 +12,7 @@ from typing import Final
 from shared.game import objects, ram
 from shared.game.grid import Grid, grid_of
 from shared.game.memory import entries, read, read_number
-from shared.game.moment import Still, still_of
+from shared.game.moment import Still, enabled_of, moving, still_of
 from shared.game.state import Dialog, GameState, Inventory, Neighbours, Progress, Puzzle, Scene
 
 NO_DUNGEON: Final = 0xFF
@@ -61,6 +61,7 @@ class Decoder:
     """Decodes consecutive moments of one running game. Call `begin` after every load of a state.
 
     `still` holds the still bytes of the last image, as moment.py lists them; `turned` is given them when they change.
+    `moving` says where in the last image the other bytes are.
     """
 
     def __init__(self, capabilities: frozenset[str]) -> None:
@@ -76,10 +77,14 @@ class Decoder:
         self._tail = 0
         self._silence: tuple[int, ...] | None = () if self._sound else None
         self.still: Still = ()
+        self.moving = slice(0)
         self.turned: Callable[[Still], None] = unheeded
         self._scene: Scene | None = None
         self._riding = self._obeys = False
         self._talkers: tuple[int, ...] = ()
+        self._alive = 0
+        self._people = self._parts = objects.FREE
+        self._things = False
 
     def begin(self, image: bytes) -> GameState:
         """The first state after a load: what the sound log holds by then is no event."""
@@ -90,7 +95,7 @@ class Decoder:
         """The state in a RAM image (see table.py)."""
         sounds, scene, still = self._silence, self._scene, still_of(image)
         if scene is None or still != self.still:
-            self.still = still
+            self.still, self.moving = still, moving(still)
             self.turned(still)
             scene, sounds = self._look(image), self._sounds(image)
         x, y, facing, hero_state, invincible, knockback = _HERO(image)
@@ -99,7 +104,7 @@ class Decoder:
         facing &= 3
         columns, rows = _AHEAD[facing]
         ahead = rows[y] | columns[x]
-        pickups, dangers = objects.parts(image)
+        pickups, dangers = objects.parts(image, self._parts, self._people) if self._things else ((), ())
         # Made by the call that a named tuple's own constructor ends in: this runs each step.
         return tuple.__new__(
             GameState,
@@ -114,7 +119,7 @@ class Decoder:
                 image[ram.ROOM_LAYOUT + ahead],
                 image[ram.ROOM_COLLISIONS + ahead],
                 self._obeys and hero_state == 1,
-                objects.enemies(image),
+                objects.enemies(image, self._alive) if self._alive else (),
                 objects.talkables(image, self._talkers) if self._talkers else (),
                 pickups,
                 dangers,
@@ -129,6 +134,9 @@ class Decoder:
         """Decode what stands still; the previous scene if it came out the same."""
         self._riding = self._companion and image[ram.LINK_OBJECT_INDEX] == RIDING
         self._talkers = objects.talkers(image)
+        self._people, enemies, self._parts = enabled_of(self.still)
+        self._alive = objects.live(enemies)
+        self._things = self._people != objects.FREE or self._parts != objects.FREE
         self._grid = grid_of(image, self._grid)
         scene = self._scene_of(image)
         idle = image[ram.GAME_STATE] == IN_PLAY and image[ram.DISABLED_OBJECTS] & 0x81 == 0

@@ -1,11 +1,14 @@
 """The bytes of a RAM image that decoding needs, in two parts: what stands still while the hero walks about, and what
-moves. Everything that decodes or records images shares this list; a byte that is not in it must not be decoded.
+moves. Of the objects that is only as much as is in use: most rooms use three of their sixteen pages.
+
+Everything that decodes or records images shares this list; a byte that is not in it must not be decoded.
 """
 
 from operator import itemgetter
 from typing import Final
 
 from shared.game import ram
+from shared.game.objects import ENABLED, PAGE, PAGES
 from shared.game.table import BANK_SIZE, IMAGE_SIZE
 
 Still = tuple[bytes, ...]
@@ -33,12 +36,25 @@ _STILL: Final = (
     slice(ram.TEXT_OPTION_CURSOR, ram.TEXT_OPTION_CURSOR + 1),
     slice(ram.TEXT_LINE, ram.TEXT_LINE + 16),
     slice(ram.SOUND_QUEUE_TAIL, ram.SOUND_QUEUE_TAIL + 1),
+    *ENABLED,  # which objects there are
 )
-STILL_SIZE: Final = sum(part.stop - part.start for part in _STILL)
+_SIZES: Final = tuple(len(range(*part.indices(IMAGE_SIZE))) for part in _STILL)
+STILL_SIZE: Final = sum(_SIZES)
 still_of: Final = itemgetter(*_STILL)  # one call, because it is made each step
 
-OBJECTS: Final = slice(ram.OBJECTS_BANK1, ram.OBJECTS_BANK1 + BANK_SIZE)  # the hero's slot among them
-OBJECTS_SIZE: Final = BANK_SIZE
+OBJECTS_SIZE: Final = BANK_SIZE  # at most
+_ALWAYS: Final = 2  # pages: the hero is in the first, the animal that he rides in the second
+
+
+def enabled_of(still: Still) -> Still:
+    """Which slots of people, enemies and parts are in use: one byte each, 0 for those that are not."""
+    return still[-len(ENABLED) :]
+
+
+def moving(still: Still) -> slice:
+    """Where in the image what moves is: all pages of objects up to the last one in use."""
+    pages = max(_ALWAYS, *(len(column.rstrip(b"\0")) for column in enabled_of(still)))
+    return slice(PAGES, PAGES + pages * PAGE)
 
 
 class Album:
@@ -46,20 +62,29 @@ class Album:
 
     def __init__(self) -> None:
         self._image = bytearray(IMAGE_SIZE)
+        self._moving = slice(PAGES, PAGES)
 
     def turn(self, still: bytes) -> None:
         """From now on the still part is this one, as `b"".join(still_of(image))` gives it."""
         if len(still) != STILL_SIZE:
             raise ValueError(f"the still part of an image has {STILL_SIZE} bytes, not {len(still)}")
-        place = 0
-        for part in _STILL:
-            size = part.stop - part.start
-            self._image[part] = still[place : place + size]
+        place, parts = 0, []
+        for size in _SIZES:
+            parts.append(still[place : place + size])
             place += size
+        self._moving = moving(tuple(parts))
+        self._image[PAGES : PAGES + OBJECTS_SIZE] = bytes(OBJECTS_SIZE)
+        for part, content in zip(_STILL, parts, strict=True):
+            self._image[part] = content
+
+    @property
+    def size(self) -> int:
+        """How many bytes move now."""
+        return self._moving.stop - self._moving.start
 
     def image(self, objects: bytes) -> bytes:
-        """The image with these objects."""
-        if len(objects) != OBJECTS_SIZE:
-            raise ValueError(f"the objects of an image have {OBJECTS_SIZE} bytes, not {len(objects)}")
-        self._image[OBJECTS] = objects
+        """The image with these objects: `size` bytes."""
+        if len(objects) != self.size:
+            raise ValueError(f"the objects of this image have {self.size} bytes, not {len(objects)}")
+        self._image[self._moving] = objects
         return bytes(self._image)

@@ -14,6 +14,7 @@ from shared.game.table import SLOT_SIZE
 
 PAGES: Final = ram.OBJECTS_BANK1
 PAGES_END: Final = PAGES + 0x1000
+PAGE: Final = 0x100  # bytes; a slot of each kind
 PEOPLE, ENEMIES, PARTS = 0x40, 0x80, 0xC0
 SLOTS: Final = 16  # of each kind
 FREE: Final = bytes(SLOTS)
@@ -39,19 +40,19 @@ _FIELDS: Final = itemgetter(ram.OBJECT_ID, ram.OBJECT_SUBID, ram.OBJECT_X, ram.O
 
 def _column(kind: int, field: int) -> slice:
     """One field of all slots of a kind."""
-    return slice(PAGES + kind + field, PAGES_END, 0x100)
+    return slice(PAGES + kind + field, PAGES_END, PAGE)
 
 
 # For `bytes.translate`: 1 where the byte says yes.
 _LIVE: Final = bytes(value & 1 for value in range(256))
 _TOUCHES: Final = bytes(value >> 7 for value in range(256))
 _HARMS: Final = bytes(value not in HARMLESS for value in range(256))
-_ENEMY_ENABLED, _ENEMY_TOUCHES = _column(ENEMIES, ram.OBJECT_ENABLED), _column(ENEMIES, ram.OBJECT_COLLISION_TYPE)
+ENABLED: Final = tuple(_column(kind, ram.OBJECT_ENABLED) for kind in (PEOPLE, ENEMIES, PARTS))  # 0 is a free slot
+_ENEMY_TOUCHES: Final = _column(ENEMIES, ram.OBJECT_COLLISION_TYPE)
 _ENEMY_ID, _ENEMY_VARIANT = _column(ENEMIES, ram.OBJECT_ID), _column(ENEMIES, ram.OBJECT_SUBID)
 _ENEMY_X, _ENEMY_Y = _column(ENEMIES, ram.OBJECT_X), _column(ENEMIES, ram.OBJECT_Y)
 _ENEMY_HEALTH: Final = _column(ENEMIES, ram.OBJECT_HEALTH)
-_PART_ENABLED, _PERSON_ID = _column(PARTS, ram.OBJECT_ENABLED), _column(PEOPLE, ram.OBJECT_ID)
-_PERSON_ENABLED: Final = _column(PEOPLE, ram.OBJECT_ENABLED)
+_PERSON_ID: Final = _column(PEOPLE, ram.OBJECT_ID)
 _number: Final = partial(int.from_bytes, byteorder="little")
 
 
@@ -59,19 +60,21 @@ def _thing(image: bytes, slot: int) -> Thing:
     return _made(_FIELDS(image[slot : slot + SLOT_SIZE]))
 
 
-def _live(enabled: bytes, kind: int) -> list[int]:
+def _slots(enabled: bytes, kind: int) -> list[int]:
     """Offsets of the slots of one kind that hold a live object."""
     return [PAGES + kind + (page << 8) for page, flags in enumerate(enabled) if flags & 1]
 
 
-def enemies(image: bytes) -> tuple[Thing, ...]:
-    """Everything in an enemy slot that can hurt. All slots at once: a room may be full of them."""
-    enabled = image[_ENEMY_ENABLED]
-    if enabled == FREE:
-        return ()
+def live(enabled: bytes) -> int:
+    """One byte a slot, the first one lowest: 1 where it holds a live object."""
+    return _number(enabled.translate(_LIVE))
+
+
+def enemies(image: bytes, alive: int) -> tuple[Thing, ...]:
+    """Everything in these enemy slots that can hurt. All slots at once: a room may be full of them."""
     ids = image[_ENEMY_ID]
-    live, touches, harms = enabled.translate(_LIVE), image[_ENEMY_TOUCHES].translate(_TOUCHES), ids.translate(_HARMS)
-    chosen = (_number(live) & _number(touches) & _number(harms)).to_bytes(SLOTS, "little")
+    touches, harms = image[_ENEMY_TOUCHES].translate(_TOUCHES), ids.translate(_HARMS)
+    chosen = (alive & _number(touches) & _number(harms)).to_bytes(SLOTS, "little")
     fields = zip(ids, image[_ENEMY_VARIANT], image[_ENEMY_X], image[_ENEMY_Y], image[_ENEMY_HEALTH], strict=True)
     return tuple(map(_made, compress(fields, chosen)))
 
@@ -91,24 +94,23 @@ def talkables(image: bytes, slots: tuple[int, ...]) -> tuple[Thing, ...]:
     return tuple([_thing(image, slot) for slot in slots if image[slot + ram.OBJECT_ENABLED]])
 
 
-def parts(image: bytes) -> tuple[tuple[Thing, ...], tuple[Thing, ...]]:
+def parts(image: bytes, enabled: bytes, people: bytes) -> tuple[tuple[Thing, ...], tuple[Thing, ...]]:
     """Things to pick up, and flying things that hurt. The `variant` of a treasure is the treasure's number."""
-    enabled = image[_PART_ENABLED]
     treasures = TREASURE in image[_PERSON_ID]
     if enabled == FREE and not treasures:
         return (), ()
     pickups, dangers = [], []
-    for slot in _live(enabled, PARTS):
+    for slot in _slots(enabled, PARTS):
         if image[slot + ram.OBJECT_ID] in PICKUP_PARTS:
             pickups.append(_thing(image, slot))
         elif image[slot + ram.OBJECT_COLLISION_TYPE] & 0x80 and image[slot + ram.OBJECT_DAMAGE]:
             dangers.append(_thing(image, slot))
     if treasures:
-        pickups += _treasures(image)
+        pickups += _treasures(image, people)
     return tuple(pickups), tuple(dangers)
 
 
-def _treasures(image: bytes) -> list[Thing]:
+def _treasures(image: bytes, people: bytes) -> list[Thing]:
     """Treasures on the ground."""
-    slots = [slot for slot in _live(image[_PERSON_ENABLED], PEOPLE) if image[slot + ram.OBJECT_ID] == TREASURE]
+    slots = [slot for slot in _slots(people, PEOPLE) if image[slot + ram.OBJECT_ID] == TREASURE]
     return [_thing(image, slot)._replace(variant=image[slot + ram.OBJECT_TREASURE_ID]) for slot in slots]

@@ -8,7 +8,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from services.trainer.env.tray import MOMENT_SIZE, PICTURE_SIZE, Layout, Tray
+from services.trainer.env.tray import OBSERVATION_SIZE, PICTURE_SIZE, Layout, Tray
 from shared.game.moment import STILL_SIZE, Still
 from shared.game.table import IMAGE_SIZE
 
@@ -18,11 +18,12 @@ log = structlog.get_logger(__name__)
 class SegmentBuffer:
     """One segment of steps + 1 moments, its key frames, and all RAM at both ends.
 
-    A moment is what decoding needs of its image (see moment.py), and its observation. For each, `write` is given the
-    objects and then the observation, as bytes; before it, what stands still goes to `turn`, but only when it changed.
+    A moment is what decoding needs of its image (see moment.py), and its observation. For each, `moved` is given what
+    moves and `seen` the observation, as bytes; before it, what stands still goes to `turn`, but only when it changed.
+    Both append to shared memory as if it were a file, which is the quickest way.
     """
 
-    __slots__ = ("_layout", "_memory", "_shots", "_view", "place", "turns", "write")
+    __slots__ = ("_layout", "_memory", "_observations", "_shots", "_view", "moved", "place", "seen", "turns")
 
     def __init__(self, tray: Tray, place: int) -> None:
         """Take a new place. Raises OSError if the system has no more memory."""
@@ -30,7 +31,9 @@ class SegmentBuffer:
         self.place: Final = place
         self._layout, self._memory = tray.layout, tray.open(place)
         self._view = memoryview(self._memory)
-        self.write: Final = self._memory.write  # the quickest way to append to shared memory: as if it were a file
+        self._observations = tray.open_observations(place)
+        self.moved: Final = self._memory.write
+        self.seen: Final = self._observations.write
         self.empty()
 
     def empty(self) -> None:
@@ -38,6 +41,7 @@ class SegmentBuffer:
         self._shots = 0
         self.turns = array("I")  # where in the place those moments are
         self._memory.seek(self._layout.moments)
+        self._observations.seek(0)
 
     def turn(self, still: Still) -> None:
         """From the coming moment on, this stands still: the decoder's own bytes."""
@@ -58,8 +62,7 @@ class SegmentBuffer:
 
     def features(self) -> NDArray[np.float32]:
         """The observations, float32 (moments, 128); a view that is valid until the buffer is given back."""
-        moments = (self._memory.tell() - self._layout.moments) // MOMENT_SIZE
-        return self._layout.observations(self._memory, moments)
+        return self._layout.features(self._memory, self._observations.tell() // OBSERVATION_SIZE)
 
 
 class BufferPool:

@@ -22,7 +22,6 @@ from shared.game.decoder import Decoder, unheeded
 from shared.game.emulator import Emulator
 from shared.game.encoder import Encoder, Observation, VectorEncoder
 from shared.game.errors import EmulatorFault
-from shared.game.moment import OBJECTS
 from shared.game.names import ACTIONS
 from shared.game.roms import Game
 from shared.game.start import StartState, begin_episode, packed, true_start
@@ -61,14 +60,22 @@ class Outcome(NamedTuple):
     report: EpisodeReport | None = None
 
 
+Write = Callable[[bytes | bytearray], object]
+
+
 class Recording(Protocol):
-    """What the player tells a recorder. See recording.py."""
+    """What the player tells a recorder. See recording.py.
+
+    The player itself calls `moved` and `seen`, because they go straight into shared memory: a method between would cost
+    more than the copying.
+    """
 
     due: int
     """The next step of the episode that is to be drawn, and after which `event` is to be called."""
-    write: Callable[[bytes | bytearray | memoryview], object]
-    """Takes what moves in each step's image (see moment.py), then the bytes of its obs/v1. Called by the player itself,
-    because that goes straight into shared memory: a method between would cost more than the copying."""
+    moved: Write
+    """Takes what moves in each step's image (see moment.py)."""
+    seen: Write
+    """Takes the bytes of each step's obs/v1."""
 
     def begin(self, player: "Player") -> None:
         """An episode has begun. Who wants to know what turns in its images tells `player.decoder`."""
@@ -174,9 +181,8 @@ class Player:
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         outcome = self._judge(previous, self.state, action)
         if recording is not None:
-            write = recording.write
-            write(image[OBJECTS])
-            write(self.vector.newest)
+            recording.moved(image[self.decoder.moving])
+            recording.seen(self.vector.newest)
             if due or outcome.report is not None:
                 recording.event(self, outcome)
         return outcome

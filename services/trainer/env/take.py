@@ -14,11 +14,10 @@ from shared.contracts.segment import KEY_FRAMES
 from shared.game.decoder import unheeded
 from shared.game.emulator import EMULATOR
 from shared.game.layout import VERSION
-from shared.game.moment import OBJECTS
 
 if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
-    from services.trainer.env.player import Outcome, Player
+    from services.trainer.env.player import Outcome, Player, Write
 
 SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
 
@@ -32,7 +31,7 @@ def key_steps(steps: int) -> tuple[int, ...]:
     return tuple(sorted({round(place * steps / last) for place in range(KEY_FRAMES)}))
 
 
-def _nowhere(data: bytes | bytearray | memoryview) -> None:
+def _nowhere(data: bytes | bytearray) -> None:
     """Where moments go that belong to no segment."""
 
 
@@ -54,7 +53,8 @@ class Take:
         self._open: Open | None = None
         self._about: dict[str, Any] = {}
         self.due = 0
-        self.write: Callable[[bytes | bytearray | memoryview], object] = _nowhere
+        self.moved: Write = _nowhere
+        self.seen: Write = _nowhere
 
     def begin(self, player: "Player") -> None:
         """An episode has begun."""
@@ -95,7 +95,8 @@ class Take:
             self._start(player, segment.index + 1, image, standing)
 
     def _stop(self, player: "Player") -> None:
-        self._open, self.due, self.write, player.decoder.turned = None, 0, _nowhere, unheeded
+        self._open, self.due, player.decoder.turned = None, 0, unheeded
+        self.moved = self.seen = _nowhere
 
     def _start(self, player: "Player", index: int, image: bytes, standing: Standing) -> None:
         buffer = self._pool.lend()
@@ -106,10 +107,10 @@ class Take:
         buffer.put_ram(image, end=False)
         buffer.add_picture(player.emulator.screen_bytes())
         self._open = Open(index, player.episode.steps, standing, buffer)
-        self.write, player.decoder.turned = buffer.write, buffer.turn
+        self.moved, self.seen, player.decoder.turned = buffer.moved, buffer.seen, buffer.turn
         buffer.turn(player.decoder.still)
-        self.write(player.image[OBJECTS])
-        self.write(player.vector.newest)
+        self.moved(player.image[player.decoder.moving])
+        self.seen(player.vector.newest)
         self._aim(self._open)
 
     def _facts_of_episode(self, player: "Player") -> dict[str, Any]:

@@ -21,7 +21,7 @@ from shared.game.table import IMAGE_SIZE
 
 PICTURE: Final = (144, 160)  # pixels, down and across
 PICTURE_SIZE: Final = 4 * PICTURE[0] * PICTURE[1]  # bytes; packed RGBA
-MOMENT_SIZE: Final = OBJECTS_SIZE + SIZE * 4  # bytes; what moves, then the observation as float32
+OBSERVATION_SIZE: Final = SIZE * 4  # bytes; float32
 TAIL: Final = 64 * 1024 * 1024  # bytes between two places, beside their fixed parts; only what is written takes memory
 
 
@@ -43,23 +43,27 @@ class Layout:
 
     @cached_property
     def moments(self) -> int:
-        """What moves at each moment, with the observation."""
+        """What moves at each moment, one after the other: not all have the same size."""
         return self.ram + _pages(2 * IMAGE_SIZE)
+
+    @cached_property
+    def observations(self) -> int:
+        """The observation of each moment."""
+        return self.moments + _pages((self.steps + 1) * OBJECTS_SIZE)
 
     @cached_property
     def stills(self) -> int:
         """What stands still, each time that it changed."""
-        return self.moments + (self.steps + 1) * MOMENT_SIZE
+        return self.observations + (self.steps + 1) * OBSERVATION_SIZE
 
     @cached_property
     def size(self) -> int:
         """The fixed part of a place, in whole pages."""
         return _pages(self.stills + (self.steps + 1) * STILL_SIZE)
 
-    def observations(self, memory: mmap.mmap, moments: int) -> NDArray[np.float32]:
-        """Those of the first moments, float32 (moments, 128); a view of the place's `memory`."""
-        begin, strides = self.moments + OBJECTS_SIZE, (MOMENT_SIZE, 4)
-        return np.ndarray((moments, SIZE), np.float32, memory, begin, strides)
+    def features(self, memory: mmap.mmap, moments: int) -> NDArray[np.float32]:
+        """The observations of the first moments, float32 (moments, 128); a view of the place's `memory`."""
+        return np.ndarray((moments, SIZE), np.float32, memory, self.observations)
 
 
 class Tray:
@@ -79,9 +83,17 @@ class Tray:
     def open(self, place: int) -> mmap.mmap:
         """The fixed part of a place, as it is in both processes."""
         if place not in self._opened:
-            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE  # all pages at once: not one by one while a game is played
-            self._opened[place] = mmap.mmap(self.file, self.layout.size, flags=flags, offset=self._start(place))
+            self._opened[place] = self._map(self._start(place), self.layout.size)
         return self._opened[place]
+
+    def open_observations(self, place: int) -> mmap.mmap:
+        """Its observations alone: a second place to append to."""
+        size = (self.layout.steps + 1) * OBSERVATION_SIZE
+        return self._map(self._start(place) + self.layout.observations, size)
+
+    def _map(self, start: int, size: int) -> mmap.mmap:
+        flags = mmap.MAP_SHARED | mmap.MAP_POPULATE  # all pages at once: not one by one while a game is played
+        return mmap.mmap(self.file, size, flags=flags, offset=start)
 
     def put_tail(self, place: int, parts: Sequence[bytes]) -> list[int]:
         """Write the parts of unknown size; their sizes. ValueError for more than `TAIL`, OSError as `reserve`."""

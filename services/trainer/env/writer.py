@@ -18,12 +18,12 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.env.tray import MOMENT_SIZE, PICTURE, PICTURE_SIZE, Layout, Tray
+from services.trainer.env.tray import PICTURE, PICTURE_SIZE, Layout, Tray
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
 from shared.game.decoder import Decoder
-from shared.game.moment import OBJECTS_SIZE, STILL_SIZE, Album
+from shared.game.moment import STILL_SIZE, Album
 from shared.game.png import palette_png
 from shared.game.rows import Lines
 from shared.game.segment import Members, write_segment
@@ -62,12 +62,14 @@ class Gathered:
     def images(self, moments: int) -> Iterator[bytes]:
         """The moments' images again, as far as decoding needs them."""
         turns = set(np.frombuffer(self.tail[0], np.uint32).tolist())
-        album, still, first = Album(), self.layout.stills, self.layout.moments
-        for moment in range(first, first + moments * MOMENT_SIZE, MOMENT_SIZE):
-            if moment in turns:
+        album, still, begin = Album(), self.layout.stills, self.layout.moments
+        for _ in range(moments):
+            if begin in turns:
                 album.turn(self.memory[still : still + STILL_SIZE])
                 still += STILL_SIZE
-            yield album.image(self.memory[moment : moment + OBJECTS_SIZE])
+            end = begin + album.size
+            yield album.image(self.memory[begin:end])
+            begin = end
 
 
 def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:
@@ -78,7 +80,7 @@ def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:
     moments = len(actions) + 1
     members = Members(
         lines=_lines(gathered.images(moments), actions, capabilities, int(facts["first_step"])),
-        observations=gathered.layout.observations(gathered.memory, moments),
+        observations=gathered.layout.features(gathered.memory, moments),
         actions=np.frombuffer(actions, np.uint8),
         prefix=np.frombuffer(prefix, np.uint8),
         packed_start=packed_start,

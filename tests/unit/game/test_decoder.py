@@ -11,7 +11,7 @@ from shared.game.decoder import Decoder
 from shared.game.encoder import VectorEncoder
 from shared.game.errors import UnknownRom
 from shared.game.layout import FEATURES, UNKNOWN
-from shared.game.moment import OBJECTS, Album, still_of
+from shared.game.moment import Album, moving, still_of
 from shared.game.roms import ORACLE_MD5, open_game, recognise
 from shared.game.rows import Lines, StateRow
 from shared.game.state import GameState
@@ -56,8 +56,9 @@ def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[byt
 def test_what_moves_and_what_stands_still_is_all_that_decoding_needs(moments: list[bytes]) -> None:
     whole, parts, album = Decoder(EVERYTHING), Decoder(EVERYTHING), Album()
     for image in moments:
-        album.turn(b"".join(still_of(image)))
-        again = album.image(image[OBJECTS])
+        still = still_of(image)
+        album.turn(b"".join(still))
+        again = album.image(image[moving(still)])
         one, other = whole.decode(image), parts.decode(again)
 
         assert Lines().line(one, 0, 0) == Lines().line(other, 0, 0)
