@@ -15,6 +15,7 @@ from bramble.walk import Player as Walker
 from bramble.walk import StuckError
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.draft import Draft
 from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.finished import Finished
 from services.trainer.env.take import Take
@@ -33,16 +34,16 @@ class _Enough(Exception):
 class _Archives:
     """Takes finished segments and makes archives of all of them in this process."""
 
-    def __init__(self, segment_steps: int) -> None:
-        self.pool = BufferPool(segment_steps)
+    def __init__(self) -> None:
+        self.pool = BufferPool()
         self.made: list[bytes] = []
 
-    def add(self, finished: Finished | None) -> None:
+    def add(self, finished: Finished | None, draft: Draft) -> None:
         """Make the archive of one segment. MemoryError if there was none for it."""
         if finished is None:
             raise MemoryError("the system has no memory for another segment")
-        parcel, tray = finished.parcel("share"), self.pool.tray
-        gathered = Gathered(tray.open(parcel.buffer.place), tray.layout, parcel.tail())
+        parcel = finished.parcel("share")
+        gathered = Gathered(self.pool.tray.open(parcel.buffer.place), *map(bytes, finished.parts(draft)))
         self.made.append(archive(parcel.facts, gathered))
         self.pool.give_back(parcel.buffer)
 
@@ -79,7 +80,7 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
-    archives = _Archives(segment_steps)
+    archives = _Archives()
     env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, archives.pool, archives.add))
     env.reset()
     game = _InEnvironment(env, wandering or 0.0, steps, seed)

@@ -49,6 +49,7 @@ class Emulator:
             log_level="CRITICAL",
         )
         self._pyboy.set_emulation_speed(0 if window == "null" else 1)
+        self._pixels: memoryview = self._pyboy.screen.ndarray.data.cast("B")
         self._memory = open_memory(self._pyboy)
         self._resting = RestingImages(self._pyboy, self._memory) if game.updates_after_vblank else None
         self._held: str | None = None
@@ -102,8 +103,7 @@ class Emulator:
 
     def screen_bytes(self) -> memoryview:
         """The last rendered picture as packed RGBA bytes, without a copy: it changes with the next drawn step."""
-        view: memoryview = self._pyboy.screen.ndarray.data.cast("B")
-        return view
+        return self._pixels
 
     def save(self) -> bytes:
         """The whole state of the emulator (about 186 kB, 12 ms)."""

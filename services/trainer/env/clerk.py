@@ -8,20 +8,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO, Any, Final
 
-import structlog
 from pydantic_core import to_json
 
+from services.trainer.env.buffers import SegmentBuffer
 from services.trainer.env.tray import Tray
 from shared.runtime.settings import StoreSettings
 
 WRITER: Final = "services.trainer.env.writer"
 MOST: Final = 12  # segments with the writer: it stores eight at a time, and the next ones lie ready
-
-log = structlog.get_logger(__name__)
 
 
 class Clerk:
@@ -29,7 +27,6 @@ class Clerk:
 
     def __init__(self, store: StoreSettings, tray: Tray) -> None:
         """Start it. `store` is where it creates the archives of what is in `tray`. Raises OSError if it cannot."""
-        self._tray = tray
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", WRITER, str(tray.file)],
             stdin=subprocess.PIPE,
@@ -41,17 +38,11 @@ class Clerk:
         os.set_blocking(self._back, False)
         self._partial = b""
         self.alive = True
-        self._tell({"store": store.model_dump(mode="json"), "steps": tray.layout.steps})
+        self._tell({"store": store.model_dump(mode="json")})
 
-    def send(self, facts: dict[str, Any], place: int, tail: Sequence[bytes]) -> None:
-        """Give it the segment in `place`. Whatever fails, it is not `alive` afterwards."""
-        try:
-            sizes = self._tray.put_tail(place, tail)
-        except (OSError, ValueError) as error:
-            log.warning("a segment does not get to the writer", segment=facts["segment"], error=str(error))
-            self.alive = False
-            return
-        self._tell({**facts, "place": place, "sizes": sizes})
+    def send(self, facts: dict[str, Any], buffer: SegmentBuffer) -> None:
+        """Give it a segment. If that fails, it is not `alive` afterwards."""
+        self._tell({**facts, "place": buffer.place, "sizes": buffer.sizes})
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """What it has answered by now: for each segment whether it is stored."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from services.trainer.domain.sampling import Candidate, Reason
 from services.trainer.env.buffers import SegmentBuffer
+from services.trainer.env.draft import Draft
 from services.trainer.env.outbox import Parcel
-from shared.contracts.ids import SegmentId
+from services.trainer.env.tray import Buffer
 
 if TYPE_CHECKING:
     from services.trainer.env.player import Player
@@ -51,9 +52,9 @@ class Finished:
     packed_start: bytes
 
     @property
-    def name(self) -> SegmentId:
-        """Unique within the run."""
-        return SegmentId(f"{self.about['episode']}-s{self.segment.index:03d}")
+    def name(self) -> str:
+        """Unique within the run; the writer checks that it is an id."""
+        return f"{self.about['episode']}-s{self.segment.index:03d}"
 
     def candidate(self, disagreement: float | None) -> Candidate:
         """What the sampler decides by; `disagreement` is the reward model's doubt."""
@@ -66,15 +67,19 @@ class Finished:
             disagreement=disagreement,
         )
 
+    def parts(self, draft: Draft) -> tuple[Buffer, ...]:
+        """All of it but the pictures: those of the draft, actions, prefix, start state."""
+        first, after = self.segment.first_step, self.segment.first_step + self.steps
+        return *draft.parts(), bytes(self.actions[first:after]), bytes(self.actions[:first]), self.packed_start
+
     def parcel(self, reason: Reason) -> Parcel:
         """What the writer is to make an archive of, and why."""
         segment, start, end = self.segment, self.segment.start, self.end
-        first, after = segment.first_step, segment.first_step + self.steps
         facts = {
             **self.about,
             "segment": self.name,
             "index": segment.index,
-            "first_step": first,
+            "first_step": segment.first_step,
             "steps": self.steps,
             "key_frames": segment.key_frames,
             "milestones_start": start.milestones,
@@ -84,5 +89,4 @@ class Finished:
             "sampled": reason,
             "created": datetime.now(UTC).isoformat(),
         }
-        prefix, own = bytes(self.actions[:first]), bytes(self.actions[first:after])
-        return Parcel(facts, segment.buffer, own, prefix, self.packed_start)
+        return Parcel(facts, segment.buffer)

@@ -26,17 +26,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A finished segment: the manifest's fields, what was gathered, and how the episode came there."""
+    """A segment for the writer: the manifest's fields, and where the rest is."""
 
     facts: dict[str, Any]
     buffer: SegmentBuffer
-    actions: bytes
-    prefix: bytes
-    packed_start: bytes
-
-    def tail(self) -> tuple[bytes, ...]:
-        """What of it has no known size: the buffer's turns (uint32), actions, prefix, start state."""
-        return self.buffer.turns.tobytes(), self.actions, self.prefix, self.packed_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ class Outbox:
                 return
             parcel = self._waiting.pop(0)
             self._sent[parcel.buffer.place] = parcel.buffer
-            clerk.send(parcel.facts, parcel.buffer.place, parcel.tail())
+            clerk.send(parcel.facts, parcel.buffer)
 
     def _hire(self) -> Clerk | None:
         """Start a writer; where the system has no process or memory left, wait before the next try."""

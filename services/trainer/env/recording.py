@@ -1,18 +1,21 @@
 """Collects segments while games are played. Nothing here waits: a step costs the same whether the store is fast, slow
 or away.
 
-A take (take.py) gathers one environment's steps. When segments are complete the sampler decides which of them are worth
-recording; those go into a bounded outbox (outbox.py), and from there to a writer process (clerk.py, writer.py) that
-reads them where they were gathered (buffers.py, tray.py) and does all the work: decoding, PNG, zip, store. What an
-outage makes us drop is counted, and what is kept is a fair sample.
+A take (take.py) gathers one environment's steps (draft.py). When a segment is complete the sampler decides whether it
+is worth recording. If so it goes to shared memory (buffers.py, tray.py) and through a bounded outbox (outbox.py) to a
+writer process (clerk.py, writer.py) that does all the work: decoding, PNG, zip, store. What an outage makes us drop is
+counted, and what is kept is a fair sample.
 """
 
 import threading
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 from services.trainer.domain.doubt import Doubt
-from services.trainer.domain.sampling import Quota, Sampler
+from services.trainer.domain.sampling import Quota, Reason, Sampler
 from services.trainer.env.buffers import BufferPool
+from services.trainer.env.draft import Draft
 from services.trainer.env.finished import Finished
 from services.trainer.env.outbox import Outbox, Written
 from services.trainer.env.take import Take
@@ -20,7 +23,9 @@ from services.trainer.env.take import Take
 if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
 
-BATCH: Final = 8  # finished segments that are dealt with at once; the first costs as much as six of the others
+log = structlog.get_logger(__name__)
+
+BATCH: Final = 8  # segments that are handed over at once; the first costs as much as six of the others
 
 
 class Recorder:
@@ -31,9 +36,9 @@ class Recorder:
         quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
         self._sampler = Sampler(quota, seed=config.seed)
         self.doubt: Doubt | None = None
-        self._pool = BufferPool(config.segment_steps)
+        self._pool = BufferPool()
         self._outbox = Outbox(settings.store, self._pool, settings.slots)
-        self._finished: list[Finished] = []
+        self._chosen: list[tuple[Finished, Reason]] = []
         self._lost = 0
         self._lock = threading.Lock()
 
@@ -43,13 +48,13 @@ class Recorder:
 
     def written(self) -> list[Written]:
         """Segments that are in the store by now, each listed once over all calls."""
-        self._decide()
+        self._post()
         return self._outbox.written()
 
     @property
     def pending(self) -> int:
         """Segments on their way to the store."""
-        self._decide()
+        self._post()
         return self._outbox.pending
 
     @property
@@ -59,7 +64,7 @@ class Recorder:
 
     def close(self, patience_s: float = 15.0) -> None:
         """Wait at most `patience_s` for what is on its way, then end the writer and give the memory back."""
-        self._decide()
+        self._post()
         self._outbox.close(patience_s)
         self._pool.close()
 
@@ -67,30 +72,40 @@ class Recorder:
         """End the writer at once, as the system may; for tests of what follows."""
         self._outbox.kill_writer()
 
-    def _finish(self, finished: Finished | None) -> None:
+    def _finish(self, finished: Finished | None, draft: Draft) -> None:
+        """Decide about a segment; unless it is chosen, its buffer is free again. None is one that was lost."""
         with self._lock:
             if finished is None:
                 self._lost += 1
                 return
-            self._finished.append(finished)
-            full = len(self._finished) >= BATCH
+            reason = self._sampler.decide(finished.candidate(self._disagreement(draft)))
+            if reason is None or not self._completed(finished, draft):
+                self._pool.give_back(finished.segment.buffer)
+                return
+            self._chosen.append((finished, reason))
+            full = len(self._chosen) >= BATCH
         if full:
-            self._decide()
+            self._post()
 
-    def _decide(self) -> None:
-        """Choose among the finished segments; the others' buffers are free again."""
+    def _completed(self, finished: Finished, draft: Draft) -> bool:
+        try:
+            finished.segment.buffer.complete(finished.parts(draft))
+        except OSError as error:
+            log.warning("a segment does not get to the writer", segment=finished.name, error=str(error))
+            self._lost += 1
+            return False
+        return True
+
+    def _post(self) -> None:
+        """Hand over what was chosen."""
         with self._lock:
-            for finished in self._finished:
-                reason = self._sampler.decide(finished.candidate(self._disagreement(finished)))
-                if reason is None:
-                    self._pool.give_back(finished.segment.buffer)
-                else:
-                    self._outbox.post(finished.parcel(reason))
-            self._finished.clear()
+            for finished, reason in self._chosen:
+                self._outbox.post(finished.parcel(reason))
+            self._chosen.clear()
 
-    def _disagreement(self, finished: Finished) -> float | None:
+    def _disagreement(self, draft: Draft) -> float | None:
         """The reward model's doubt about a segment, or None as long as no model is known (set `doubt`)."""
-        return None if self.doubt is None else self.doubt(finished.segment.buffer.features())
+        return None if self.doubt is None else self.doubt(draft.features())
 
 
 def recording_of(config: "EnvConfig") -> Recorder | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from services.trainer.env.buffers import BufferPool
+from services.trainer.env.draft import Draft
 from services.trainer.env.finished import Finished, Open, Standing
 from shared.contracts.ids import EpisodeId
 from shared.contracts.segment import KEY_FRAMES
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
     from services.trainer.env.player import Outcome, Player, Write
 
+Finish = Callable[[Finished | None, Draft], None]
 SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
 
 
@@ -44,12 +46,13 @@ class Take:
         settings: "RecordingConfig",
         env: int,
         pool: BufferPool,
-        finish: Callable[[Finished | None], None],
+        finish: Finish,
     ) -> None:
-        """`finish` takes each complete segment, or None for one that is lost because `pool` has no memory."""
+        """`finish` takes each complete segment, and None for one that is lost because `pool` has no memory."""
         self._config, self._settings, self._env, self._pool, self._finish = config, settings, env, pool, finish
         self._steps = config.segment_steps
         self._key_steps = key_steps(self._steps)
+        self._draft = Draft()
         self._open: Open | None = None
         self._about: dict[str, Any] = {}
         self.due = 0
@@ -84,12 +87,13 @@ class Take:
     def _end(self, segment: Open, player: "Player", outcome: "Outcome", count: int) -> None:
         """The segment is complete: hand it on, and begin the next one unless the episode is over."""
         image, standing = player.emulator.naive_image(), Standing.of(player)
-        segment.buffer.put_ram(image, end=True)
+        self._draft.add_ram(image)
         if count < SHORTEST:
             self._pool.give_back(segment.buffer)
         else:
             actions, start = player.episode.actions, player.packed_start
-            self._finish(Finished(segment, count, standing, outcome.terminated, self._about, actions, start))
+            finished = Finished(segment, count, standing, outcome.terminated, self._about, actions, start)
+            self._finish(finished, self._draft)
         self._stop(player)
         if outcome.report is None:
             self._start(player, segment.index + 1, image, standing)
@@ -101,14 +105,16 @@ class Take:
     def _start(self, player: "Player", index: int, image: bytes, standing: Standing) -> None:
         buffer = self._pool.lend()
         if buffer is None:  # what is left of the episode is lost, and counts as one segment
-            self._finish(None)
+            self._finish(None, self._draft)
             self._stop(player)
             return
-        buffer.put_ram(image, end=False)
+        draft = self._draft
+        draft.empty()
+        draft.add_ram(image)
         buffer.add_picture(player.emulator.screen_bytes())
         self._open = Open(index, player.episode.steps, standing, buffer)
-        self.moved, self.seen, player.decoder.turned = buffer.moved, buffer.seen, buffer.turn
-        buffer.turn(player.decoder.still)
+        self.moved, self.seen, player.decoder.turned = draft.moved, draft.seen, draft.turn
+        draft.turn(player.decoder.still)
         self.moved(player.image[player.decoder.moving])
         self.seen(player.vector.newest)
         self._aim(self._open)

@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from mmap import mmap
@@ -18,16 +18,16 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.env.tray import PICTURE, PICTURE_SIZE, Layout, Tray
+from services.trainer.env.tray import PICTURE, PICTURE_SIZE, Tray
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
 from shared.game.decoder import Decoder
+from shared.game.layout import SIZE
 from shared.game.moment import STILL_SIZE, Album
 from shared.game.png import palette_png
 from shared.game.rows import Lines
 from shared.game.segment import Members, write_segment
-from shared.game.table import IMAGE_SIZE
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
 from shared.store.open import open_store
@@ -44,47 +44,47 @@ LONGEST_HEAD: Final = 1024 * 1024  # bytes
 class Gathered:
     """What the games left of a segment in its place."""
 
-    memory: mmap
-    layout: Layout
-    tail: Sequence[bytes]  # turns, actions, prefix, start state
+    pictures: mmap
+    ram_start: bytes
+    ram_end: bytes
+    moved: bytes
+    still: bytes
+    turns: bytes
+    seen: bytes
+    actions: bytes
+    prefix: bytes
+    packed_start: bytes
 
-    def pictures(self, count: int) -> Iterator[NDArray[np.uint32]]:
-        """The key frames, packed RGBA."""
+    def key_frames(self, count: int) -> Iterator[NDArray[np.uint32]]:
+        """The pictures, packed RGBA."""
         for shot in range(count):
-            pixels = np.frombuffer(self.memory, np.uint32, PICTURE_SIZE // 4, shot * PICTURE_SIZE)
+            pixels = np.frombuffer(self.pictures, np.uint32, PICTURE_SIZE // 4, shot * PICTURE_SIZE)
             yield pixels.reshape(PICTURE)
 
-    def ram_hash(self, end: bool) -> str:
-        """SHA-256 of all RAM at the start or at the end, as `Emulator.ram_hash` gives it."""
-        begin = self.layout.ram + end * IMAGE_SIZE
-        return sha256(self.memory[begin : begin + IMAGE_SIZE])
-
-    def images(self, moments: int) -> Iterator[bytes]:
+    def images(self) -> Iterator[bytes]:
         """The moments' images again, as far as decoding needs them."""
-        turns = set(np.frombuffer(self.tail[0], np.uint32).tolist())
-        album, still, begin = Album(), self.layout.stills, self.layout.moments
-        for _ in range(moments):
+        turns = set(np.frombuffer(self.turns, np.uint32).tolist())
+        album, begin, still = Album(), 0, 0
+        while begin < len(self.moved):
             if begin in turns:
-                album.turn(self.memory[still : still + STILL_SIZE])
+                album.turn(self.still[still : still + STILL_SIZE])
                 still += STILL_SIZE
             end = begin + album.size
-            yield album.image(self.memory[begin:end])
+            yield album.image(self.moved[begin:end])
             begin = end
 
 
 def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:
     """The archive of one segment."""
-    _, actions, prefix, packed_start = gathered.tail
     key_frames, capabilities = facts["key_frames"], frozenset(facts.pop("capabilities"))
-    facts |= {"ram_start": gathered.ram_hash(end=False), "ram_end": gathered.ram_hash(end=True)}
-    moments = len(actions) + 1
+    facts |= {"ram_start": sha256(gathered.ram_start), "ram_end": sha256(gathered.ram_end)}
     members = Members(
-        lines=_lines(gathered.images(moments), actions, capabilities, int(facts["first_step"])),
-        observations=gathered.layout.features(gathered.memory, moments),
-        actions=np.frombuffer(actions, np.uint8),
-        prefix=np.frombuffer(prefix, np.uint8),
-        packed_start=packed_start,
-        frames=dict(zip(key_frames, map(palette_png, gathered.pictures(len(key_frames))), strict=True)),
+        lines=_lines(gathered.images(), gathered.actions, capabilities, int(facts["first_step"])),
+        observations=np.frombuffer(gathered.seen, np.float32).reshape(-1, SIZE),
+        actions=np.frombuffer(gathered.actions, np.uint8),
+        prefix=np.frombuffer(gathered.prefix, np.uint8),
+        packed_start=gathered.packed_start,
+        frames=dict(zip(key_frames, map(palette_png, gathered.key_frames(len(key_frames))), strict=True)),
     )
     return write_segment(facts, members)
 
@@ -132,7 +132,7 @@ async def serve(pipe: IO[Any], file: int) -> None:
         return
     order = json.loads(first)
     store = open_store(StoreSettings.model_validate(order["store"]))
-    tray = Tray(Layout(order["steps"]), file)
+    tray = Tray(file)
     free = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as work:
         while True:
@@ -146,7 +146,7 @@ async def serve(pipe: IO[Any], file: int) -> None:
 async def _write(store: Store, facts: dict[str, Any], tray: Tray, free: asyncio.Semaphore) -> None:
     key, place = key_of(facts), facts.pop("place")
     try:
-        gathered = Gathered(tray.open(place), tray.layout, tray.tail(place, facts.pop("sizes")))
+        gathered = Gathered(tray.open(place), *tray.tail(place, facts.pop("sizes")))
         digest = await put(store, key, archive(facts, gathered))  # no thread: several would only share one core
     finally:
         free.release()

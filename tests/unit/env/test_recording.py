@@ -19,7 +19,6 @@ from services.trainer.env.outbox import Outbox, Parcel, Written
 from services.trainer.env.player import Player
 from services.trainer.env.recording import recording_of
 from services.trainer.env.take import SHORTEST, key_steps
-from services.trainer.env.tray import Tray
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.base import sha256
 from shared.contracts.segment import ACTIONS, MANIFEST
@@ -205,13 +204,13 @@ def test_the_same_run_again_writes_the_same_actions_under_the_same_ids(tmp_path:
 def _parcel(pool: BufferPool, number: int) -> Parcel:
     buffer = pool.lend()
     assert buffer is not None
-    return Parcel({"segment": f"s{number}", "number": number}, buffer, b"", b"", b"")
+    return Parcel({"segment": f"s{number}", "number": number}, buffer)
 
 
 def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
     """Each of 40 segments of an outage survives about equally often in an outbox of 8."""
     kept: Counter[int] = Counter()
-    pool = BufferPool(SHORTEST)
+    pool = BufferPool()
     for seed in range(300):
         outbox = Outbox(StoreSettings(url="file:///nowhere"), pool, slots=8, seed=seed, start=False)
         for number in range(40):
@@ -230,7 +229,7 @@ def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("none")
     away = StoreSettings(url="s3://test", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret)
-    pool = BufferPool(SHORTEST)
+    pool = BufferPool()
     outbox = Outbox(away, pool, slots=4)
     began = time.perf_counter()
     for number in range(200):
@@ -248,7 +247,7 @@ def test_a_writer_that_cannot_start_costs_the_games_nothing(tmp_path: Path, monk
         raise BlockingIOError("no more processes")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    pool = BufferPool(SHORTEST)
+    pool = BufferPool()
     outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=4)
     for number in range(6):
         outbox.post(_parcel(pool, number))
@@ -256,17 +255,17 @@ def test_a_writer_that_cannot_start_costs_the_games_nothing(tmp_path: Path, monk
     assert (len(outbox.waiting()), outbox.dropped) == (4, 2)
 
 
-def test_a_segment_that_does_not_get_to_the_writer_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*args: object) -> None:
-        raise OSError("no space left")
+def test_a_segment_that_finds_no_room_beside_its_pictures_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object) -> int:
+        return 1000
 
-    monkeypatch.setattr(Tray, "put_tail", full)
-    pool = BufferPool(SHORTEST)
-    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=4)
-    outbox.post(_parcel(pool, 0))
+    monkeypatch.setattr(os, "pwritev", full)
+    written, dropped = record(tmp_path, 200, num_envs=1, episode_length=80)
 
-    assert outbox.written() == []
-    assert (outbox.pending, outbox.dropped) == (0, 1)
+    assert written == []
+    assert dropped > 0
 
 
 def test_a_game_goes_on_when_the_system_has_no_memory_for_its_segments(
@@ -298,7 +297,7 @@ def _target(link: Path) -> str:
 
 
 def test_places_are_used_again(tmp_path: Path) -> None:
-    pool = BufferPool(SHORTEST)
+    pool = BufferPool()
     outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2, start=False)
     places = set()
     for number in range(20):
