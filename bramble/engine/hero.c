@@ -219,7 +219,7 @@ static u8 act_ahead(void) {
         return 1;
     }
     if (room_layout[pos] != TILE_CHEST) return 0;
-    *room_flags() |= spot->flag & ~REC_HIDDEN;
+    *room_flags() |= spot->flag;
     last_opened_chest_pos = pos;
     tile_set(pos, WORLD->tile_of_id[TILE_CHEST_OPEN]);
     sound(SOUND_UNLOCK);

@@ -178,7 +178,7 @@ static void show_chest(u8 pos, u8 flag) { tile_put(pos, WORLD->tile_of_id[*room_
 
 static void load_chest(const u8 *record) {
     u8 hidden = (record[2] & REC_HIDDEN) && !(*room_flags() & ROOM_SOLVED);
-    add_spot(record[1], record[2], script_at(record + 3));
+    add_spot(record[1], hidden ? record[2] : record[2] & ~REC_HIDDEN, script_at(record + 3));
     if (!hidden) show_chest(record[1], record[2] & ~REC_HIDDEN);
 }
 

@@ -199,7 +199,19 @@ void open_door(u8 pos) {
     else if (!(pos & 15)) *(room_flags() - 1) |= 2;
 }
 
-static void reveal_hidden(void) {
+/* Hidden chests of a solved room appear; one under the hero, who could not leave it, when he has stepped aside. */
+static void reveal_chests(void) {
+    u8 n;
+    Spot *spot;
+    for (n = 0, spot = spots; n < spot_count; ++n, ++spot) {
+        if (!(spot->flag & REC_HIDDEN) || spot->pos == active_tile_pos) continue;
+        spot->flag &= ~REC_HIDDEN;
+        tile_set(spot->pos, WORLD->tile_of_id[TILE_CHEST]);
+        part_spawn(PART_PUFF, 0, ((spot->pos & 15) << 4) + 8, (spot->pos & 0xF0) + 8);
+    }
+}
+
+static void reveal_treasures(void) {
     u8 n;
     Object *object;
     for (n = 0; n < PEOPLE; ++n) {
@@ -209,11 +221,6 @@ static void reveal_hidden(void) {
             sound(SOUND_DROP);
         }
     }
-    for (n = 0; n < spot_count; ++n)
-        if (spots[n].flag & REC_HIDDEN) {
-            tile_set(spots[n].pos, WORLD->tile_of_id[TILE_CHEST]);
-            part_spawn(PART_PUFF, 0, ((spots[n].pos & 15) << 4) + 8, (spots[n].pos & 0xF0) + 8);
-        }
 }
 
 /* The riddle of the room is solved: gates and shutters open for good, hidden things appear. */
@@ -225,7 +232,8 @@ void room_solve(void) {
     if (shutter_count) sound(SOUND_DOOR);
     for (n = 0; n < shutter_count; ++n) tile_change(shutters[n]);
     open_shutters = shutter_count;
-    reveal_hidden();
+    reveal_treasures();
+    reveal_chests();
 }
 
 /* Buttons held down, in the order of their cells, as bits of active_triggers. */
@@ -240,7 +248,10 @@ static void press_button(u8 pos) {
 void room_update(void) {
     u8 act = WORLD->tile_act[tile_at(active_tile_pos)];
     if (act == ACT_BUTTON && !link_in_air) press_button(active_tile_pos);
-    if (*room_flags() & ROOM_SOLVED) return;
+    if (*room_flags() & ROOM_SOLVED) {
+        reveal_chests();
+        return;
+    }
     if (solve_by == SOLVE_CLEARED && !num_enemies) room_solve();
     if (solve_by == SOLVE_PRESSED && active_triggers == button_bits) room_solve();
 }

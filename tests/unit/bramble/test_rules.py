@@ -7,6 +7,8 @@ from tests.unit.bramble.conftest import hold, one_room, read_on, tap
 
 Play = Callable[..., Game]
 SPITTER = "enemy 4,1 spitter\n"
+CHEST, OPEN_CHEST = 0xF1, 0xF0
+SOLVED_SOUND = 0x4D
 SHOP = (
     "person 4,3 merchant\n  if rupees 10\n    ask Ten gems?\n    pay 10\n    give bombs 5\n  else\n    say Too poor.\n"
 )
@@ -92,3 +94,21 @@ def test_a_block_on_a_switch_opens_the_shutter_and_stays_logged(play: Play) -> N
     assert game.value("room_layout", 0x22) == 0xF1
     assert game.value("room_flags_group4", 0x11) & 0x80
     assert {0x71, 0x4D, 0x70} <= set(_sounds(game))
+
+
+def test_a_hidden_chest_waits_until_the_hero_does_not_stand_where_it_appears(play: Play) -> None:
+    game = play(one_room({}, "chest 4,4 rupees 5 hidden\nenemy 8,1 walker\n", solve="cleared"))
+    floor = game.value("room_layout", 0x44)
+    game.write("num_enemies", 0)
+    hold(game, "nop", 10)
+    assert SOLVED_SOUND in _sounds(game)
+    assert game.value("room_layout", 0x44) == floor, "the hero would be locked in"
+
+    hold(game, "right", 6)
+    assert game.value("link_x") > 0x50
+    assert game.value("room_layout", 0x44) == CHEST
+    hold(game, "left", 6)
+    tap(game, "a", rest=20)
+    read_on(game)
+    assert game.decimal("rupees") == 5
+    assert game.value("room_layout", 0x44) == OPEN_CHEST
