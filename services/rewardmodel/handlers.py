@@ -27,6 +27,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RmTrained
 from shared.contracts.ids import Digest
 from shared.errors import ContractError, Transient
+from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, load
 from shared.store import keys
 from shared.store.port import Store
@@ -76,7 +77,7 @@ class Handlers:
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
         with telemetry.WAITING.track_inprogress():
             outcomes = await self._awaited(finished, deadline(finished, start.config.judge_deadline_s))
-        filed = await self._trained(finished, start.config.observation, outcomes)
+        filed = await self._trained(finished, outcomes)
         self._streaming.done(event.runid, event.epoch)
         return filed
 
@@ -96,22 +97,22 @@ class Handlers:
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), min(left, self._group.poll_s))
 
-    async def _trained(self, finished: EpochFinishedRecord, observation: str, outcomes: Outcomes) -> Filed:
+    async def _trained(self, finished: EpochFinishedRecord, outcomes: Outcomes) -> Filed:
         run, epoch = finished.run, finished.epoch
         newest = await self._shelf.newest_before(run, epoch)
-        previous = self._streaming.newest(run) or await self._previous(newest, observation)
-        material = await self._workbench.material(run, epoch, observation)
+        previous = self._streaming.newest(run) or await self._previous(newest)
+        material = await self._workbench.material(run, epoch)
         product = await self._workbench.make(material, epoch, outcomes.quorum(self._group.quorum), previous)
         about = Circumstances(run, epoch, outcomes, history(newest), self._group, self._now())
-        card = card_of(about, material.ratings, product, load(product.weights, observation))
+        card = card_of(about, material.ratings, product, load(product.weights, VERSION))
         _measure(card, product)
         return await self._shelf.commit(card, product.weights, product.state_dict)
 
-    async def _previous(self, newest: Filed | None, observation: str) -> RewardWeights | None:
+    async def _previous(self, newest: Filed | None) -> RewardWeights | None:
         if newest is None:
             return None
         try:
-            return await self._shelf.weights(newest, observation)
+            return await self._shelf.weights(newest, VERSION)
         except ContractError as error:  # another layout, or damaged: a full fit needs no predecessor
             log.warning("earlier model not continued", epoch=newest.card.epoch, error=str(error))
             return None

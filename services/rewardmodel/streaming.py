@@ -14,8 +14,8 @@ from services.rewardmodel import telemetry
 from services.rewardmodel.domain.debounce import Debounce, Rhythm
 from services.rewardmodel.errors import Interrupted
 from services.rewardmodel.workbench import Workbench
-from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
+from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, load
 from shared.store import keys
 from shared.store.port import Store
@@ -78,8 +78,7 @@ class Streaming:
         if await self._store.exists(key):
             self.done(run, epoch)
             return
-        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch)))
-        material = await self._workbench.material(run, epoch, start.config.observation)
+        material = await self._workbench.material(run, epoch)
         try:
             product = await self._workbench.try_out(material, epoch, self._newest.get(run))
         except Interrupted:
@@ -90,7 +89,7 @@ class Streaming:
             telemetry.ACCURACY.labels("interim").set(accuracy)
         log.info("interim reward model", run=run, epoch=epoch, segments=len(material.ratings), accuracy=accuracy)
         if (run, epoch) in self._open:  # else the epoch was closed meanwhile
-            self._newest[run] = load(product.weights, material.observation)
+            self._newest[run] = load(product.weights, VERSION)
 
     def _entry(self, run: RunId, epoch: int) -> _Open:
         if (run, epoch) not in self._open:

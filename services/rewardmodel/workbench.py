@@ -14,6 +14,7 @@ from services.rewardmodel.domain.reservoir import choose
 from services.rewardmodel.orders import Order, Product, Training
 from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.ids import RunId
+from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, dump
 
 
@@ -24,7 +25,6 @@ class Material:
     ratings: Sequence[Rating]
     recordings: Sequence[Recording]
     folds: Sequence[int]
-    observation: str
 
 
 class Workbench:
@@ -49,14 +49,17 @@ class Workbench:
         """Whether a training runs now."""
         return self._one_at_a_time.locked()
 
-    async def material(self, run: RunId, epoch: int, observation: str) -> Material:
-        """The run's judged segments up to `epoch`, as far as the reservoir holds them."""
+    async def material(self, run: RunId, epoch: int) -> Material:
+        """The run's judged segments up to `epoch`, as far as the reservoir holds them.
+
+        They hold obs/v1 whatever the run's policy sees, and so that is what a reward model reads.
+        """
         ratings = await self._scores.ratings(run, epoch)
         chosen = choose(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
-        usable = await self._recordings.of(chosen, observation)
+        usable = await self._recordings.of(chosen, VERSION)
         kept = [rating for rating, _ in usable]
         folds = [fold_of(run, rating.episode, self._group.members) for rating in kept]
-        return Material(kept, [recording for _, recording in usable], folds, observation)
+        return Material(kept, [recording for _, recording in usable], folds)
 
     async def make(self, material: Material, epoch: int, quorum: bool, previous: RewardWeights | None) -> Product:
         """Train and measure for a finished epoch; raise Interrupted when the service is stopping."""
@@ -81,7 +84,7 @@ class Workbench:
             ratings=list(material.ratings),
             recordings=list(material.recordings),
             folds=list(material.folds),
-            observation=material.observation,
+            observation=VERSION,
             # The data decide the seed: whoever trains on them again gets the same model.
             seed=int(data_digest(material.ratings)[:8], 16),
             epoch=epoch,

@@ -12,6 +12,7 @@ from services.coordinator.domain.view import Committed, EpochView
 from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.run import RunConfig
+from shared.game.layout import VERSION
 
 TRUTH: Final = "milestones_mean"  # the trainer's metric of true progress: milestones an episode reached
 
@@ -22,14 +23,14 @@ def last_good(epochs: Sequence[EpochView], config: RunConfig) -> RewardModelRef 
         return None
     suspects = verdict(epochs).suspects
     for epoch in reversed(epochs):
-        if epoch.card is not None and epoch.epoch not in suspects and usable(epoch.card.document, config):
+        if epoch.card is not None and epoch.epoch not in suspects and usable(epoch.card.document):
             return reference(epoch.card)
     return None
 
 
-def usable(card: RewardModelCard, config: RunConfig) -> bool:
-    """Whether the card's gates passed and the model reads the observation that this run's policy sees."""
-    return card.gates_passed and card.observation == config.observation
+def usable(card: RewardModelCard) -> bool:
+    """Whether the card's gates passed and the model reads what segments hold: obs/v1, whatever the policy sees."""
+    return card.gates_passed and card.observation == VERSION
 
 
 def verdict(epochs: Sequence[EpochView]) -> Verdict:

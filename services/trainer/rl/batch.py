@@ -15,6 +15,7 @@ from ray.rllib.core.columns import Columns
 from services.trainer.rl.gae import Floats, advantages
 from services.trainer.rl.hyper import Hyper
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
+from services.trainer.rl.pictures import as_seen, novelty_part, novelty_shape, portions
 from services.trainer.rl.streams import Streams
 
 ADVANTAGES = "advantages"
@@ -29,14 +30,14 @@ class BatchBuilder:
     def __init__(self, hyper: Hyper, shape: tuple[int, ...], curiosity: bool) -> None:
         self.hyper = hyper
         self.curiosity = curiosity
-        self.streams = Streams(shape, hyper.discount, hyper.curiosity_discount)
+        self.streams = Streams(novelty_shape(shape), hyper.discount, hyper.curiosity_discount)
         self.figures: dict[str, float] = {}
 
     def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, dict[str, torch.Tensor]]:
         """Build the batch of all steps in `episodes`, in their order."""
         chunks = [episode for episode in episodes if len(episode)]
         network = rl_module[DEFAULT_MODULE_ID].unwrapped()
-        observations = [np.asarray(chunk.get_observations(), np.float32) for chunk in chunks]
+        observations = [as_seen(chunk.get_observations()) for chunk in chunks]
         values = self._values(network, observations)
         columns = self._game(chunks, values[GAME_VALUES])
         if self.curiosity:
@@ -49,13 +50,12 @@ class BatchBuilder:
         self.figures["steps"] = float(len(columns[Columns.ACTIONS]))
         return {DEFAULT_MODULE_ID: {name: torch.from_numpy(column) for name, column in columns.items()}}
 
-    def _values(self, network: Any, observations: list[Floats]) -> dict[str, list[Floats]]:
+    def _values(self, network: Any, observations: list[NDArray[Any]]) -> dict[str, list[Floats]]:
         """Both heads' values of every state, the one after the last step included; one array per chunk."""
         cuts = np.cumsum([len(stretch) for stretch in observations])[:-1]
         with torch.inference_mode():
-            every = torch.from_numpy(np.concatenate(observations))
-            heads = network.values(every)
-        return {name: np.split(value.numpy(), cuts) for name, value in heads.items()}
+            parts = [network.values(part) for part in portions(torch.from_numpy(np.concatenate(observations)))]
+        return {name: np.split(torch.cat([part[name] for part in parts]).numpy(), cuts) for name in parts[0]}
 
     def _game(self, chunks: list[Any], values: list[Floats]) -> dict[str, NDArray[Any]]:
         """Advantages and targets of the game reward. Only a terminated episode is worth 0 after its end."""
@@ -80,14 +80,14 @@ class BatchBuilder:
         self,
         network: Any,
         chunks: list[Any],
-        observations: list[Floats],
+        observations: list[NDArray[Any]],
         values: list[Floats],
         columns: dict[str, NDArray[Any]],
     ) -> None:
         """Novelty of the state each step led to. It does not end with an episode, so every end is bootstrapped."""
-        reached = self.streams.whitened(np.concatenate([stretch[1:] for stretch in observations]))
+        reached = self.streams.whitened(np.concatenate([novelty_part(stretch[1:]) for stretch in observations]))
         with torch.inference_mode():
-            novelty = network.novelty(torch.from_numpy(reached)).numpy()
+            novelty = torch.cat([network.novelty(part) for part in portions(torch.from_numpy(reached))]).numpy()
         cuts = np.cumsum([len(chunk) for chunk in chunks])[:-1]
         raw = [(chunk.id_, bonus, chunk.is_done) for chunk, bonus in zip(chunks, np.split(novelty, cuts), strict=True)]
         bonuses = self.streams.curiosity.scaled(raw)

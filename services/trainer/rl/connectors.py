@@ -5,10 +5,11 @@ RLlib's default connectors batch and unbatch per episode on every step; these tw
 
 from typing import Any
 
-import numpy as np
 import torch
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core.columns import Columns
+
+from services.trainer.rl.pictures import as_seen
 
 
 class ObservationsToTensor(ConnectorV2):
@@ -28,7 +29,7 @@ class ObservationsToTensor(ConnectorV2):
         newest = kwargs.get(Columns.OBS)
         if newest is None:
             newest = [episode.get_observations(-1) for episode in episodes]
-        batch[Columns.OBS] = torch.from_numpy(np.asarray(newest, np.float32))
+        batch[Columns.OBS] = torch.from_numpy(as_seen(newest))
         return batch
 
 

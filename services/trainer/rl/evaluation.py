@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from services.trainer.domain.figures import EpisodeSummary, epoch_metrics
+from services.trainer.rl.pictures import as_seen
 from services.trainer.rl.plan import EpochPlan
 
 ENVIRONMENTS = 8
@@ -57,7 +58,7 @@ class Evaluation:
 @torch.inference_mode()
 def choose(policy: torch.nn.Module, observations: Any, generator: torch.Generator) -> Any:
     """Actions (N,): the best one in environment 0, sampled ones in the others."""
-    logits = policy(torch.from_numpy(np.asarray(observations, np.float32)))
+    logits = policy(torch.from_numpy(as_seen(observations)))
     noise = torch.empty_like(logits).exponential_(generator=generator).log_()
     noise[0] = 0.0
     return (logits - noise).argmax(-1).numpy()

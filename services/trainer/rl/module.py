@@ -13,6 +13,8 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor, nn
 
+from services.trainer.rl.pictures import Brightness, novelty_shape
+
 EMBEDDING = 64  # width of the RND embedding
 LEARNER_ONLY = ("critic", "rnd_target", "rnd_predictor")
 GAME_VALUES = "game_values"
@@ -31,6 +33,7 @@ class PlayModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
             return
         self.critic = network(shape, hidden, 2 if self.model_config["curiosity"] else 1)
         if self.model_config["curiosity"]:
+            shape = novelty_shape(shape)
             self.rnd_target = network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
             self.rnd_predictor = network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
 
@@ -75,7 +78,7 @@ def network(
     gain: float = 1.0,
     activation: type[nn.Module] = nn.Tanh,
 ) -> nn.Sequential:
-    """A multi-layer perceptron on features, or convolutions before it on pictures (channels first, 0..1)."""
+    """A multi-layer perceptron on features, or convolutions before it on pictures (channels first)."""
     if len(shape) == 1:
         front, width = nn.Sequential(), shape[0]
     else:
@@ -90,6 +93,7 @@ def network(
 def convolutions(shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
     """The three convolutions of Mnih et al. 2015, and how many features they give."""
     front = nn.Sequential(
+        Brightness(),
         nn.Conv2d(shape[0], 32, 8, stride=4),
         nn.ReLU(),
         nn.Conv2d(32, 64, 4, stride=2),

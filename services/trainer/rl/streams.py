@@ -54,7 +54,7 @@ class Streams:
         self.curiosity = Scale(curiosity_discount)
         self.observations = Moments(shape)
 
-    def whitened(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+    def whitened(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Learn from a batch of observations, shape (N, *shape), and return it whitened and clipped."""
         self.observations.add(observations)
         white = (observations - self.observations.mean) / self.observations.deviation

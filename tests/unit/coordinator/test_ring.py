@@ -38,6 +38,14 @@ async def test_the_next_epoch_is_shaped_by_the_reward_model_of_this_one() -> Non
     assert model.card_digest == sha256(await world.store.get(keys.reward_model_card(RUN, 0)))
 
 
+async def test_a_policy_that_sees_pictures_is_shaped_by_a_model_that_reads_features() -> None:
+    world = World()
+    await world.ask(observation="pixels/v1")
+    await world.rounds()
+    await world.whole_epoch(0)
+    assert (await world.start_order(1)).reward_model is not None
+
+
 async def test_a_model_that_missed_its_gates_gives_way_to_the_last_good_one() -> None:
     world = World()
     await world.ask(epochs=4)

@@ -42,6 +42,16 @@ async def test_when_every_score_is_in_a_model_is_trained_and_its_card_announced(
     assert net.weights.temperature == pytest.approx(card.calibration.temperature if card.calibration else 0)
 
 
+async def test_a_run_whose_policy_sees_pictures_gets_a_model_of_the_features_in_its_segments() -> None:
+    world = World(observation="pixels/v1")
+    finished = await world.play(0, episodes=8)
+    await world.judge(0, await world.listed(0))
+    await world.service()[0].epoch_finished(finished)
+
+    card = await world.card(0)
+    assert (card.observation, card.segments) == ("obs/v1", 32)
+
+
 async def test_the_copies_for_people_are_the_committed_weights_and_a_plain_state_dict() -> None:
     world = World()
     finished = await world.play(0, episodes=8)

@@ -21,7 +21,7 @@ from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.events import EpochFinished, ScoresReady, ScoreStatus
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
-from shared.contracts.run import RunConfig
+from shared.contracts.run import ObservationName, RunConfig
 from shared.contracts.scores import SegmentScores
 from shared.game.segment import Members, pack_state, write_segment
 from shared.rewardnet import Floats
@@ -93,11 +93,13 @@ def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus =
 
 @dataclass
 class World:
-    """Everything around the service. `deadline_s` is the run's patience with its judges."""
+    """Everything around the service. `deadline_s` is the run's patience with its judges, `observation` what its policy
+    sees."""
 
     store: Store = field(default_factory=MemoryStore)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     deadline_s: float = 600.0
+    observation: ObservationName = "obs/v1"
     group: RewardModelGroup = QUICK
     training: Training = in_this_process
     values: dict[SegmentId, float] = field(default_factory=dict)
@@ -109,7 +111,7 @@ class World:
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
         """Play an epoch: archives, start order and account. Returns its `epoch.finished`."""
         rng = np.random.default_rng(epoch)
-        config = RunConfig(judge_deadline_s=self.deadline_s)
+        config = RunConfig(judge_deadline_s=self.deadline_s, observation=self.observation)
         start = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, reward_model=None, created=NOW)
         await self.store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
         listed = [await self._record(rng, epoch, number, index) for number in range(episodes) for index in range(each)]
