@@ -62,7 +62,7 @@ class Album:
 
     def __init__(self) -> None:
         self._image = bytearray(IMAGE_SIZE)
-        self._moving = slice(PAGES, PAGES)
+        self._moving = slice(PAGES, PAGES + _ALWAYS * PAGE)
 
     def turn(self, still: bytes) -> None:
         """From now on the still part is this one, as `b"".join(still_of(image))` gives it."""

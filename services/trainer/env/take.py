@@ -1,7 +1,7 @@
 """Gathers one environment's segments while its game is played.
 
-Little is done here when a segment is complete, because whatever runs once in 300 steps finds the processor's caches
-cold: what is left to do waits in a `Finished` until there are several (recording.py).
+Little is done when a segment is complete, because whatever runs once in 300 steps finds the processor's caches cold:
+what can wait is done for several of them at once (recording.py).
 """
 
 from collections.abc import Callable

@@ -42,12 +42,12 @@ LONGEST_HEAD: Final = 1024 * 1024  # bytes
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the games left of a segment in its place."""
+    """What the games left of a segment in its place: its pictures, then `Finished.parts` in their order."""
 
     pictures: mmap
     ram_start: bytes
     ram_end: bytes
-    moved: bytes
+    moved: bytes  # see draft.py
     still: bytes
     turns: bytes
     seen: bytes
