@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import Final
 
 from shared.game import ram
-from shared.game.objects import ENABLED, PAGE, PAGES
-from shared.game.table import BANK_SIZE, IMAGE_SIZE
+from shared.game.objects import ENABLED, PAGE, PAGES, PAGES_END
+from shared.game.table import IMAGE_SIZE
 
 Still = tuple[bytes, ...]
 
@@ -42,7 +42,6 @@ _SIZES: Final = tuple(len(range(*part.indices(IMAGE_SIZE))) for part in _STILL)
 STILL_SIZE: Final = sum(_SIZES)
 still_of: Final = itemgetter(*_STILL)  # one call, because it is made each step
 
-OBJECTS_SIZE: Final = BANK_SIZE  # at most
 _ALWAYS: Final = 2  # pages: the hero is in the first, the animal that he rides in the second
 
 
@@ -73,7 +72,7 @@ class Album:
             parts.append(still[place : place + size])
             place += size
         self._moving = moving(tuple(parts))
-        self._image[PAGES : PAGES + OBJECTS_SIZE] = bytes(OBJECTS_SIZE)
+        self._image[PAGES:PAGES_END] = bytes(PAGES_END - PAGES)
         for part, content in zip(_STILL, parts, strict=True):
             self._image[part] = content
 

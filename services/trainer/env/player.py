@@ -66,8 +66,8 @@ Write = Callable[[bytes | bytearray], object]
 class Recording(Protocol):
     """What the player tells a recorder. See recording.py.
 
-    The player itself calls `moved` and `seen`, because they go straight into shared memory: a method between would cost
-    more than the copying.
+    `moved` and `seen` are called each step and should be what appends the bytes (see draft.py): a method between would
+    cost more than the copying.
     """
 
     due: int
