@@ -44,7 +44,7 @@ class Recorder:
 
     def take(self, env: int) -> Take:
         """The take of environment `env` of this runner."""
-        return Take(self._config, self._settings, env, self._pool, self._finish)
+        return Take(self._config, self._settings, env, self._pool, self._finish, self._lose)
 
     def written(self) -> list[Written]:
         """Segments that are in the store by now, each listed once over all calls."""
@@ -72,12 +72,13 @@ class Recorder:
         """End the writer at once, as the system may; for tests of what follows."""
         self._outbox.kill_writer()
 
-    def _finish(self, finished: Finished | None, draft: Draft) -> None:
-        """Decide about a segment; unless it is chosen, its buffer is free again. None is one that was lost."""
+    def _lose(self) -> None:
         with self._lock:
-            if finished is None:
-                self._lost += 1
-                return
+            self._lost += 1
+
+    def _finish(self, finished: Finished, draft: Draft) -> None:
+        """Decide about a segment; unless it is chosen, its buffer is free again."""
+        with self._lock:
             reason = self._sampler.decide(finished.candidate(self._disagreement(draft)))
             if reason is None or not self._completed(finished, draft):
                 self._pool.give_back(finished.segment.buffer)

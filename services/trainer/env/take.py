@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
     from services.trainer.env.player import Outcome, Player, Write
 
-Finish = Callable[[Finished | None, Draft], None]
+Finish = Callable[[Finished, Draft], None]
 SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
 
 
@@ -47,9 +47,11 @@ class Take:
         env: int,
         pool: BufferPool,
         finish: Finish,
+        lose: Callable[[], None],
     ) -> None:
-        """`finish` takes each complete segment, and None for one that is lost because `pool` has no memory."""
-        self._config, self._settings, self._env, self._pool, self._finish = config, settings, env, pool, finish
+        """`finish` takes each complete segment; `lose` is told of one for which `pool` has no memory."""
+        self._config, self._settings, self._env, self._pool = config, settings, env, pool
+        self._finish, self._lose = finish, lose
         self._steps = config.segment_steps
         self._key_steps = key_steps(self._steps)
         self._draft = Draft()
@@ -105,7 +107,7 @@ class Take:
     def _start(self, player: "Player", index: int, image: bytes, standing: Standing) -> None:
         buffer = self._pool.lend()
         if buffer is None:  # what is left of the episode is lost, and counts as one segment
-            self._finish(None, self._draft)
+            self._lose()
             self._stop(player)
             return
         draft = self._draft
