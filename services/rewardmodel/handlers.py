@@ -25,8 +25,8 @@ from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RmTrained
-from shared.contracts.ids import Digest
-from shared.errors import ContractError, Transient
+from shared.contracts.ids import Digest, RunId
+from shared.errors import Permanent, Transient
 from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, load
 from shared.store import keys
@@ -57,7 +57,7 @@ class Handlers:
         """Nothing is read yet."""
         self._store, self._scores, self._shelf, self._workbench = store, scores, shelf, workbench
         self._streaming, self._group, self._stopping, self._now = streaming, group, stopping, now
-        self._turns: dict[tuple[str, int], asyncio.Lock] = {}
+        self._in_work: set[tuple[RunId, int]] = set()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
         """Wake whoever waits for this epoch's scores, and count it for a retraining in between."""
@@ -66,9 +66,16 @@ class Handlers:
 
     async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
         """Wait for the scores, train, commit weights and card, announce the card."""
-        # The event may come twice at once (the reconciler rings again): the second one waits and finds the card.
-        async with self._turns.setdefault((event.runid, event.epoch), asyncio.Lock()):
-            filed = await self._shelf.filed(event.runid, event.epoch) or await self._made(event)
+        epoch = event.runid, event.epoch
+        if epoch in self._in_work:
+            # The reconciler rings again while judges are slow. A second event that waited would hold a place of the
+            # consumer, and soon all of them: other runs would get no model.
+            return []
+        self._in_work.add(epoch)
+        try:
+            filed = await self._shelf.filed(*epoch) or await self._made(event)
+        finally:
+            self._in_work.remove(epoch)
         return [self._announcement(filed, event)]
 
     async def _made(self, event: Envelope) -> Filed:
@@ -113,7 +120,7 @@ class Handlers:
             return None
         try:
             return await self._shelf.weights(newest, VERSION)
-        except ContractError as error:  # another layout, or damaged: a full fit needs no predecessor
+        except Permanent as error:  # another layout, damaged, or gone: a full fit needs no predecessor
             log.warning("earlier model not continued", epoch=newest.card.epoch, error=str(error))
             return None
 

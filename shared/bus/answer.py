@@ -66,11 +66,11 @@ class Answer:
             reason = f"delivered {delivery.attempt} times without an answer: handling it seems to end the process"
             return await self._dead(delivery, event, "crashing", reason)
         with structlog.contextvars.bound_contextvars(**event_fields(event, delivery.attempt)):
-            metrics.AGE.labels(self._name).observe(max(0.0, (datetime.now(UTC) - event.time).total_seconds()))
             return await self._handled(delivery, event)
 
     async def _handled(self, delivery: Delivery, event: Envelope) -> str:
         try:
+            metrics.AGE.labels(self._name).observe(max(0.0, (datetime.now(UTC) - event.time).total_seconds()))
             with metrics.HANDLE.labels(self._name).time():
                 await self._work(event)
         except Permanent as error:

@@ -1,9 +1,8 @@
 """The card of a reward model: how it was made, how good it is on held-out episodes, and whether it may shape."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.epoch import RewardModelRef
@@ -71,7 +70,7 @@ class RewardModelCard(Contract):
         default_factory=dict, description="each gate's outcome"
     )
     seconds: float = Field(ge=0)
-    created: datetime
+    created: AwareDatetime
     pooling: Pooling = Field("mean", description="a segment's score: mean over its states, or last minus first state")
     fit: Fit = Field(
         "full", description="`strict`: more restraint; `warm`: continues the previous one; `none`: no data"

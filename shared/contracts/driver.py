@@ -1,9 +1,8 @@
 """What the training driver tells the others through the store: that it lives, that it stopped, that it gave up."""
 
-from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
@@ -19,7 +18,7 @@ class DriverHeartbeat(Contract):
     attempt: int = Field(1, ge=1)
     steps: int = Field(0, ge=0)
     steps_per_s: float | None = Field(None, ge=0)
-    time: datetime
+    time: AwareDatetime
 
 
 class DriverStopped(Contract):
@@ -32,7 +31,7 @@ class DriverStopped(Contract):
     steps: int = Field(ge=0, description="steps of the epoch that are in the checkpoint")
     checkpoint_key: Key | None = Field(None, description="None: stopped before the first step")
     checkpoint_digest: Digest | None = None
-    time: datetime
+    time: AwareDatetime
 
 
 class DriverFailed(Contract):
@@ -43,4 +42,4 @@ class DriverFailed(Contract):
     epoch: Epoch
     attempt: int = Field(ge=1)
     reason: str = Field(max_length=500)
-    time: datetime
+    time: AwareDatetime

@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import AwareDatetime, Field, SerializeAsAny, ValidationError, model_validator
 
 from shared.contracts.base import Contract, first_problem, sha256
 from shared.contracts.events import EVENT_BY_TYPE, Epoch, EventData
@@ -25,7 +25,7 @@ class Envelope(Contract):
     source: Annotated[str, Field(min_length=1, max_length=100)]
     type: Annotated[str, Field(max_length=60)]
     subject: Annotated[str, Field(min_length=1, max_length=512)]
-    time: datetime
+    time: AwareDatetime
     datacontenttype: Literal["application/json"] = "application/json"
     runid: RunId
     epoch: Epoch

@@ -1,9 +1,8 @@
 """The two documents that bracket an epoch: the coordinator's order to start it and the trainer's account of it."""
 
-from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
@@ -29,7 +28,7 @@ class EpochStart(Contract):
     fence: int = Field(ge=0)
     config: RunConfig
     reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
-    created: datetime
+    created: AwareDatetime
 
 
 class SegmentRef(Contract):
@@ -65,4 +64,4 @@ class EpochFinishedRecord(Contract):
     evaluation: dict[Annotated[str, Field(max_length=100)], float] | None = Field(
         None, description="same, without exploration"
     )
-    created: datetime
+    created: AwareDatetime

@@ -3,10 +3,9 @@
 What cannot be computed is None, never a comforting number.
 """
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, ScoreStatus
@@ -67,4 +66,4 @@ class EpochJudging(Contract):
     pairs: PairFigures = PairFigures()
     usage: Usage = Usage()
     budget_exhausted: bool = Field(False, description="a call was not made because the budget was used up")
-    created: datetime
+    created: AwareDatetime

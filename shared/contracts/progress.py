@@ -1,9 +1,8 @@
 """What people and tools read about a run: one row per finished epoch, the live progress, the growing summary."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, RunState
@@ -57,8 +56,8 @@ class RunSummary(Contract):
     reason: str | None = None
     attempt: int = Field(ge=1)
     config: RunConfig
-    created: datetime
-    updated: datetime
+    created: AwareDatetime
+    updated: AwareDatetime
     epochs: list[EpochRow] = Field(max_length=100_000)
 
 
@@ -83,5 +82,5 @@ class RunProgress(Contract):
     agreement: float | None = Field(None, ge=0, le=1)
     reward_model_accuracy: float | None = Field(None, ge=0, le=1, description="of the newest reward model")
     eta_s: float | None = Field(None, ge=0, description="seconds until the last planned epoch is trained")
-    last_sign: datetime | None = Field(None, description="last heartbeat of the training driver")
-    updated: datetime
+    last_sign: AwareDatetime | None = Field(None, description="last heartbeat of the training driver")
+    updated: AwareDatetime

@@ -3,10 +3,9 @@
 The defaults are the ones of the original system where it had any; each field says what it does and in which unit.
 """
 
-from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, ConfigDict, Field, model_validator
 
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
@@ -100,6 +99,6 @@ class RunRecord(Contract):
     epoch: int = Field(0, ge=0, description="epoch that runs now or would run next")
     fence: int = Field(0, ge=0, description="lease revision of the coordinator that wrote this")
     attempt: int = Field(1, ge=1, description="counts resumes")
-    created: datetime
-    updated: datetime
+    created: AwareDatetime
+    updated: AwareDatetime
     reason: str | None = Field(None, max_length=500, description="why the state is what it is, for people")

@@ -1,9 +1,8 @@
 """What the judges said about one segment: every vote, who cast it, and the merged value per dimension."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, ScoreStatus
@@ -67,4 +66,4 @@ class SegmentScores(Contract):
     )
     agreement: float | None = Field(None, ge=0, le=1, description="share of judged dimensions with unanimous votes")
     error: str | None = Field(None, max_length=500, description="why the segment is dead")
-    created: datetime
+    created: AwareDatetime

@@ -1,9 +1,8 @@
 """The manifest inside every segment archive, and the names of its members."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch
@@ -54,4 +53,4 @@ class SegmentManifest(Contract):
     )
     terminated: bool = Field(False, description="the last step ended the episode")
     sampled: Literal["share", "milestone", "novelty", "disagreement"] = "share"
-    created: datetime
+    created: AwareDatetime

@@ -8,16 +8,21 @@ import contextlib
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
+
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.ids import RunId
+from shared.errors import ContractError
 from shared.rewardnet import RewardWeights, load
 from shared.runtime.failpoints import reach
 from shared.store import keys
 from shared.store.port import AlreadyExists, Store
 
 MOST_HISTORY: Final = 100
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,13 @@ class Shelf:
         return Filed(key, sha256(raw), RewardModelCard.from_bytes(raw))
 
     async def newest_before(self, run: RunId, epoch: int) -> Filed | None:
-        """The newest card of an earlier epoch."""
+        """The newest card of an earlier epoch that can be read."""
         for number in range(epoch - 1, -1, -1):
-            found = await self.filed(run, number)
+            try:
+                found = await self.filed(run, number)
+            except ContractError as error:
+                log.warning("card of an earlier epoch left out", run=run, epoch=number, error=str(error))
+                continue
             if found is not None:
                 return found
         return None

@@ -170,6 +170,34 @@ async def test_two_processes_at_once_agree_on_one_card() -> None:
     assert one.id == two.id
 
 
+async def test_an_event_that_comes_again_meanwhile_holds_no_place_of_the_consumer() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8)
+    handlers, _ = world.service()
+    waiting = asyncio.create_task(handlers.epoch_finished(finished))
+    await asyncio.sleep(0.1)
+    assert await asyncio.wait_for(handlers.epoch_finished(finished), 1) == []
+    for event in await world.judge(0, await world.listed(0)):
+        await handlers.score_ready(event)
+    (first,) = await asyncio.wait_for(waiting, 60)
+    (later,) = await handlers.epoch_finished(finished)
+    assert later.id == first.id
+
+
+@pytest.mark.parametrize("lost", ["weights damaged", "weights gone", "card damaged"])
+async def test_an_earlier_model_that_cannot_be_read_is_not_continued(lost: str) -> None:
+    world = World()
+    for epoch in (0, 1):
+        finished = await world.play(epoch, episodes=8)
+        await world.judge(epoch, await world.listed(epoch))
+        if epoch:
+            await world.lose(0, lost)
+        await world.service()[0].epoch_finished(finished)
+    card = await world.card(1)
+    assert set(card.validation_loss) == {"full", "strict"}
+    assert card.segments == 64
+
+
 async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_before() -> None:
     world = World(group=QUICK.model_copy(update={"gates": GateSettings(ece=1.0, accuracy_all=0.5)}))
     for epoch in (0, 1):

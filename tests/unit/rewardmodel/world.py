@@ -161,6 +161,17 @@ class World:
             events.append(wrap(data, source="judge"))
         return events
 
+    async def lose(self, epoch: int, what: str) -> None:
+        """Damage or delete a part of a committed model, as a store may."""
+        weights, card = (await self.card(epoch)).weights_key, keys.reward_model_card(RUN, epoch)
+        match what:
+            case "weights damaged":
+                await self.store.put(weights, b"half a fi")
+            case "weights gone":
+                await self.store.delete(weights)
+            case "card damaged":
+                await self.store.put(card, b"{")
+
     async def card(self, epoch: int) -> RewardModelCard:
         """The committed card."""
         return RewardModelCard.from_bytes(await self.store.get(keys.reward_model_card(RUN, epoch)))

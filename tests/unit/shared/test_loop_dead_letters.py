@@ -1,6 +1,7 @@
 """Dead letters of the guarded loop: what can never succeed is set aside, recorded, and tried no more."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -34,8 +35,21 @@ async def test_a_permanent_error_is_a_dead_letter_at_once_and_the_service_record
     assert await bus.pending(REWARDMODEL_SCORES) == 1
 
 
+WITHOUT_A_ZONE = json.dumps({**json.loads(segment_ready().to_bytes()), "time": "2026-01-01T00:00:00"}).encode()
+
+
 @pytest.mark.parametrize(
-    "raw", [b"", b"not json", b"{}", b"\xff\xfe", b"[" * 5000, b'{"type":"zelda.unknown.v1","data":{}}', b"x" * 10_000]
+    "raw",
+    [
+        b"",
+        b"not json",
+        b"{}",
+        b"\xff\xfe",
+        b"[" * 5000,
+        b'{"type":"zelda.unknown.v1","data":{}}',
+        b"x" * 10_000,
+        WITHOUT_A_ZONE,
+    ],
 )
 async def test_poison_bytes_are_dead_letters_without_a_single_try(raw: bytes) -> None:
     bus, tries = MemoryBus(), 0
