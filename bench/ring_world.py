@@ -89,7 +89,7 @@ def _cut(segments: list[Segment], number: int) -> bytes:
     facts |= {"run": RUN, "epoch": 0, "episode": episode, "segment": segment, "steps": STEPS}
     facts |= {"index": number % PER_EPISODE, "milestones_end": whole.manifest.milestones_start, "key_frames": []}
     members = Members(
-        lines=whole.lines[begin : begin + STEPS],
+        lines=whole.states.splitlines()[begin : begin + STEPS],
         observations=whole.observations[begin : begin + STEPS + 1],
         actions=whole.actions[begin : begin + STEPS],
         prefix=np.zeros(0, np.uint8),

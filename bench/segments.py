@@ -38,10 +38,12 @@ class _Archives:
         self.pool = BufferPool()
         self.made: list[bytes] = []
 
-    def add(self, finished: Finished | None, draft: Draft) -> None:
-        """Make the archive of one segment. MemoryError if there was none for it."""
-        if finished is None:
-            raise MemoryError("the system has no memory for another segment")
+    def lose(self) -> None:
+        """A segment that nothing can hold ends the play."""
+        raise MemoryError("the system has no memory for another segment")
+
+    def add(self, finished: Finished, draft: Draft) -> None:
+        """Make the archive of one segment."""
         parcel = finished.parcel("share")
         gathered = Gathered(self.pool.tray.open(parcel.buffer.place), *map(bytes, finished.parts(draft)))
         self.made.append(archive(parcel.facts, gathered))
@@ -81,7 +83,7 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
     archives = _Archives()
-    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, archives.pool, archives.add))
+    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, archives.pool, archives.add, archives.lose))
     env.reset()
     game = _InEnvironment(env, wandering or 0.0, steps, seed)
     try:

@@ -20,6 +20,7 @@ from services.rewardmodel.training.make import in_this_process
 from services.rewardmodel.wiring import assemble
 from shared import rewardnet
 from shared.bus.memory import MemoryBus
+from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.card import Pooling
 from shared.contracts.envelope import wrap
@@ -28,7 +29,7 @@ from shared.contracts.events import EpochFinished, SegmentReady
 from shared.contracts.ids import Digest, JudgeName
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, SegmentScores
-from shared.game.segment import read_manifest, read_segment
+from shared.game.segment import read_segment
 from shared.runtime.service import Ports
 from shared.store import keys
 from shared.store.port import AlreadyExists, Store

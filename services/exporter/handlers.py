@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from services.exporter.domain.policy import ExportPolicy, among_best, reached_milestone
 from services.exporter.export import Exporter
+from shared.contracts.archive import read_manifest
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.scores import SegmentScores
-from shared.game.segment import read_manifest
 from shared.store import keys
 from shared.store.port import Store
 

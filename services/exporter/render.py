@@ -42,8 +42,8 @@ class Export:
 def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> Export:
     """Replay the archive and make its files.
 
-    Raises SegmentDamaged for an archive that is not whole, ReplayMismatch (with both hashes) for one that replays to
-    another end.
+    Raises ContractError or DigestMismatch for an archive that is not whole, ReplayMismatch (with both hashes) for one
+    that replays to another end.
     """
     segment = read_segment(raw)
     pictures = dict(_pictures(segment, game))

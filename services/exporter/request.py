@@ -11,11 +11,12 @@ from services.exporter.domain.manifest import MANIFEST
 from services.exporter.render import Look, render
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import games
+from shared.contracts.archive import read_manifest
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
-from shared.game.segment import read_manifest, read_segment
+from shared.game.segment import read_segment
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import NotFound, Store

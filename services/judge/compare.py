@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from itertools import combinations, islice
 from typing import Self
 
-from services.judge.adapters.archive import read_manifest
 from services.judge.domain.agreement import kappa, spearman
 from services.judge.domain.budget import add
 from services.judge.domain.report import report
 from services.judge.domain.rows import Part, SegmentRow, row_of
+from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
 from shared.contracts.judging import Correlation
 from shared.contracts.scores import SegmentScores, Usage

@@ -2,8 +2,7 @@
 
 Permanent
 ├── UnknownRom       a ROM image that no map of the RAM fits
-├── ReplayMismatch   a replay ended in another RAM than the recording
-└── SegmentDamaged   a segment archive whose content is not what its manifest says
+└── ReplayMismatch   a replay ended in another RAM than the recording
 Transient
 └── EmulatorFault    the emulator failed; what it held is kept for a bug report
 """
@@ -24,10 +23,6 @@ class ReplayMismatch(Permanent):
         super().__init__(f"replay: RAM at the {what} is {actual}, the record says {expected}")
         self.expected = expected
         self.actual = actual
-
-
-class SegmentDamaged(Permanent):
-    """The archive is not what its manifest promises."""
 
 
 class EmulatorFault(Transient):

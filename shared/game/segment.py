@@ -8,6 +8,7 @@ The same content gives the same bytes: a segment that is recorded again after a 
 """
 
 import io
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.contracts.archive import MAX_UNPACKED, SegmentArchive, opened
 from shared.contracts.base import sha256
 from shared.contracts.segment import (
     ACTIONS,
@@ -29,11 +31,11 @@ from shared.contracts.segment import (
     SegmentManifest,
 )
 from shared.errors import ContractError
-from shared.game.errors import SegmentDamaged
 
-MAX_ARCHIVE: Final = 64 * 1024 * 1024  # bytes unpacked; a segment has about 1 MB, more is an attack or a mistake
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the time of every member, so that the bytes depend on the content alone
 _STORED: Final = (START_STATE, FRAMES)  # compressed already
+_NEEDED: Final = {STATES, OBSERVATIONS, ACTIONS, PREFIX, START_STATE}
+_NPY: Final = (1, 0)  # format of the arrays
 
 Actions = NDArray[np.uint8]
 Observations = NDArray[np.float32]
@@ -44,17 +46,12 @@ class Segment:
     """An archive's content. `frames` are PNG files by step; `start_state` is what `Emulator.load` takes."""
 
     manifest: SegmentManifest
-    states: str
+    states: str  # one JSON line a step, see rows.StateRow
     observations: Observations
     actions: Actions
     prefix: Actions
     start_state: bytes
     frames: Mapping[int, bytes]
-
-    @property
-    def lines(self) -> list[str]:
-        """One JSON line a step, see rows.StateRow."""
-        return self.states.splitlines()
 
 
 def frame_name(step: int) -> str:
@@ -99,37 +96,27 @@ class Members:
 
 
 def read_segment(raw: bytes) -> Segment:
-    """Unpack an archive and check every member against the manifest; SegmentDamaged or ContractError otherwise."""
-    members = _unpack(raw)
-    manifest = SegmentManifest.from_bytes(members.pop(MANIFEST, b""))
-    _verify(members, manifest)
-    observations = _array(members, OBSERVATIONS, np.dtype("<f4"), 2)
-    actions = _array(members, ACTIONS, np.dtype("u1"), 1)
-    if len(actions) != manifest.steps or len(observations) != manifest.steps + 1:
-        raise SegmentDamaged(
-            f"segment {manifest.segment}: {len(actions)} actions and {len(observations)} observations "
-            f"for {manifest.steps} steps"
+    """Unpack an archive and check every member against the manifest; DigestMismatch or ContractError otherwise."""
+    with opened(raw) as archive:
+        manifest, members = archive.manifest, _members(archive)
+        observations = _array(members[OBSERVATIONS], OBSERVATIONS, np.dtype("<f4"), 2)
+        actions = _array(members[ACTIONS], ACTIONS, np.dtype("u1"), 1)
+        if len(actions) != manifest.steps or len(observations) != manifest.steps + 1:
+            raise ContractError(
+                f"segment {manifest.segment}: {len(actions)} actions and {len(observations)} observations "
+                f"for {manifest.steps} steps"
+            )
+        if not np.isfinite(observations).all():
+            raise ContractError(f"segment {manifest.segment}: an observation is not a finite number")
+        return Segment(
+            manifest=manifest,
+            states=members[STATES].decode(),
+            observations=observations,
+            actions=actions,
+            prefix=_array(members[PREFIX], PREFIX, np.dtype("u1"), 1),
+            start_state=unpack_state(members[START_STATE]),
+            frames={int(name[len(FRAMES) : -4]): data for name, data in members.items() if name.startswith(FRAMES)},
         )
-    return Segment(
-        manifest=manifest,
-        states=members[STATES].decode(),
-        observations=observations,
-        actions=actions,
-        prefix=_array(members, PREFIX, np.dtype("u1"), 1),
-        start_state=unpack_state(members[START_STATE]),
-        frames={int(name[len(FRAMES) : -4]): data for name, data in members.items() if name.startswith(FRAMES)},
-    )
-
-
-def read_manifest(raw: bytes) -> SegmentManifest:
-    """Only the manifest of an archive, without checking its members."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            if archive.getinfo(MANIFEST).file_size > MAX_ARCHIVE:
-                raise SegmentDamaged("the manifest is larger than any segment")
-            return SegmentManifest.from_bytes(archive.read(MANIFEST))
-    except (zipfile.BadZipFile, KeyError, zlib.error) as error:
-        raise SegmentDamaged(f"not a segment archive: {error}") from error
 
 
 def pack_state(state: bytes) -> bytes:
@@ -141,11 +128,11 @@ def unpack_state(packed: bytes) -> bytes:
     """The inverse of `pack_state`, bounded."""
     try:
         unpacker = zlib.decompressobj()
-        state = unpacker.decompress(packed, MAX_ARCHIVE)
+        state = unpacker.decompress(packed, MAX_UNPACKED)
     except zlib.error as error:
-        raise SegmentDamaged(f"{START_STATE} does not unpack: {error}") from error
+        raise ContractError(f"{START_STATE} does not unpack: {error}") from error
     if unpacker.unconsumed_tail:
-        raise SegmentDamaged(f"{START_STATE} is larger than any saved state")
+        raise ContractError(f"{START_STATE} is larger than any saved state")
     return state
 
 
@@ -155,38 +142,29 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     archive.writestr(info, data, compresslevel=1)
 
 
-def _unpack(raw: bytes) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            if sum(info.file_size for info in archive.infolist()) > MAX_ARCHIVE:
-                raise SegmentDamaged(f"a segment archive of more than {MAX_ARCHIVE} bytes")
-            return {info.filename: archive.read(info) for info in archive.infolist()}
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
-        raise SegmentDamaged(f"not a segment archive: {error}") from error
-
-
-def _verify(members: Mapping[str, bytes], manifest: SegmentManifest) -> None:
-    if set(members) != set(manifest.members):
-        odd = ", ".join(sorted(set(members) ^ set(manifest.members)))
-        raise SegmentDamaged(f"segment {manifest.segment}: missing or unlisted members: {odd:.200}")
-    for name, data in members.items():
-        if sha256(data) != manifest.members[name]:
-            raise SegmentDamaged(f"segment {manifest.segment}: {name} is not what the manifest says")
+def _members(archive: SegmentArchive) -> dict[str, bytes]:
+    segment, listed = archive.manifest.segment, set(archive.manifest.members)
+    if odd := archive.names ^ listed:
+        raise ContractError(f"segment {segment}: missing or unlisted members: {', '.join(sorted(odd)):.200}")
+    if absent := _NEEDED - listed:
+        raise ContractError(f"segment {segment}: without {', '.join(sorted(absent))}")
+    return {name: archive.read(name) for name in sorted(listed)}
 
 
 def _npy(array: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=_NPY, allow_pickle=False)
     return buffer.getvalue()
 
 
-def _array(members: Mapping[str, bytes], name: str, kind: np.dtype[Any], dimensions: int) -> NDArray[Any]:
-    if name not in members:
-        raise SegmentDamaged(f"a segment without {name}")
-    try:
-        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(members[name]), allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ContractError(f"{name} is not an array: {error}"[:300]) from error
-    if array.dtype != kind or array.ndim != dimensions:
-        raise ContractError(f"{name} is {array.dtype} with {array.ndim} dimensions, not {kind} with {dimensions}")
-    return array
+def _array(data: bytes, name: str, kind: np.dtype[Any], dimensions: int) -> NDArray[Any]:
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != _NPY:
+        raise ContractError(f"{name} is not an array of version {_NPY[0]}.{_NPY[1]}")
+    shape, by_columns, found = np.lib.format.read_array_header_1_0(stream)
+    if (found, len(shape), by_columns) != (kind, dimensions, False):
+        raise ContractError(f"{name} is {found} with {len(shape)} dimensions, not {kind} with {dimensions}")
+    numbers: NDArray[Any] = np.frombuffer(data, kind, offset=stream.tell())
+    if min(shape) < 0 or numbers.size != math.prod(shape):
+        raise ContractError(f"{name} holds {numbers.size} numbers, and says {shape}")
+    return numbers.reshape(shape)

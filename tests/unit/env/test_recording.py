@@ -20,16 +20,17 @@ from services.trainer.env.player import Player
 from services.trainer.env.recording import recording_of
 from services.trainer.env.take import SHORTEST, key_steps
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.segment import ACTIONS, MANIFEST
-from shared.errors import Permanent
+from shared.errors import ContractError, DigestMismatch
 from shared.game.bramble_game import bramble_game
 from shared.game.emulator import Emulator
-from shared.game.errors import ReplayMismatch, SegmentDamaged
+from shared.game.errors import ReplayMismatch
 from shared.game.png import palette_png
 from shared.game.replay import replay, verify
 from shared.game.rows import Lines, StateRow
-from shared.game.segment import Segment, read_manifest, read_segment
+from shared.game.segment import Segment, read_segment
 from shared.runtime.settings import StoreSettings
 
 SEGMENTS = int(os.environ.get("ZELDA_TEST_SEGMENTS", "60"))  # 1,000 for the full proof, see bench/replay.py
@@ -92,12 +93,12 @@ def test_a_segment_holds_all_that_is_needed_to_judge_and_to_learn(recorded: list
     segment = read_segment(recorded[0])
     manifest = segment.manifest
 
-    assert manifest.steps == len(segment.actions) == len(segment.lines) == 60
+    assert manifest.steps == len(segment.actions) == len(segment.states.splitlines()) == 60
     assert segment.observations.shape == (61, 128)
     assert manifest.key_frames == list(key_steps(60)) == sorted(segment.frames)
     assert len(segment.frames) == 8
     assert all(png.startswith(b"\x89PNG") for png in segment.frames.values())
-    rows = [StateRow.from_bytes(text.encode()) for text in segment.lines]
+    rows = [StateRow.from_bytes(text.encode()) for text in segment.states.splitlines()]
     assert [row.step for row in rows] == list(range(manifest.first_step + 1, manifest.first_step + 61))
     assert set(manifest.reward_terms) >= {"room", "tile", "time"}
     assert "reward" not in segment.states, "judges see facts, never rewards"
@@ -117,7 +118,7 @@ def test_a_replay_gives_the_recorded_states_and_pictures(recorded: list[bytes]) 
     moments = list(replay(segment, emulator, lambda step: step in segment.frames))
 
     assert len(moments) == segment.manifest.steps + 1
-    for moment, text, action in zip(moments[1:], segment.lines, segment.actions, strict=True):
+    for moment, text, action in zip(moments[1:], segment.states.splitlines(), segment.actions, strict=True):
         assert Lines().line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
         if moment.picture is not None:
             assert palette_png(moment.picture) == segment.frames[moment.step]
@@ -152,14 +153,14 @@ def test_a_flipped_bit_in_any_member_is_found(recorded: list[bytes]) -> None:
         names = [name for name in archive.namelist() if name != MANIFEST]
 
     for name in names:
-        with pytest.raises(SegmentDamaged, match=f"{name} is not what the manifest says"):
+        with pytest.raises(DigestMismatch, match=f"{name} is not what the manifest says"):
             read_segment(_flipped(recorded[0], name))
 
 
 def test_a_missing_or_an_added_member_is_found(recorded: list[bytes]) -> None:
-    with pytest.raises(SegmentDamaged, match=r"missing or unlisted members: actions\.npy"):
+    with pytest.raises(ContractError, match=r"missing or unlisted members: actions\.npy"):
         read_segment(_rebuilt(recorded[0], lambda name, data: None if name == ACTIONS else data))
-    with pytest.raises(Permanent, match="not a segment archive"):
+    with pytest.raises(ContractError, match="not a segment archive"):
         read_segment(recorded[0][:-200])
 
 

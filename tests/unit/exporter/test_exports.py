@@ -134,8 +134,8 @@ async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes
     segment = read_segment(await store.get(event.data.key))
     facts = {**segment.manifest.model_dump(exclude={"members"}), "ram_end": "f" * 64}
     members = Members(
-        segment.lines, segment.observations, segment.actions, segment.prefix, pack_state(segment.start_state),
-        segment.frames,
+        segment.states.splitlines(), segment.observations, segment.actions, segment.prefix,
+        pack_state(segment.start_state), segment.frames,
     )  # fmt: skip
     digest = await store.put(event.data.key, write_segment(facts, members))
     forged = wrap(event.data.model_copy(update={"digest": Digest(digest)}), source="trainer")

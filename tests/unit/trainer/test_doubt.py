@@ -8,9 +8,9 @@ import numpy as np
 from services.trainer.domain.doubt import Doubt
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
-from shared.game.segment import read_manifest
 from shared.rewardnet import RewardNet, initial, input_statistics, standardised
 from shared.runtime.settings import StoreSettings
 

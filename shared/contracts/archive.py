@@ -1,0 +1,72 @@
+"""Opens segment archives (segment.py has their layout).
+
+They are data from outside: no more is unpacked than a bound, whatever an archive says of its sizes, and nothing is ever
+extracted to a path.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from shared.contracts.base import sha256
+from shared.contracts.segment import MANIFEST, SegmentManifest
+from shared.errors import ContractError, DigestMismatch, ZeldaError
+
+MAX_UNPACKED: Final = 64 * 1024 * 1024  # bytes; a segment has about 1 MB, more is an attack or a mistake
+_USUAL: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class SegmentArchive:
+    """An open archive: its manifest, and the other members as they are asked for."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        """Read the manifest. See `opened`."""
+        self._file, self._room = file, MAX_UNPACKED
+        self.manifest = SegmentManifest.from_bytes(self._content(MANIFEST, MAX_UNPACKED))
+
+    @property
+    def names(self) -> set[str]:
+        """All members but the manifest."""
+        return set(self._file.namelist()) - {MANIFEST}
+
+    def read(self, name: str, limit: int = MAX_UNPACKED) -> bytes:
+        """A member of at most `limit` bytes. ContractError if it has more, DigestMismatch if it was changed."""
+        data = self._content(name, limit)
+        if self.manifest.members.get(name) != sha256(data):
+            raise DigestMismatch(f"segment {self.manifest.segment}: {name} is not what the manifest says")
+        return data
+
+    def _content(self, name: str, limit: int) -> bytes:
+        try:
+            info = self._file.getinfo(name)
+        except KeyError as error:
+            raise ContractError(f"the segment's archive lacks {name}") from error
+        if info.compress_type not in _USUAL:
+            raise ContractError(f"{name} is compressed in a way that no segment is (method {info.compress_type})")
+        limit = min(limit, self._room)
+        with self._file.open(info) as member:
+            data = member.read(limit + 1)  # with a number, it unpacks no more than that
+        if len(data) > limit:
+            raise ContractError(f"{name} unpacks to more than {limit} bytes: no segment is so large")
+        self._room -= len(data)
+        return data
+
+
+@contextmanager
+def opened(raw: bytes) -> Iterator[SegmentArchive]:
+    """The archive in these bytes. While it is open, whatever parsers throw at them is a ContractError."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as file:
+            yield SegmentArchive(file)
+    except (ZeldaError, MemoryError):
+        raise
+    except Exception as error:
+        raise ContractError(f"not a segment archive: {type(error).__name__}: {error}"[:300]) from error
+
+
+def read_manifest(raw: bytes) -> SegmentManifest:
+    """The manifest alone, without looking at the other members."""
+    with opened(raw) as archive:
+        return archive.manifest
