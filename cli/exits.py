@@ -8,7 +8,7 @@ USAGE: Final = 2  # the command line or a configuration is wrong
 UNREACHABLE: Final = 3  # no system answers there
 DENIED: Final = 4  # the token is missing, unknown, or may only read
 NOT_FOUND: Final = 5  # no such run, epoch, segment or letter
-CONFLICT: Final = 6  # it does not fit the state the run is in
+CONFLICT: Final = 6  # it does not fit the state that the run or the system is in
 INTERRUPTED: Final = 130  # ctrl-C
 
 MEANINGS: Final = {
@@ -18,7 +18,7 @@ MEANINGS: Final = {
     UNREACHABLE: "no system answers",
     DENIED: "the token is missing, unknown, or may only read",
     NOT_FOUND: "no such run",
-    CONFLICT: "does not fit the run's state",
+    CONFLICT: "does not fit the state of the run, or of the system",
     INTERRUPTED: "interrupted",
 }
 

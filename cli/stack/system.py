@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.stack.layout import Connection, Layout
+from cli.stack.lock import held
 from cli.stack.ports import Ports
 from cli.stack.process import Spec, StackError, Supervised
 from cli.stack.servers import nats_server, plain_environment, s3_server
@@ -43,6 +44,7 @@ class System:
     servers: list[Supervised]
     services: list[Supervised]
     keeper: "asyncio.Task[None]" = field(init=False)
+    announced: bool = field(init=False, default=False)
 
     @property
     def url(self) -> str:
@@ -73,6 +75,7 @@ class System:
         await _all([provision("store", self.settings), provision("bus", self.settings, absent)])
         await _all(one.start() for one in self.services)
         self.connection.save(self.layout.connection)
+        self.announced = True
 
     async def keep(self) -> None:
         """Start again whatever crashes; raise StackError if something refuses to run at all."""
@@ -82,7 +85,8 @@ class System:
         """Services drain while bus and store still answer; then those end, too."""
         if hasattr(self, "keeper"):
             self.keeper.cancel()
-        self.layout.connection.unlink(missing_ok=True)
+        if self.announced:  # else the file, if there is one, is not ours
+            self.layout.connection.unlink(missing_ok=True)
         await asyncio.gather(*(one.end() for one in self.services))
         await asyncio.gather(*(one.end() for one in self.servers))
 
@@ -90,8 +94,9 @@ class System:
 @asynccontextmanager
 async def running(options: Options, tell: Tell) -> AsyncIterator[System]:
     """A whole system for the time of the body. Whatever happens there, nothing is left running after it."""
-    async with kept(prepare(options, tell)) as system:
-        yield system
+    with held(options.root):
+        async with kept(prepare(options, tell)) as system:
+            yield system
 
 
 @asynccontextmanager

@@ -1,0 +1,38 @@
+"""One system in a directory: a second one would write into the files of the first one's bus, store and secrets.
+
+The kernel keeps the lock and lets it go when this process ends, however it ends: no stale lock is ever to be removed.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from cli.exits import CONFLICT, Quit
+
+
+@contextmanager
+def held(root: Path) -> Iterator[None]:
+    """Hold the directory for the time of the body; Quit with the process that runs there if another one has it."""
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("a+", encoding="utf-8") as file:  # not "w": that would wipe the holder's number
+        _take(file, root)
+        yield
+
+
+def _take(file: IO[str], root: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        pid = file.read().strip() or "unknown"
+        raise Quit(
+            CONFLICT,
+            f"A system runs in {root} already (process {pid}): use it, end it with ctrl-C, "
+            "or start this one in another directory.",
+        ) from error
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
