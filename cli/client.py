@@ -30,8 +30,8 @@ def connection(url: str | None = None, token_file: Path | None = None) -> Connec
     """Where to go: what was given, else the environment, else the system that `zelda up` started in this directory."""
     url = url or os.environ.get(URL)
     file = token_file or (Path(os.environ[TOKEN_FILE]) if TOKEN_FILE in os.environ else None)
-    saved = Connection.load(LOCAL)
     if url is None:
+        saved = Connection.load(LOCAL)
         if saved is None:
             raise Quit(UNREACHABLE, f"No system runs here: start one with `zelda up`, or set {URL} and {TOKEN_FILE}.")
         return saved
@@ -90,11 +90,22 @@ def open_client(to: Connection) -> Iterator[Client]:
     """A client for the time of the body."""
     import httpx
 
+    headers = {"Authorization": f"Bearer {_token(to.token_file)}"}
     try:
-        token = to.token_file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise Quit(USAGE, f"The token file {to.token_file} cannot be read: {error.strerror}.") from error
-    token = token.rpartition(":")[2]  # a line of the coordinator's own token file will do
-    headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=to.url, headers=headers, timeout=20, follow_redirects=False) as http:
+        http = httpx.Client(base_url=to.url, headers=headers, timeout=20, follow_redirects=False)
+    except httpx.InvalidURL as error:
+        raise Quit(USAGE, f"{to.url} is no address ({error}): write http://HOST:PORT.") from error
+    with http:
         yield Client(http, to.url)
+
+
+def _token(file: Path) -> str:
+    try:
+        token = file.read_text(encoding="utf-8").strip().rpartition(":")[2]  # a line of the coordinator's own will do
+    except OSError as error:
+        raise Quit(USAGE, f"The token file {file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise Quit(USAGE, f"The token file {file} holds no text: name the file with the token.") from error
+    if not (token.isascii() and token.isprintable()):  # a header cannot carry it
+        raise Quit(USAGE, f"The token file {file} holds no token: it must be one line of letters and digits.")
+    return token

@@ -46,6 +46,11 @@ def number(value: Any, pattern: str = "{:.2f}") -> str:
     return "-" if value is None else pattern.format(value)
 
 
+def epoch_of(epoch: int, planned: int | None) -> str:
+    """Which epoch of how many, counted from 1 as people do, though their numbers begin with 0."""
+    return f"{epoch + 1}/{planned or '-'}"
+
+
 EPOCH_COLUMNS: Final = (
     *("epoch", "steps", "episodes", "recorded", "judged", "abstained", "dead", "votes", "agreement"),
     *("shaped by", "rm accuracy", "rm passed"),

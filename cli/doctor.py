@@ -68,7 +68,11 @@ def examine(rom: Path | None, local: Path = LOCAL) -> Iterator[Finding]:
     yield disk()
     yield ports()
     yield game(rom)
-    saved = Connection.load(local)
+    try:
+        saved = Connection.load(local)
+    except Quit as problem:
+        yield Finding("system", False, str(problem), f"rm {local}; zelda up")
+        return
     if saved is None:
         yield Finding("system", True, "none runs here (`zelda up` starts one)")
         return
@@ -152,7 +156,7 @@ def reach(name: str, saved: Connection, ask: Callable[[Connection], str]) -> Fin
 
     try:
         return Finding(name, True, ask(saved))
-    except (ZeldaError, OSError, TimeoutError) as error:
+    except (ZeldaError, OSError, ValueError, KeyError) as error:  # a connection may name no store, or a wrong one
         return Finding(name, False, str(error), f"zelda run logs {name}; then start again with `zelda up`")
 
 
@@ -178,6 +182,6 @@ def judges(saved: Connection) -> Finding:
     """Whether the judges' server answers."""
     from cli.stack.probes import answers
 
-    url = saved.settings[JUDGE_URL]
-    well = asyncio.run(answers(f"{url}/models"))
-    return Finding("judges", well, url, "zelda run logs rules-judge; or check the judges file")
+    url = saved.settings.get(JUDGE_URL)
+    well = url is not None and asyncio.run(answers(f"{url}/models"))
+    return Finding("judges", well, url or "no address is known", "zelda run logs rules-judge; or check the judges file")

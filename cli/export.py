@@ -1,7 +1,7 @@
 """`zelda export`: segments as pictures, JSON lines and video, and a run as one Parquet data set."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +9,7 @@ import typer
 
 from cli.console import data, line
 from cli.exits import NOT_FOUND, USAGE, Quit
+from cli.files import must_be_directory, must_have_place
 
 app = typer.Typer(help="Write segments as pictures, videos and data sets.", no_args_is_help=True)
 Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
@@ -31,8 +32,8 @@ def segments(
     """Replay a segment, an episode, an epoch or a whole run, and write manifest, states, frames and video."""
     from services.exporter.request import Selection, export_to
 
-    chosen = Selection.of(run, epoch, episode, segment)
-    written = _run(export_to(_exporter_settings(), chosen, to))
+    must_be_directory(to)
+    written = _run(lambda: export_to(_exporter_settings(), Selection.of(run, epoch, episode, segment), to))
     if not written:
         raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
     paths = [str(path) for path in written]
@@ -50,9 +51,8 @@ def dataset(
     """Write observations, actions and scores of recorded segments as one Parquet file, one row a step."""
     from services.exporter.request import Selection, dataset_to
 
-    if not to.absolute().parent.is_dir():
-        raise Quit(USAGE, f"There is no directory {to.absolute().parent} to write {to.name} into: make it first.")
-    rows = _run(dataset_to(_exporter_settings(), Selection.of(run, epoch, episode, None), to))
+    must_have_place(to)
+    rows = _run(lambda: dataset_to(_exporter_settings(), Selection.of(run, epoch, episode, None), to))
     if rows == 0:
         raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
     data({"file": str(to), "rows": rows}) if as_json else line(f"{to}: {rows} steps")
@@ -65,8 +65,8 @@ def _exporter_settings() -> Any:
     return settings(ExporterSettings)
 
 
-def _run(work: Coroutine[Any, Any, Any]) -> Any:
+def _run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     try:
-        return asyncio.run(work)
+        return asyncio.run(work())
     except ValueError as error:  # an id that is none
         raise Quit(USAGE, f"{error}.") from error

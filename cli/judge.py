@@ -12,6 +12,7 @@ import typer
 from cli.console import data, line, number, say, table
 from cli.direct import settings
 from cli.exits import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Quit
+from cli.files import must_have_place
 from shared.contracts.ids import RunId
 from shared.errors import Transient
 
@@ -65,6 +66,8 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two judges on a run's segments: agreement, correlation with true progress, cost."""
+    if plot is not None:
+        must_have_place(plot)
     result = _run(_compared(_settings(), _run_id(run), epoch, (first, second)))
     if plot is not None:
         draw(result, plot)
@@ -119,7 +122,7 @@ def draw(result: "Comparison", path: Path) -> None:
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=result.sides[0], ylabel=result.sides[1])
     axes.set_title(f"{len(result.points)} segments, rank correlation {number(result.rank_correlation)}", fontsize=10)
     figure.colorbar(dots, label="milestones gained in the segment")
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, format="png")
 
 
 def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, rules: bool) -> "JudgesFile":

@@ -1,13 +1,14 @@
 """`zelda run`: start, stop, resume, list, show, watch runs and read their logs. A REST client; it decides nothing."""
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cli.client import Client, connection, open_client
-from cli.console import data, epochs_table, line, number, say, table
+from cli.console import data, epoch_of, epochs_table, line, number, say, table
 from cli.exits import FAILED, OK, USAGE, Quit
 
 app = typer.Typer(help="Start, watch and stop runs.", no_args_is_help=True)
@@ -72,7 +73,7 @@ def list_runs(
         data(runs)
         return
     rows = [
-        [run["run"], run["state"], run["world"], f"{run['epoch']}/{run['epochs_planned'] or '-'}", run["created"][:19]]
+        [run["run"], run["state"], run["world"], epoch_of(run["epoch"], run["epochs_planned"]), run["created"][:19]]
         for run in runs
     ]
     table("Runs", ("run", "state", "world", "epoch", "created"), rows)
@@ -124,7 +125,7 @@ def follow(client: Client, name: str, as_json: bool) -> int:
 
 def fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, Any]:
     """`a.b=1` pairs as nested JSON on top of `base`; values that are not JSON are text."""
-    made = dict(base or {})
+    made = deepcopy(base or {})
     for pair in pairs:
         path, separator, text = pair.partition("=")
         if not separator or not path:
@@ -133,6 +134,10 @@ def fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, An
         place = made
         for parent in parents:
             place = place.setdefault(parent, {})
+            if not isinstance(place, dict):
+                raise Quit(
+                    USAGE, f"--set {pair}: {parent} is {json.dumps(place)} and has no fields: set one of the two."
+                )
         place[last] = _value(text)
     return made
 

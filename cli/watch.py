@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cli.client import Client
-from cli.console import line, number, say
+from cli.console import epoch_of, line, number, say
 from cli.exits import UNREACHABLE, Quit
 
 ENDED: Final = ("finished", "failed", "stopped")
@@ -64,9 +64,8 @@ def parse(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def describe(progress: dict[str, Any]) -> str:
     """The progress of a run in one line."""
-    planned = progress["epochs_planned"] or "-"
     parts = [
-        f"epoch {progress['epoch'] + 1}/{planned}",
+        f"epoch {epoch_of(progress['epoch'], progress['epochs_planned'])}",
         f"{progress['steps']}/{progress['epoch_steps']} steps",
         number(progress["steps_per_s"], "{:.0f} steps/s"),
         f"segments {progress['segments_recorded']} recorded, {progress['segments_judged']} judged, "

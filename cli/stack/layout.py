@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli.exits import UNREACHABLE, Quit
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -74,12 +76,19 @@ class Connection:
     def save(self, path: Path) -> None:
         """Let other terminals find it."""
         saved = {"url": self.url, "token_file": str(self.token_file), "pid": self.pid, "settings": dict(self.settings)}
-        path.write_text(json.dumps(saved, indent=2), encoding="utf-8")
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(saved, indent=2), encoding="utf-8")
+        new.replace(path)  # nobody ever reads half of it
 
     @classmethod
     def load(cls, path: Path) -> "Connection | None":
-        """The saved connection, or None if no system was started here."""
+        """The saved connection, or None if no system was started here; Quit if the file is damaged."""
         if not path.exists():
             return None
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        return cls(str(saved["url"]), Path(saved["token_file"]), int(saved["pid"]), dict(saved["settings"]))
+        try:
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            settings = {str(name): str(value) for name, value in saved["settings"].items()}
+            return cls(str(saved["url"]), Path(saved["token_file"]), int(saved["pid"]), settings)
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            sentence = f"{path} does not say where the system runs: delete it, and start again with `zelda up`."
+            raise Quit(UNREACHABLE, sentence) from error

@@ -41,7 +41,7 @@ def study(
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 2.0,
     conservatism: Annotated[float, typer.Option(help="how much doubt of the ensemble lowers its value")] = 0.0,
     pooling: Annotated[str, typer.Option(help="what a label is about: a segment's mean, or its gain")] = "gain",
-    jobs: Annotated[int, typer.Option(help="trials at the same time; 0: one per core")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="trials at the same time; 0: one per core")] = 0,
     out: Annotated[Path | None, typer.Option(help="folder of the study; default runs/study-WORLD")] = None,
     show: Annotated[bool, typer.Option("--show", help="train nothing: compare the trials that are finished")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,

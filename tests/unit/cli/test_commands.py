@@ -14,6 +14,7 @@ import pytest
 from cli import exits
 from cli.app import PARTS, build
 from cli.client import connection, refusal
+from cli.console import epoch_of
 from cli.exits import MEANINGS, Quit
 from cli.run import fields
 from cli.stack.layout import Connection, Layout
@@ -72,13 +73,35 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["epoch", "-s", "epoch_step=1"], exits.USAGE, "--set epoch_step: "),
         (["epoch", "--run", "No Name"], exits.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
         (["dlq", "list"], exits.UNREACHABLE, "No system runs here"),
+        (["run", "list", "--url", "http://[::1", "--token-file", "token"], exits.USAGE, "http://[::1 is no address"),
+        (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], exits.USAGE, "rom.gbc holds no text"),
+        (["run", "list", "--url", "http://x", "--token-file", "accents"], exits.USAGE, "accents holds no token"),
+        (
+            ["run", "start", "-s", "epochs=1", "-s", "epochs.x=1"],
+            exits.USAGE,
+            "--set epochs.x=1: epochs is 1 and has no",
+        ),
+        (["demo", "-s", "world=x", "-s", "world.y=1"], exits.USAGE, '--set world.y=1: world is "x" and has no fields'),
+        (["study", "--jobs", "-1"], exits.USAGE, "greater than or equal to 0"),
+        (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], exits.USAGE, "There is no directory "),
+        (["export", "segments", "m1", "--to", "list.json"], exits.USAGE, "list.json is no directory: name one"),
+        (["export", "segments", "No Name"], exits.USAGE, "'No Name' is not a RunId"),
+        (["up", "--root", "list.json/x"], exits.USAGE, "list.json/x cannot be used (Not a directory): name another"),
+        (
+            ["run", "start", "-s", "world=\udcff", "--url", "http://x", "--token-file", "token"],
+            exits.USAGE,
+            "What was given is not UTF-8 text",
+        ),
         (["fly"], exits.USAGE, "No such command 'fly'"),
     ],
 )
 def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "rom.gbc").write_bytes(b"\xce\xed\x66\x66")
-    done = zelda(*words, cwd=tmp_path)
+    (tmp_path / "token").write_text("operator:abc\n")
+    (tmp_path / "accents").write_text("sésame")
+    store = {"ZELDA_STORE__URL": f"file://{tmp_path}"} if words[0] in ("judge", "export") else {}
+    done = zelda(*words, cwd=tmp_path, **store)
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -90,6 +113,15 @@ def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
     done = zelda("run", "list", cwd=tmp_path)
     assert done.returncode == exits.UNREACHABLE
     assert "http://127.0.0.1:9 does not answer" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", '{"url": 1', "[1]", '{"url": "x", "token_file": "t", "pid": 1, "settings": 3}'])
+def test_a_damaged_connection_is_told_with_its_place(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "connection.json"
+    path.write_text(text)
+    with pytest.raises(Quit, match=f"{path} does not say where the system runs: delete it") as problem:
+        Connection.load(path)
+    assert problem.value.code == exits.UNREACHABLE
 
 
 def test_secrets_are_for_their_owner_only(tmp_path: Path) -> None:
@@ -149,5 +181,6 @@ def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
         "eta_s": 3725,
     }
     segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
+    assert epoch_of(progress["epoch"], progress["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
     assert describe(progress) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
     assert [duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]

@@ -21,6 +21,19 @@ def test_a_healthy_machine_without_a_system_has_no_failure(tmp_path: Path) -> No
     assert findings[-1] == Finding("system", True, "none runs here (`zelda up` starts one)")
 
 
+def test_a_damaged_connection_is_a_finding_and_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "connection.json").write_text("{")
+    found = list(examine(None, tmp_path / "connection.json"))[-1]
+    assert (found.name, found.well) == ("system", False)
+    assert found.fix.startswith("rm ")
+
+
+def test_a_connection_that_knows_nothing_fails_every_check_of_the_system(tmp_path: Path) -> None:
+    gone(tmp_path).save(tmp_path / "connection.json")
+    failed = [finding.name for finding in examine(None, tmp_path / "connection.json") if not finding.well]
+    assert failed == ["coordinator", "store", "bus", "judges"]
+
+
 def test_a_missing_program_comes_with_its_fix() -> None:
     found = program("no-such-server")
     assert (found.well, found.seen) == (False, "not found")

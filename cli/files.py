@@ -1,0 +1,18 @@
+"""Looks at files that a command is to write, before any work is done for them."""
+
+from pathlib import Path
+
+from cli.exits import USAGE, Quit
+
+
+def must_have_place(file: Path) -> None:
+    """Quit if the directory that is to receive the file is missing."""
+    place = file.absolute().parent
+    if not place.is_dir():
+        raise Quit(USAGE, f"There is no directory {place} to write {file.name} into: make it first.")
+
+
+def must_be_directory(path: Path) -> None:
+    """Quit if something else than a directory stands where one is to be filled."""
+    if path.exists() and not path.is_dir():
+        raise Quit(USAGE, f"{path} is no directory: name one, or a path where one can be made.")
