@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 LOCAL: Final = Path("runs/.local/connection.json")
 URL, TOKEN_FILE = "ZELDACLI_URL", "ZELDACLI_TOKEN_FILE"
+PAST_IT: Final = (
+    "go past it with `kubectl port-forward svc/zelda-coordinator 8080` and --url http://127.0.0.1:8080 "
+    "(docs/install-openshift.md)"
+)
 _CODES: Final = {
     401: DENIED,
     403: DENIED,
@@ -60,7 +64,7 @@ class Client:
         import httpx
 
         with self._http.stream("GET", path, timeout=httpx.Timeout(10, read=60)) as answer:
-            if answer.status_code != 200:
+            if answer.status_code != 200 or not _is(answer, "text/event-stream"):
                 answer.read()
                 raise refusal(answer)
             yield answer.iter_lines()
@@ -72,17 +76,32 @@ class Client:
             answer = self._http.request(method, path, **arguments)
         except httpx.TransportError as error:
             raise Quit(UNREACHABLE, f"{self._url} does not answer ({error}): is the system up?") from error
-        if answer.is_error:
+        if not answer.is_success or not _is(answer, "application/json"):
             raise refusal(answer)
         return answer.json()
 
 
 def refusal(answer: "httpx.Response") -> Quit:
     """The server's own sentence, and the exit code that belongs to its status."""
-    if not answer.headers.get("content-type", "").startswith("application/problem+json"):
-        # The coordinator always gives a reason; this is what stands in front of it.
-        return Quit(UNREACHABLE, f"{answer.url} answered {answer.status_code}: the coordinator is not ready there.")
-    return Quit(_CODES.get(answer.status_code, FAILED), answer.json()["detail"])
+    if _is(answer, "application/problem+json"):
+        return Quit(_CODES.get(answer.status_code, FAILED), answer.json()["detail"])
+    # The coordinator always gives a reason; this is what stands in front of it.
+    place = answer.url.copy_with(query=None)
+    if answer.has_redirect_location:
+        moved = answer.url.join(answer.headers["location"]).copy_with(query=None)
+        if (moved.host, moved.path) == (place.host, place.path):
+            return Quit(USAGE, f"{place} has moved to {moved}: give the new address with --url or {URL}.")
+    if (
+        answer.has_redirect_location
+        or answer.status_code in (401, 403)
+        or (answer.is_success and _is(answer, "text/html"))
+    ):
+        return Quit(DENIED, f"A log-in page answered at {place} instead of the coordinator: {PAST_IT}.")
+    return Quit(UNREACHABLE, f"{place} answered {answer.status_code}: the coordinator is not ready there.")
+
+
+def _is(answer: "httpx.Response", kind: str) -> bool:
+    return bool(answer.headers.get("content-type", "").startswith(kind))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 
 from cli import exits
 from cli.app import PARTS, build
-from cli.client import connection, refusal
+from cli.client import Client, connection, refusal
 from cli.console import epoch_of
 from cli.exits import MEANINGS, Quit
 from cli.run import fields
@@ -148,6 +148,35 @@ def test_the_servers_own_sentence_and_its_code(status: int, code: int) -> None:
 def test_a_coordinator_that_still_starts_counts_as_away() -> None:
     answer = httpx.Response(404, content=b"no such path", request=httpx.Request("GET", "http://zelda/runs"))
     assert refusal(answer).code == exits.UNREACHABLE
+
+
+PAGE = {"content-type": "text/html; charset=utf-8"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(302, headers={"location": "https://login.cluster/oauth/authorize?client_id=zelda"}),
+        httpx.Response(200, headers=PAGE, text="<h1>Log in</h1>"),
+        httpx.Response(403, headers=PAGE, text="<h1>Log in with OpenShift</h1>"),
+    ],
+)
+def test_a_log_in_page_is_told_with_the_way_past_it(answer: httpx.Response) -> None:
+    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: answer))
+    client = Client(http, "http://zelda")
+    with pytest.raises(Quit, match=r"A log-in page answered at http://zelda/runs instead of .* port-forward") as asked:
+        client.get("/runs", limit=1000)
+    with pytest.raises(Quit, match="A log-in page answered at http://zelda/runs/r/events") as watched:
+        client.stream("/runs/r/events").__enter__()
+    assert asked.value.code == watched.value.code == exits.DENIED
+
+
+def test_an_address_that_moved_is_told() -> None:
+    there = {"location": "https://zelda/runs?limit=1"}
+    request = httpx.Request("GET", "http://zelda/runs?limit=1")
+    answer = refusal(httpx.Response(302, headers=there, request=request))
+    assert str(answer).startswith("http://zelda/runs has moved to https://zelda/runs: give the new address with --url")
+    assert answer.code == exits.USAGE
 
 
 def test_an_address_from_the_environment_wins_over_the_local_system(
