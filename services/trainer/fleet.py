@@ -104,7 +104,7 @@ class Fleet:
             return True
         if outcome.life == "failed":
             FAILURES.inc()
-            member.supervision.failed(self._clock(), outcome.reason or "no reason given")
+            member.supervision.failed(self._clock(), outcome.reason or "no reason given", outcome.final)
             log.warning("driver failed", run=member.run, driver=member.driver, reason=outcome.reason)
         member.former, member.driver, member.speed = member.driver, None, 0.0
         return False
@@ -120,9 +120,12 @@ class Fleet:
             STARTS.inc()
 
     async def _give_up(self, member: Member, record: RunRecord) -> None:
-        reason = f"{member.supervision.failures} drivers in a row failed. {member.supervision.reason}"[:500]
         word = DriverFailed(
-            run=member.run, epoch=record.epoch, attempt=record.attempt, reason=reason, time=datetime.now(UTC)
+            run=member.run,
+            epoch=record.epoch,
+            attempt=record.attempt,
+            reason=member.supervision.verdict[:500],
+            time=datetime.now(UTC),
         )
         try:
             await self.store.create(keys.driver_failed(member.run, record.attempt), word.to_bytes())

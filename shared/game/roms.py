@@ -66,7 +66,10 @@ def open_game(
         return bramble_game(world, difficulty, seed)
     if game == ORACLE:
         if rom is None:
-            raise UnknownRom(f"{ORACLE} needs your own ROM image: set the path of the .gbc file")
+            raise UnknownRom(
+                f"{ORACLE} needs your own ROM image: name the .gbc file with --rom (`zelda up --rom FILE`), "
+                "on a cluster with the chart's values rom.*"
+            )
         return recognise(rom.read_bytes())
     raise UnknownRom(f"no game {game!r}: known are bramble and {ORACLE}")
 

@@ -131,6 +131,8 @@ async def test_a_job_that_fails_tells_why_and_an_unknown_one_has_ended(backend: 
     outcome = await until_ended(broken, name)
     assert outcome.life == "failed"
     assert name in (outcome.reason or "")
+    assert "ZELDA_STORE__URL" in (outcome.reason or "")
+    assert outcome.final  # a wrong configuration is not mended by the next driver
     assert await backend.outcome("never-started") == Outcome("ended")
     await broken.close()
 

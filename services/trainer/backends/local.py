@@ -9,12 +9,14 @@ from collections.abc import Mapping
 import structlog
 
 from services.trainer.backends.port import Launch, Outcome
+from shared.runtime.configure import EXIT_CONFIG
 
 log = structlog.get_logger(__name__)
 
 DRIVER = "services.trainer.rl.driver"
 KEPT_LINES = 20  # of a driver's standard error, to tell why it failed
 DRAIN_S = 60.0  # an iteration and a checkpoint; a driver that needs longer is killed and resumes later
+LAST_WORDS_S = 1.0  # for what a dead driver wrote to be read; its children may hold the pipe open for longer
 LINE_LIMIT = 1 << 20
 
 
@@ -55,7 +57,8 @@ class LocalBackend:
             return Outcome("running")
         if process.returncode == 0:
             return Outcome("ended")
-        return Outcome("failed", self._why(name, process.returncode))
+        await asyncio.wait({self._readers[name]}, timeout=LAST_WORDS_S)
+        return Outcome("failed", self._why(name, process.returncode), final=process.returncode == EXIT_CONFIG)
 
     async def end(self, name: str) -> None:
         """See the port."""
@@ -93,6 +96,8 @@ class LocalBackend:
 
     def _why(self, name: str, code: int) -> str:
         told = next((line for line in reversed(self._last_lines[name]) if line), "")
+        if code == EXIT_CONFIG:
+            return f"The driver refused the run: {told.removeprefix('driver: ')}"[:500]
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"The driver {how}: {told}"[:500]
 

@@ -19,10 +19,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether a driver lives. `reason` is one sentence when it failed."""
+    """Whether a driver lives. `reason` is one sentence when it failed; `final` says that no other could do better."""
 
     life: Life
     reason: str | None = None
+    final: bool = False
 
 
 class Backend(Protocol):

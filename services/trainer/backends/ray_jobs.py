@@ -12,6 +12,7 @@ import httpx
 
 from services.trainer.backends.port import Launch, Outcome
 from shared.errors import Permanent, Transient
+from shared.runtime.configure import EXIT_CONFIG
 
 CALL_S = 15.0
 PASSED_ON = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS")
@@ -53,7 +54,8 @@ class RayJobsBackend:
             return Outcome("running")
         if job["status"] == "SUCCEEDED":
             return Outcome("ended")
-        return Outcome("failed", f"The Ray job {name} ended as {job['status']}: {last_line(job.get('message'))}"[:500])
+        reason = f"The Ray job {name} ended as {job['status']}: {last_line(job.get('message'))}"[:500]
+        return Outcome("failed", reason, final=job.get("driver_exit_code") == EXIT_CONFIG)
 
     async def end(self, name: str) -> None:
         """See the port. Ray sends SIGTERM and, after its grace period, SIGKILL."""

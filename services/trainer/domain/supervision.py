@@ -14,10 +14,11 @@ class Supervision:
     not_before: float = 0.0
     progress: tuple[int, int] = (0, 0)
     reason: str = ""
+    final: bool = False
 
-    def failed(self, now: float, reason: str) -> None:
-        """A driver ended with an error."""
-        self.reason = reason
+    def failed(self, now: float, reason: str, final: bool = False) -> None:
+        """A driver ended with an error; `final` says that the next one would end with the same."""
+        self.reason, self.final = reason, final
         self.not_before = now + PAUSES_S[min(self.failures, len(PAUSES_S) - 1)]
         self.failures += 1
 
@@ -30,7 +31,12 @@ class Supervision:
     @property
     def hopeless(self) -> bool:
         """Whether to give the run up."""
-        return self.failures >= self.limit
+        return self.final or self.failures >= self.limit
+
+    @property
+    def verdict(self) -> str:
+        """Why the run is given up."""
+        return self.reason if self.final else f"{self.failures} drivers in a row failed. {self.reason}"
 
     def may_start(self, now: float) -> bool:
         """Whether the pause after the last failure is over."""

@@ -21,15 +21,16 @@ from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
 from services.trainer.rl.evaluation import Evaluation
-from services.trainer.rl.game import evaluation_of, session_of, stop_ray
+from services.trainer.rl.game import evaluation_of, must_be_playable, session_of, stop_ray
 from services.trainer.rl.pulse import Pulse
 from services.trainer.rl.session import Session
 from services.trainer.settings import DriverGroup, DriverSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
+from shared.game.errors import UnknownRom
 from shared.runtime import failpoints
-from shared.runtime.configure import read
+from shared.runtime.configure import EXIT_CONFIG, read
 from shared.runtime.logging import setup_logging
 from shared.store.open import open_store
 
@@ -131,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
     settings, problems = read(DriverSettings)
     if settings is None or problems:
         sys.stderr.write("".join(f"driver: {problem}\n" for problem in problems))
-        return 2
+        return EXIT_CONFIG
     setup_logging("driver", settings.log)
     failpoints.arm()
     name = arguments.name or uuid.uuid4().hex[:12]
@@ -139,11 +140,16 @@ def main(argv: list[str] | None = None) -> int:
     store = BlockingStore(open_store(settings.store))
 
     def make(run: RunId, config: RunConfig) -> tuple[Session, Evaluation]:
+        must_be_playable(config, settings.driver)
         return session_of(run, config, settings.driver, settings.store), evaluation_of(run, config, settings.driver)
 
     driver = Driver(Archive(store, arguments.run, name), settings.driver, make, arguments.parent)
     driver.listen_for_signals()
-    driver.run(arguments.former)
+    try:
+        driver.run(arguments.former)
+    except UnknownRom as error:
+        sys.stderr.write(f"driver: {error}\n")  # the last line of a driver is what its run is told to have failed of
+        return EXIT_CONFIG
     log.info("driver leaves", reason=driver.pulse.leave or "idle")
     store.close()
     stop_ray()

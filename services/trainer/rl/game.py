@@ -12,6 +12,7 @@ from services.trainer.rl.session import GameSpec, Session, SessionSpec
 from services.trainer.settings import DriverGroup
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
+from shared.game.roms import open_game
 from shared.runtime.settings import StoreSettings
 
 EVALUATION_RUNNER = 9_000  # index that no env runner has, so that evaluation has dice of its own
@@ -32,6 +33,11 @@ def play_config(
         # Bramble's steps are so short that handing them to threads costs what it gains (bench/env.py).
         "threads": OWN_CORES if config.env_runners == 0 and config.game != "bramble" else 1,
     }
+
+
+def must_be_playable(config: RunConfig, driver: DriverGroup) -> None:
+    """Raise UnknownRom, before Ray starts its processes, for a game whose ROM is missing or another one."""
+    open_game(config.game, world=config.world, difficulty=config.difficulty, seed=config.seed, rom=driver.rom)
 
 
 def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Session:

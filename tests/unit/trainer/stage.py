@@ -18,8 +18,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONFIG = RunConfig(world="garden", epoch_steps=2048, batch_size=1024, env_runners=0, envs_per_runner=8)
 
 
-async def run_in(store: Store, state: Any = "running") -> RunRecord:
-    record = RunRecord(run=RUN, revision=0, state=state, config=CONFIG, created=NOW, updated=NOW)
+async def run_in(store: Store, state: Any = "running", config: RunConfig = CONFIG) -> RunRecord:
+    record = RunRecord(run=RUN, revision=0, state=state, config=config, created=NOW, updated=NOW)
     await Runs(store).create(record)
     return record
 
@@ -30,8 +30,8 @@ async def enter(store: Store, record: RunRecord, state: Any) -> RunRecord:
     return following
 
 
-async def order(store: Store, epoch: int = 0, fence: int = 1) -> EpochStart:
-    start = EpochStart(run=RUN, epoch=epoch, fence=fence, config=CONFIG, created=NOW)
+async def order(store: Store, epoch: int = 0, fence: int = 1, config: RunConfig = CONFIG) -> EpochStart:
+    start = EpochStart(run=RUN, epoch=epoch, fence=fence, config=config, created=NOW)
     await store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
     return start
 

@@ -71,6 +71,21 @@ async def test_a_run_whose_drivers_keep_failing_is_given_up_with_the_reason() ->
     assert RUN not in team.members
 
 
+async def test_a_driver_that_no_other_could_follow_ends_its_run_at_once() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, _ = fleet(store, backend, attempts=5)
+    team.take_up(RUN)
+    await team.tick()
+    backend.outcomes[backend.launches[0].name] = Outcome("failed", "The game needs your own ROM.", final=True)
+    await team.tick()
+    word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
+    assert word.reason == "The game needs your own ROM."
+    assert len(backend.launches) == 1
+    assert RUN not in team.members
+
+
 async def test_progress_forgives_earlier_failures() -> None:
     store, backend = MemoryStore(), FakeBackend()
     await run_in(store)

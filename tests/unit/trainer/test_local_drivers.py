@@ -1,0 +1,40 @@
+"""Drivers as processes beside the service: how one ended decides whether another is worth a try."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from services.trainer.backends.local import LocalBackend
+from services.trainer.backends.port import Launch, Outcome
+from shared.store.object_store import local_store
+from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+async def ended(environ: dict[str, str]) -> Outcome:
+    """How a driver of the run ends that is told nothing but this."""
+    backend = LocalBackend({"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **environ})
+    await backend.start(Launch(RUN, "d1"))
+    while (outcome := await backend.outcome("d1")).life == "running":  # noqa: ASYNC110 - a process has no event
+        await asyncio.sleep(0.1)
+    await backend.close()
+    return outcome
+
+
+async def test_a_game_without_its_rom_is_refused_for_good(tmp_path: Path) -> None:
+    store, config = local_store(tmp_path), CONFIG.model_copy(update={"game": "oracle-of-seasons"})
+    await run_in(store, config=config)
+    await order(store, config=config)
+    outcome = await ended({"ZELDA_STORE__URL": f"file://{tmp_path}"})
+    sentence = "The driver refused the run: oracle-of-seasons needs your own ROM image: name the .gbc file with --rom"
+    assert (outcome.life, outcome.final) == ("failed", True)
+    assert (outcome.reason or "").startswith(sentence)
+
+
+async def test_a_wrong_setting_is_refused_for_good() -> None:
+    outcome = await ended({"ZELDA_STORE__URL": "nowhere"})
+    assert outcome.final
+    assert "ZELDA_STORE__URL: 'nowhere' is not a store" in (outcome.reason or "")
