@@ -4,6 +4,7 @@ It ends with 0 only if the run finished, every recorded segment has an outcome, 
 """
 
 import asyncio
+import os
 import threading
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from cli.console import epochs_table, line, say
 from cli.exits import FAILED, Quit
 from cli.run import fields
 from cli.stack.bonds import run_to_the_end
+from cli.stack.brought import brought, left_out, must_have_rom, rom_of
 from cli.stack.process import StackError
 from cli.stack.system import Options, System, running
 
@@ -44,12 +46,19 @@ def demo(
     set_: Annotated[list[str] | None, typer.Option("--set", "-s", help="a field of the run, e.g. -s epochs=5")] = None,
     out: Annotated[Path, typer.Option(help="where runs/<id>/ is written")] = Path("runs"),
     store: Annotated[Path | None, typer.Option(help="keep objects in this directory, not in an S3 server")] = None,
+    rom: Annotated[Path | None, typer.Option(help="your own ROM image, for -s game=oracle-of-seasons")] = None,
+    judges: Annotated[Path | None, typer.Option(help="YAML with your own routes and judges")] = None,
 ) -> None:
     """Start everything, play, judge, learn, print the table, write the report, end everything."""
     began = time.monotonic()
     config = fields(set_ or [], base=CONFIG)
     name = time.strftime("demo-%Y%m%d-%H%M%S", time.gmtime())
-    options = Options(root=out / ".local", store=store, extra={"exporter": EXPORTS})
+    extra = brought(os.environ, rom, judges)
+    must_have_rom(config.get("game"), rom_of(os.environ, rom))
+    extra["exporter"] |= EXPORTS
+    if sentence := left_out(os.environ):
+        say(sentence)
+    options = Options(root=out / ".local", store=store, extra=extra)
     try:
         state = run_to_the_end(lambda: _play(options, name, config, out / name))
     except StackError as error:

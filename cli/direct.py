@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from cli.client import LOCAL
 from cli.exits import UNREACHABLE, USAGE, Quit
 from cli.stack.layout import Connection
+from cli.stack.reach import BUS
+from cli.stack.reach import PREFIX as STORE
 from shared.contracts.base import first_problem
 from shared.runtime.settings import ProcessSettings
 
@@ -35,4 +37,6 @@ def adopt(local: Path = LOCAL) -> None:
             "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
             "to reach another one.",
         )
-    os.environ.update(saved.settings)
+    # What was given for this very call wins; store and bus are one thing each and not to be mixed.
+    given = {name for name in os.environ if not name.startswith((STORE, BUS))}
+    os.environ.update({name: value for name, value in saved.settings.items() if name not in given})

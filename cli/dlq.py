@@ -10,11 +10,10 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from cli.console import data, line, table
-from cli.direct import adopt
+from cli.direct import settings
 from cli.exits import DENIED, NOT_FOUND, UNREACHABLE, USAGE, Quit
 from shared.bus.port import DeadLetter, DeadLetters
 from shared.errors import Fatal, Permanent, Transient
-from shared.runtime.configure import read
 from shared.runtime.settings import BusOnlySettings, BusSettings
 
 app = typer.Typer(help="List, show, replay and drop dead letters.", no_args_is_help=True)
@@ -89,12 +88,9 @@ def _plain(letter: DeadLetter) -> dict[str, Any]:
 
 
 def _on_bus(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
-    adopt()
-    settings, problems = read(BusOnlySettings)
-    if settings is None or problems:
-        raise Quit(USAGE, " ".join(problems))
+    bus = settings(BusOnlySettings).bus
     try:
-        return asyncio.run(_connected(settings.bus, work))
+        return asyncio.run(_connected(bus, work))
     except Permanent as error:
         raise Quit(NOT_FOUND, str(error)) from error
     except Fatal as error:
@@ -103,14 +99,14 @@ def _on_bus(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
         raise Quit(UNREACHABLE, f"{error}: is ZELDA_BUS__URL right, and the system up?") from error
 
 
-async def _connected(settings: BusSettings, work: Callable[[DeadLetters], Awaitable[T]]) -> T:
+async def _connected(at: BusSettings, work: Callable[[DeadLetters], Awaitable[T]]) -> T:
     from shared.bus.dead import NatsDeadLetters
     from shared.bus.nats import connect
     from shared.bus.provision import IDENTITY
 
-    if settings.url == "memory://":
+    if at.url == "memory://":
         raise Permanent("a memory:// bus keeps no dead letters: name the real one in ZELDA_BUS__URL")
-    bus = await connect(settings, IDENTITY)  # its permissions, because no service may read dead letters
+    bus = await connect(at, IDENTITY)  # its permissions, because no service may read dead letters
     try:
         return await work(NatsDeadLetters(bus))
     finally:

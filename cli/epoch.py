@@ -8,6 +8,7 @@ import asyncio
 import os
 import secrets
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from cli.direct import settings
 from cli.exits import FAILED, USAGE, Quit
 from cli.run import fields
 from cli.stack.bonds import die_with_parent, run_to_the_end
+from cli.stack.brought import DRIVER_ROM, must_have_rom, rom_of
 from cli.stack.servers import plain_environment
 from services.coordinator.adapters.views import Views
 from services.coordinator.domain.selection import last_good
@@ -38,7 +40,8 @@ from shared.store.provision import ProvisionSettings as StoreOnly
 app = typer.Typer(help="Train one single epoch, without judges.")
 POLL_S = 0.5
 URL = "ZELDA_STORE__URL"
-PASSED_ON = ("ZELDA_STORE__", "ZELDA_DRIVER__", "ZELDA_LOG__")
+STORE = "ZELDA_STORE__"
+PASSED_ON = ("ZELDA_DRIVER__", "ZELDA_LOG__")
 
 
 @app.callback(invoke_without_command=True)
@@ -49,6 +52,7 @@ def epoch(
         Path | None,
         typer.Option(help="directory for segments and checkpoints; default ZELDA_STORE__URL, else runs/.single"),
     ] = None,
+    rom: Annotated[Path | None, typer.Option(help="your own ROM image, for -s game=oracle-of-seasons")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the account of the epoch as JSON")] = False,
 ) -> None:
     """Train one epoch and print its account; zelda judge can judge its segments."""
@@ -58,7 +62,10 @@ def epoch(
         raise Quit(USAGE, f"--set {first_problem(error)}.") from error
     except ValueError as error:
         raise Quit(USAGE, f"--run {error}.") from error
-    account = run_to_the_end(lambda: _play(run, config, _place(store)))
+    image = rom_of(os.environ, rom)
+    must_have_rom(config.game, image)
+    place = _place(store)
+    account = run_to_the_end(lambda: _play(run, config, place, environment(place, image)))
     if as_json:
         data(account.model_dump(mode="json"))
         return
@@ -79,15 +86,15 @@ def _place(directory: Path | None) -> StoreSettings:
     return StoreSettings(url=f"file://{directory}")
 
 
-def _environment(place: StoreSettings) -> dict[str, str]:
-    """What the driver is told: the directory, or all that the environment says of store and driver."""
-    told = {URL: place.url}
-    if os.environ.get(URL) == place.url:
-        told |= {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
-    return {**plain_environment(), "ZELDA_LOG__FORMAT": "console", **told}
+def environment(place: StoreSettings, rom: Path | None) -> dict[str, str]:
+    """What the driver is told: what the environment says of drivers, and of the store if it is the one meant there."""
+    passed_on = (*PASSED_ON, STORE) if os.environ.get(URL) == place.url else PASSED_ON
+    told = {name: value for name, value in os.environ.items() if name.startswith(passed_on)}
+    own = {DRIVER_ROM: str(rom)} if rom is not None else {}
+    return {**plain_environment(), "ZELDA_LOG__FORMAT": "console", **told, URL: place.url, **own}
 
 
-async def _play(run: RunId, config: RunConfig, place: StoreSettings) -> EpochFinishedRecord:
+async def _play(run: RunId, config: RunConfig, place: StoreSettings, told: Mapping[str, str]) -> EpochFinishedRecord:
     store = open_store(place)
     runs = Runs(store)
     record = await _going_on(runs, run, config)
@@ -95,7 +102,7 @@ async def _play(run: RunId, config: RunConfig, place: StoreSettings) -> EpochFin
     driver = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "services.trainer.rl.driver"),
         *("--run", run, "--name", f"single-{secrets.token_hex(4)}", "--parent", str(os.getpid())),
-        env=_environment(place),
+        env=told,
         start_new_session=True,
         preexec_fn=die_with_parent,
     )

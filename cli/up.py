@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from cli.console import line, say
 from cli.exits import FAILED, USAGE, Quit
+from cli.stack.brought import brought, left_out
 from cli.stack.process import StackError
 from cli.stack.services import SERVICES
 from cli.stack.system import Options, System, running
@@ -23,6 +25,8 @@ def up(
     store: Annotated[Path | None, typer.Option(help="keep objects in this directory, not in an S3 server")] = None,
     port: Annotated[int | None, typer.Option(min=1024, max=65_535, help="port of API and HUD; default: any")] = None,
     root: Annotated[Path, typer.Option(help="where logs, secrets and the servers' files are kept")] = ROOT,
+    rom: Annotated[Path | None, typer.Option(help="your own ROM image, for runs with game=oracle-of-seasons")] = None,
+    judges: Annotated[Path | None, typer.Option(help="YAML with your own routes and judges")] = None,
     without: Annotated[list[str] | None, typer.Option(help="leave a service out, e.g. exporter")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print addresses as JSON once it is up")] = False,
 ) -> None:
@@ -31,7 +35,10 @@ def up(
     if unknown:
         raise Quit(USAGE, f"--without {unknown.pop()}: choose among {', '.join(SERVICES)}.")
     services = [name for name in SERVICES if name not in (without or [])]
-    options = Options(root=root, store=store, api_port=port, services=services)
+    extra = brought(os.environ, rom, judges)
+    options = Options(root=root, store=store, api_port=port, extra=extra, services=services)
+    if sentence := left_out(os.environ):
+        say(sentence)
     try:
         asyncio.run(_until_told(options, as_json))
     except ValueError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cli.stack.brought import EXPORTER_ROM, JUDGES
 from cli.stack.layout import Connection, Layout
 from cli.stack.lock import held
 from cli.stack.ports import Ports
@@ -17,6 +18,7 @@ from cli.stack.servers import nats_server, plain_environment, s3_server
 from cli.stack.services import JUDGE_URL, SERVICES, Addresses, judge_url, rules_judge, service, shared_settings
 
 BUCKETS = "zelda"
+LENT = (EXPORTER_ROM, JUDGES)  # `zelda export` replays with the ROM, `zelda judge` asks the same judges
 Tell = Callable[[str], None]
 
 
@@ -36,13 +38,17 @@ class Options:
 
 @dataclass(slots=True)
 class System:
-    """A system on this machine: where it answers, with which settings, and its processes by name."""
+    """A system on this machine: where it answers, with which settings, and its processes by name.
+
+    `lent` are settings of single services that commands beside them need, too.
+    """
 
     layout: Layout
     addresses: Addresses
     settings: Mapping[str, str]
     servers: list[Supervised]
     services: list[Supervised]
+    lent: Mapping[str, str]
     keeper: "asyncio.Task[None]" = field(init=False)
     announced: bool = field(init=False, default=False)
 
@@ -54,7 +60,7 @@ class System:
     @property
     def connection(self) -> Connection:
         """How a command line reaches it."""
-        settings = {**self.settings, JUDGE_URL: judge_url(self.addresses)}
+        settings = {**self.lent, **self.settings, JUDGE_URL: judge_url(self.addresses)}
         return Connection(self.url, self.layout.secret("operator"), os.getpid(), settings)
 
     @property
@@ -132,7 +138,8 @@ def prepare(options: Options, tell: Tell) -> System:
     def supervised(spec: Spec) -> Supervised:
         return Supervised(spec, layout.logs / f"{spec.name}.log", tell)
 
-    return System(layout, addresses, settings, [*map(supervised, servers)], [*map(supervised, services)])
+    lent = {name: own[name] for own in options.extra.values() for name in LENT if name in own}
+    return System(layout, addresses, settings, [*map(supervised, servers)], [*map(supervised, services)], lent)
 
 
 async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[str] = ()) -> None:

@@ -83,3 +83,14 @@ async def test_without_a_bus_the_command_says_where_it_looked(monkeypatch: pytes
     with pytest.raises(Quit, match=r"bus nats://127\.0\.0\.1:9 not reached") as caught:
         await run("list")
     assert caught.value.code == 3
+
+
+async def test_settings_of_other_services_may_be_there_but_a_wrong_one_of_the_bus_is_told(
+    bus: NatsBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZELDA_ROM__FILE", "game.gbc")
+    assert "no manifest" in await run("list")
+    monkeypatch.setenv("ZELDA_BUS__ULR", "nats://127.0.0.1:9")
+    with pytest.raises(Quit, match=r"A ZELDA_\* variable is wrong: bus.ulr") as caught:
+        await run("list")
+    assert caught.value.code == 2

@@ -1,0 +1,98 @@
+"""What a person brings to a local system: a ROM, a judges file, and settings of services from the environment.
+
+Each service gets the variables of its own groups only, because it refuses those that it does not know.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from cli.exits import USAGE, Quit
+
+GROUPS: Final = {
+    "coordinator": ("ZELDA_COORDINATOR__", "ZELDA_LOG__"),
+    "trainer": ("ZELDA_TRAINER__", "ZELDA_DRIVER__", "ZELDA_LOG__"),
+    "judge": ("ZELDA_JUDGE__", "ZELDA_JUDGES_FILE", "ZELDA_LOG__"),
+    "rewardmodel": ("ZELDA_REWARDMODEL__", "ZELDA_LOG__"),
+    "exporter": ("ZELDA_EXPORT__", "ZELDA_ROM__", "ZELDA_LOG__"),
+}
+# The local system has a rules judge and tokens of its own: another judge belongs into a judges file.
+OURS: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE")
+DRIVER_ROM: Final = "ZELDA_DRIVER__ROM"
+EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
+JUDGES: Final = "ZELDA_JUDGES_FILE"
+
+
+def brought(
+    environ: Mapping[str, str], rom: Path | None = None, judges: Path | None = None
+) -> dict[str, dict[str, str]]:
+    """Settings by service; an option wins over the environment. Quit if a file does not fit: nothing runs yet."""
+    settings = {
+        service: {name: value for name, value in environ.items() if name.startswith(groups) and name not in OURS}
+        for service, groups in GROUPS.items()
+    }
+    image, file = rom_of(environ, rom), judges_of(environ, judges)
+    if image is not None:
+        settings["trainer"][DRIVER_ROM] = settings["exporter"][EXPORTER_ROM] = str(image)
+    if file is not None:
+        settings["judge"][JUDGES] = str(file)
+    return settings
+
+
+def left_out(environ: Mapping[str, str]) -> str | None:
+    """A sentence about the `ZELDA_*` variables that reach no service; None if there are none."""
+    known = tuple({group for groups in GROUPS.values() for group in groups})
+    names = sorted(n for n in environ if n.startswith("ZELDA_") and (n in OURS or not n.startswith(known)))
+    if not names:
+        return None
+    return f"Not passed on: {', '.join(names)} (a local system sets it itself, or no service knows it)."
+
+
+def rom_of(environ: Mapping[str, str], rom: Path | None) -> Path | None:
+    """The ROM of trainer and exporter alike: the option, or the variable of either. Quit if it is no known game."""
+    from shared.game.errors import UnknownRom
+    from shared.game.roms import recognise
+
+    place, path = _told(environ, "--rom", rom, DRIVER_ROM, EXPORTER_ROM)
+    if path is None:
+        return None
+    try:
+        recognise(path.read_bytes())
+    except OSError as error:
+        raise Quit(USAGE, f"{place} {path}: {error.strerror}: name the .gbc file of the game.") from error
+    except UnknownRom as error:
+        raise Quit(USAGE, f"{place} {path}: {error}.") from error
+    return path.absolute()
+
+
+def judges_of(environ: Mapping[str, str], judges: Path | None) -> Path | None:
+    """The judges file: the option, or the variable. Quit unless it holds judges."""
+    place, path = _told(environ, "--judges", judges, JUDGES)
+    if path is None:
+        return None
+    from services.judge.config import ConfigError, load_judges
+
+    try:
+        load_judges(path, "")
+    except ConfigError as error:
+        raise Quit(USAGE, f"{place} {error}.") from error
+    return path.absolute()
+
+
+def must_have_rom(game: object, rom: Path | None) -> None:
+    """Quit if a run of this game cannot be played, because it needs the person's own ROM."""
+    from shared.game.errors import UnknownRom
+    from shared.game.roms import ORACLE, open_game
+
+    if game != ORACLE or rom is not None:
+        return
+    try:
+        open_game(ORACLE)
+    except UnknownRom as error:
+        raise Quit(USAGE, f"{error}.") from error
+
+
+def _told(environ: Mapping[str, str], option: str, value: Path | None, *names: str) -> tuple[str, Path | None]:
+    if value is not None:
+        return option, value
+    return next(((name, Path(environ[name])) for name in names if environ.get(name)), (option, None))
