@@ -14,14 +14,14 @@ from services.judge import telemetry
 from services.judge.books import Books
 from services.judge.checks import Checks
 from services.judge.clips import Clips, Loaded
-from services.judge.domain.merge import agreement, values_of
+from services.judge.domain.merge import agreement
 from services.judge.domain.phases import Weights, weighted_mean
 from services.judge.domain.rows import row_of
 from services.judge.panel import Panel, Verdict, absent_result
 from shared.contracts.base import Contract, sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, ScoreStatus, SegmentReady
-from shared.contracts.scores import JudgeResult, SegmentScores
+from shared.contracts.scores import JudgeResult, SegmentScores, values_of
 from shared.errors import ContractError, Transient
 from shared.runtime.failpoints import reach
 from shared.store import keys
