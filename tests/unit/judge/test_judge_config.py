@@ -10,8 +10,13 @@ import yaml
 from services.judge.adapters.gate import Busy, Gate
 from services.judge.config import ConfigError, load_judges, load_phases, rules_alone
 from services.judge.settings import JudgeSettings
+from services.judge.wiring import wire
+from shared.bus.memory import MemoryBus
 from shared.contracts.scores import DIMENSIONS
+from shared.errors import Fatal
 from shared.runtime.configure import read
+from shared.runtime.service import Ports
+from shared.store.memory import MemoryStore
 
 ROUTES: dict[str, Any] = {"r": {"url": "http://127.0.0.1:1/v1"}}
 JUDGE: dict[str, Any] = {"name": "state", "route": "r", "model": "m", "dimensions": ["progress"]}
@@ -97,6 +102,14 @@ def test_settings_check_the_files_they_name(tmp_path: Path, monkeypatch: pytest.
     _, problems = read(JudgeSettings, environment)
     assert any("ZELDA_JUDGE__SLOT: no such setting; did you mean ZELDA_JUDGE__SLOTS?" in line for line in problems)
     assert any(line.startswith("ZELDA_JUDGES_FILE: ") and "routes" in line for line in problems)
+
+
+async def test_the_service_refuses_a_rubric_that_nobody_else_reads(tmp_path: Path) -> None:
+    path = tmp_path / "judges.yaml"
+    path.write_text(yaml.safe_dump({"rubric": "v2", "routes": ROUTES, "judges": [JUDGE]}))
+    settings = JudgeSettings.model_validate({"store": {"url": "memory://"}, "judges_file": path})
+    with pytest.raises(Fatal, match=r"judges.yaml: rubric 'v2': what the other services read is 'default'"):
+        await wire(settings, Ports(MemoryBus(), MemoryStore(), asyncio.Event()))
 
 
 async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> None:
