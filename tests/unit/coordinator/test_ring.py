@@ -10,7 +10,7 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.progress import RunProgress, RunSummary
 from shared.store import keys
 from shared.store.port import NotFound
-from tests.unit.coordinator.world import RUN, World
+from tests.unit.coordinator.world import RUN, World, segment
 
 
 async def test_a_run_of_three_epochs_goes_from_created_to_finished() -> None:
@@ -36,6 +36,19 @@ async def test_the_next_epoch_is_shaped_by_the_reward_model_of_this_one() -> Non
     assert model is not None
     assert (model.epoch, model.weights_digest) == (0, sha256(b"weights 0"))
     assert model.card_digest == sha256(await world.store.get(keys.reward_model_card(RUN, 0)))
+
+
+async def test_a_score_that_cannot_be_read_counts_as_missing_and_holds_nothing_up() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0)
+    await world.store.put(keys.score(RUN, 0, segment(0, 3)), b"{")
+    await world.train_reward_model(0)
+    await world.rounds()
+    assert (await world.start_order(1)).reward_model is not None
+    assert (await world.desk.tallies.of(RUN, 0)).outcomes.keys() == {segment(0, number) for number in range(3)}
 
 
 async def test_a_policy_that_sees_pictures_is_shaped_by_a_model_that_reads_features() -> None:
