@@ -48,8 +48,8 @@ class Enter:
 Decision = Wait | StartEpoch | Enter
 
 
-def decide(view: RunView, now: datetime, limits: Limits) -> Decision:
-    """The one thing to do next in this run."""
+def decide(view: RunView, now: datetime, limits: Limits, silent: timedelta) -> Decision:
+    """The one thing to do next in this run. `silent` is how long its driver was watched without a sign of life."""
     if view.record.state in ("stopped", "finished", "failed"):
         return Wait(f"The run is {view.record.state}.")
     if view.failure is not None:
@@ -60,13 +60,12 @@ def decide(view: RunView, now: datetime, limits: Limits) -> Decision:
     if current is None:
         return StartEpoch(0, None)
     if current.finished is None:
-        return _training(view, current, now, limits)
+        return _training(current, limits, silent)
     return _after_epoch(view, current, now)
 
 
-def _training(view: RunView, current: EpochView, now: datetime, limits: Limits) -> Decision:
-    last_sign = max(view.last_sign or current.start.document.created, view.record.updated)
-    if now - last_sign > limits.silence:
+def _training(current: EpochView, limits: Limits, silent: timedelta) -> Decision:
+    if silent > limits.silence:
         minutes = int(limits.silence.total_seconds() // 60)
         return Enter("failed", f"The trainer gave no sign of life in epoch {current.epoch} for {minutes} minutes.")
     return Wait(f"Epoch {current.epoch} is training.")
