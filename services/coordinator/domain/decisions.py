@@ -111,12 +111,16 @@ def more_epochs(view: RunView, current: EpochView, now: datetime) -> bool:
 
 
 def settled(epoch: EpochView, view: RunView, now: datetime) -> bool:
-    """Whether nothing more is awaited of an epoch: it is complete, or its judges' deadline has passed."""
+    """Whether nothing more is awaited of an epoch: it is complete, or its judges' deadline has passed.
+
+    The deadline counts from the run's last change, too: a run that is resumed gives its judges their whole time again.
+    """
     if epoch.finished is None:
         return False
     if epoch.complete:
         return True
-    deadline = epoch.finished.document.created + timedelta(seconds=view.record.config.judge_deadline_s)
+    since = max(epoch.finished.document.created, view.record.updated)
+    deadline = since + timedelta(seconds=view.record.config.judge_deadline_s)
     return now > deadline + CARD_GRACE
 
 
