@@ -105,6 +105,14 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "run: 'a*b' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
     ),
     ("GET", "/runs?limit=0", None, 422, "limit: input should be greater than or equal to 1."),
+    ("GET", "/runs?after=nobody", None, 404, "There is no run 'nobody': see GET /runs."),
+    (
+        "GET",
+        "/runs?after=No%20Run",
+        None,
+        422,
+        "after: 'No Run' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
     (
         "GET",
         "/runs?state=lost",
