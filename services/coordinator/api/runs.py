@@ -17,7 +17,11 @@ from shared.store.port import NotFound
 router = APIRouter(tags=["runs"])
 IdempotencyKey = Annotated[
     str | None,
-    Header(min_length=1, max_length=200, description="send the same key again and no second run is made"),
+    Header(
+        min_length=1,
+        max_length=200,
+        description="the same key again makes no second run; with another body it is refused",
+    ),
 ]
 
 
