@@ -17,6 +17,7 @@ from services.trainer.domain.supervision import Supervision
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
+from shared.errors import Permanent
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
 from shared.state.runs import Runs
@@ -83,7 +84,12 @@ class Fleet:
             await self._adopt(member, beat)
         if member.driver is not None and await self._lives(member):
             return
-        record = await self._runs.latest(member.run)
+        try:
+            record = await self._runs.latest(member.run)
+        except Permanent as error:  # the next event of the run takes it up again
+            log.error("run let go", run=member.run, error=str(error))
+            del self.members[member.run]
+            return
         if record.state not in ACTIVE:
             del self.members[member.run]
         elif record.state == "running" and await self._has_work(member.run):

@@ -66,6 +66,11 @@ def run_index(run: RunId) -> str:
     return f"{run_index_prefix()}{run}"
 
 
+def run_request(digest: str) -> str:
+    """Which run was made by the request whose Idempotency-Key has this SHA-256."""
+    return f"{MODELS}/index/requests/{digest}"
+
+
 def run_record_prefix(run: RunId) -> str:
     """All revisions of the run's record."""
     return f"{run_prefix(run)}record/"

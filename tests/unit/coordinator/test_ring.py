@@ -170,12 +170,33 @@ async def test_a_coordinator_that_died_after_the_order_is_continued_by_the_next(
 async def test_a_silent_trainer_fails_the_run_with_a_reason() -> None:
     world = World()
     await world.ask()
-    await world.rounds()
-    world.time += timedelta(minutes=16)
-    await world.rounds()
+    await world.rounds(2)
+    await world.rounds(30, seconds=30)
+    assert await world.state() == "running"
+    await world.rounds(2)
     record = await world.desk.runs.latest(RUN)
     assert record.state == "failed"
     assert record.reason == "The trainer gave no sign of life in epoch 0 for 15 minutes."
+
+
+async def test_time_in_which_nobody_could_look_is_no_silence() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds(2)
+    await world.beat()
+    await world.rounds()
+    world.time += timedelta(hours=8)  # the machine was suspended, and the coordinator wakes up before the driver
+    await world.rounds(2)
+    assert await world.state() == "running"
+    await world.beat()
+    await world.rounds(29, seconds=30)
+    world.fence = None  # somebody else leads for a while
+    world.time += timedelta(minutes=20)
+    world.fence = 3
+    await world.rounds()
+    assert await world.state() == "running"
+    await world.rounds(4, seconds=30)
+    assert await world.state() == "failed"
 
 
 async def test_people_find_rows_and_progress_in_the_store() -> None:

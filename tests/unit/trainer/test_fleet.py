@@ -3,6 +3,7 @@
 from services.trainer.backends.port import Outcome
 from services.trainer.fleet import Fleet
 from shared.contracts.driver import DriverFailed
+from shared.contracts.ids import RunId
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
@@ -108,3 +109,21 @@ async def test_a_finished_run_is_let_go() -> None:
     await enter(store, record, "finished")
     await team.tick()
     assert team.members == {}
+
+
+async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    odd = RunId("a-odd")
+    await store.put(keys.run_index(odd), odd.encode())
+    await store.put(keys.run_revision(odd, 0), b"{}")
+    await run_in(store)
+    await order(store)
+    team, _ = fleet(store, backend)
+    await team.recover()
+    assert list(team.members) == [RUN]
+    team.members.clear()
+    team.take_up(odd)  # as an event about it would
+    team.take_up(RUN)
+    await team.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+    assert list(team.members) == [RUN]
