@@ -170,3 +170,23 @@ def test_only_named_components_reach_the_outside(objects: list[Object]) -> None:
         if any("ipBlock" in peer for rule in rules for peer in rule["to"]):
             outside.add(policy["metadata"]["name"])
     assert outside <= {"zelda-store-clients", "zelda-login", "zelda-secrets", "zelda-models", "zelda-ray-autoscaler"}
+
+
+def reached(objects: list[Object], policy: str) -> set[tuple[str, int]]:
+    """(network, port) of what a policy lets out to addresses."""
+    rules = named(objects, "NetworkPolicy", policy)["spec"]["egress"]
+    return {
+        (peer["ipBlock"]["cidr"], port["port"])
+        for rule in rules
+        for peer in rule["to"]
+        if "ipBlock" in peer
+        for port in rule["ports"]
+    }
+
+
+def test_models_reach_their_source_however_narrow_the_rest_is() -> None:
+    prod = profile("prod")
+    assert reached(render(prod), "zelda-models") == {("10.0.0.0/8", 443), ("10.0.0.0/8", 6443), ("0.0.0.0/0", 443)}
+    mirror = render(merged(prod, {"networkPolicies": {"modelSourceCidr": "10.9.0.0/16"}}))
+    assert ("10.9.0.0/16", 443) in reached(mirror, "zelda-models")
+    assert not {network for network, _ in reached(mirror, "zelda-models")} & {"0.0.0.0/0"}

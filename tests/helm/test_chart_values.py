@@ -46,6 +46,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a password in the values": ({"api": {"token": "secret"}}, "token"),
     "unknown door": ({"expose": {"kind": "loadbalancer"}}, "kind"),
     "a network that is none": ({"networkPolicies": {"externalCidr": "everywhere"}}, "externalCidr"),
+    "a model source without mask": ({"networkPolicies": {"modelSourceCidr": "10.0.0.1"}}, "modelSourceCidr"),
     "policies off by word": ({"networkPolicies": {"enabled": "no"}}, "enabled"),
     "scrape interval without unit": ({"monitoring": {"interval": "30"}}, "interval"),
     "endless test": ({"hooks": {"testTimeoutSeconds": 1000000}}, "testTimeoutSeconds"),

@@ -4,6 +4,7 @@
 {{- $monitoring := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.monitoringNamespace)) }}
 {{- $router := dict "namespaceSelector" (dict "matchLabels" $policy.ingressLabels) }}
 {{- $external := dict "ipBlock" (dict "cidr" $policy.externalCidr) }}
+{{- $source := dict "ipBlock" (dict "cidr" $policy.modelSourceCidr) }}
 {{- $edges := dict }}
 {{- $services := list "coordinator" "trainer" "judge" "rewardmodel" "exporter" }}
 {{- $ray := ternary (list "ray-head" "ray-worker") (list) (eq .Values.services.trainer.backend "ray") }}
@@ -46,7 +47,7 @@
 {{- end }}
 {{- if .Values.llm.enabled }}
 {{- $direct := ternary (list) (list (dict "components" $judges "ports" (list 8000))) .Values.llm.useGateway }}
-{{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)) (dict "peers" (list $source) "ports" (list 443)))) }}
 {{- end }}
 {{- if $ray }}
 {{- $operator := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.rayOperatorNamespace)) }}
