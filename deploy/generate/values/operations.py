@@ -58,7 +58,7 @@ class NetworkPolicies(Section):
     keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
     external_cidr: Cidr = Field(
         "0.0.0.0/0",
-        description="network of external bus, store and endpoints and of the API server; narrow it in production",
+        description="network of external bus, store, Redis, endpoints and the API server; narrow it in production",
     )
     model_source_cidr: Cidr = Field(
         "0.0.0.0/0",
