@@ -15,6 +15,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "replicas as text": ({"services": {"judge": {"replicas": "two"}}}, "replicas"),
     "negative replicas": ({"services": {"exporter": {"replicas": -1}}}, "replicas"),
     "too many replicas": ({"services": {"exporter": {"replicas": 1000}}}, "replicas"),
+    "two trainers": ({"services": {"trainer": {"replicas": 2}}}, "replicas"),
     "foreign environment variable": ({"services": {"judge": {"env": {"PATH": "/"}}}}, "PATH"),
     "environment value as number": ({"services": {"judge": {"env": {"ZELDA_JUDGE__SLOTS": 3}}}}, "SLOTS"),
     "memory without unit name": ({"services": {"judge": {"resources": {"limits": {"memory": "lots"}}}}}, "memory"),
