@@ -81,6 +81,11 @@ def test_figures_of_a_coordinator_are_the_leaders() -> None:
     assert [where for where, rest in found if not rest.startswith(LEADER)] == []
 
 
+def test_what_the_services_use_is_not_set_against_what_drivers_do() -> None:
+    kinds = {where: {name.split("_")[0] for name in names(text)} for where, text in queries()}
+    assert [where for where, found in kinds.items() if {"process", "zelda"} <= found] == []
+
+
 def test_every_query_is_promql() -> None:
     for _, expression in queries():
         promql_parser.parse(expression)
