@@ -10,7 +10,7 @@ Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
 
 
 class OauthProxy(Section):
-    """OpenShift's oauth-proxy in front of API and HUD; the coordinator then listens on loopback only."""
+    """OpenShift's oauth-proxy in front of API and HUD; the Route then leads to it."""
 
     enabled: bool = Field(False, description="put the proxy before the coordinator (OpenShift only)")
     image: ThirdPartyImage = Field(
