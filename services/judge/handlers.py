@@ -57,13 +57,25 @@ class Handlers:
         self._store, self._panel, self._clips, self._books, self._checks = store, panel, clips, books, checks
         self._rubric, self._weights = rubric, weights
         self._min_weight, self._patience_s = min_weight, patience_s
+        self._in_work: set[str] = set()
 
     async def segment_ready(self, event: Envelope) -> Sequence[Envelope]:
-        """Judge the segment, unless that was done before."""
+        """Judge the segment, unless that was done before or is being done."""
         data = _segment(event)
-        announced = await self._announced(data, event)
-        if announced is not None:
-            return [announced]
+        key = self._score_key(data)
+        if key in self._in_work:
+            # The reconciler rings again while judges are slow: the delivery that is in work gives the answer, and if
+            # it fails, it comes back.
+            return []
+        self._in_work.add(key)
+        try:
+            announced = await self._announced(data, event)
+            return [announced or await self._judged(data, event)]
+        finally:
+            self._in_work.remove(key)
+
+    async def _judged(self, data: SegmentReady, event: Envelope) -> Envelope:
+        """The event of a segment that had no score."""
         with telemetry.SEGMENT_SECONDS.time():
             book = await self._books.book(data.run, data.epoch)
             loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
@@ -77,7 +89,7 @@ class Handlers:
         book.note(row=row_of(scores, loaded.manifest))
         if self._checks is not None:
             self._checks.judged(loaded.clip, scores, book)
-        return [ready]
+        return ready
 
     async def segment_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:
         """Record that a segment can never be judged, so that its epoch is complete without it."""
