@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import structlog
 from pydantic import Field
@@ -61,7 +62,7 @@ class Checks:
         self._store, self._panel, self._clips, self._rubric = store, panel, clips, rubric
         self._size, self._audit_share = size, audit_share
         self._gathered: dict[RunId, list[Canary]] = {}
-        self._last: dict[tuple[RunId, int], Judged] = {}
+        self._last: WeakKeyDictionary[Book, Judged] = WeakKeyDictionary()  # of each epoch, while its book is open
         self._tasks: set[asyncio.Task[None]] = set()
 
     def judged(self, clip: Clip, scores: SegmentScores, book: Book) -> None:
@@ -74,10 +75,10 @@ class Checks:
                 self._start(self._canaries(book))
         if scores.weighted is None:
             return
-        before, now = self._last.get((book.run, book.epoch)), Judged(clip, scores.weighted)
+        before, now = self._last.get(book), Judged(clip, scores.weighted)
         if before is not None and draw(scores.segment) < self._audit_share:
             self._start(self._compare(before, now, book))
-        self._last = {(book.run, book.epoch): now}
+        self._last[book] = now
 
     async def drain(self) -> None:
         """Wait for what runs."""

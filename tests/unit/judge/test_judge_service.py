@@ -228,3 +228,18 @@ async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(ben
     assert merged.judges[JudgeName("state")].drift == 0
     assert merged.pairs.compared == 3
     assert merged.pairs.consistent == 1.0
+
+
+async def test_each_of_two_epochs_judged_at_once_has_its_pairs(bench: Open) -> None:
+    one = bench(audit_share=1.0)
+    for number in range(4):
+        for epoch in (0, 1):
+            name = f"e{epoch}s{number}"
+            raw = archive(name, {**walk(2 + number), 7: {"rupees": 10 * epoch + number}}, epoch=epoch)
+            await one.court.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+    assert one.court.checks is not None
+    await one.court.checks.drain()
+    await one.court.books.write()
+    for epoch in (0, 1):
+        merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, epoch)))
+        assert merged.pairs.compared == 3
