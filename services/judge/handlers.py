@@ -76,19 +76,20 @@ class Handlers:
 
     async def _judged(self, data: SegmentReady, event: Envelope) -> Envelope:
         """The event of a segment that had no score."""
-        with telemetry.SEGMENT_SECONDS.time():
-            book = await self._books.book(data.run, data.epoch)
-            loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
-            partial = await self._partial(data)
-            verdict = await self._panel.judge(loaded.clip, book.ledger, partial.results if partial else ())
-            results = await self._complete(data, verdict, partial)
-            scores = self._scores(data, loaded, results)
-            ready = await self._commit(data, scores, event)
-        if partial is not None:
-            await self._store.delete(self._partial_key(data))
-        book.note(row=row_of(scores, loaded.manifest))
-        if self._checks is not None:
-            self._checks.judged(loaded.clip, scores, book)
+        book = await self._books.book(data.run, data.epoch)
+        with book.held():
+            with telemetry.SEGMENT_SECONDS.time():
+                loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
+                partial = await self._partial(data)
+                verdict = await self._panel.judge(loaded.clip, book.ledger, partial.results if partial else ())
+                results = await self._complete(data, verdict, partial)
+                scores = self._scores(data, loaded, results)
+                ready = await self._commit(data, scores, event)
+            if partial is not None:
+                await self._store.delete(self._partial_key(data))
+            book.note(row=row_of(scores, loaded.manifest))
+            if self._checks is not None:
+                self._checks.judged(loaded.clip, scores, book)
         return ready
 
     async def segment_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:

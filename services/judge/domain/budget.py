@@ -3,6 +3,7 @@
 Pure: a call is reserved at its upper bound before it is sent, and settled with what the server reports.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,10 +51,11 @@ class BudgetExhausted(Exception):
 
 @dataclass
 class Ledger:
-    """Spending of one epoch: settled by judge, and reserved by calls in flight."""
+    """Spending of one epoch: settled by judge, and reserved by calls in flight. `settled` hears of every booking."""
 
     budget: Budget
     by_judge: dict[str, Usage] = field(default_factory=dict)
+    settled: Callable[[], None] = lambda: None
     exhausted: bool = False
     _reserved: Usage = field(default_factory=Usage)
 
@@ -72,6 +74,7 @@ class Ledger:
         """Give back the reservation `most` and book what the call really cost."""
         self._reserved = add(self._reserved, most, sign=-1)
         self.by_judge[judge] = add(self.by_judge.get(judge, Usage()), real)
+        self.settled()
 
     def spent(self) -> Usage:
         """Everything settled so far."""
