@@ -3,6 +3,7 @@
 The result is what was said, or *abstained* with the reasons. There is no default score.
 """
 
+import dataclasses
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import structlog
 from services.judge import telemetry
 from services.judge.briefing import Brief, Clip, brief, pair_brief
 from services.judge.config import JudgeSpec
-from services.judge.domain.budget import BudgetExhausted, Ledger, add
+from services.judge.domain.budget import BudgetExhausted, Ledger, Reservation, add
 from services.judge.domain.merge import enough, merge
 from services.judge.domain.replies import InvalidReply, Vote, read_pair, read_vote
 from services.judge.domain.timeline import TooLong
@@ -97,19 +98,19 @@ class Juror:
         """Make the call within the budget and book what it cost."""
         most = Usage(calls=1, prompt_tokens=question.tokens, output_tokens=ask.n * self.spec.max_output_tokens)
         most = most.model_copy(update={"money": self.spec.prices.money(most)})
+        told = Usage()  # a call without an answer cost no tokens that we know of
         try:
-            ledger.reserve(most)
+            reserved = Reservation(ledger, self.spec.name, most)
+            try:
+                answer = await self._model.ask(dataclasses.replace(ask, sending=reserved.sending))
+                told = usage_of(answer, most)
+                told = told.model_copy(update={"money": self.spec.prices.money(told)})
+            finally:
+                real = reserved.settle(told)
+                hearing.usage = add(hearing.usage, real)
         except BudgetExhausted:
             telemetry.BUDGET.labels(self.spec.name).inc()
             raise
-        real = Usage(calls=1)  # a call without an answer cost no tokens that we know of
-        try:
-            answer = await self._model.ask(ask)
-            real = usage_of(answer, most)
-            real = real.model_copy(update={"money": self.spec.prices.money(real)})
-            hearing.usage = add(hearing.usage, real)
-        finally:
-            ledger.settle(self.spec.name, most, real)
         if answer.prompt_tokens is not None:
             telemetry.BOUND.labels(self.spec.name).set(answer.prompt_tokens / question.tokens)
         self._book(real)

@@ -21,6 +21,7 @@ from services.judge.adapters.connections import Connections
 from services.judge.adapters.gate import Busy, Gate
 from services.judge.config import RouteSpec
 from services.judge.domain.breaker import Breaker
+from services.judge.domain.budget import BudgetExhausted
 from services.judge.domain.concurrency import Concurrency
 from services.judge.domain.outcomes import Outcome, outcome_of, pause_before_retry
 from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
@@ -44,14 +45,13 @@ class Route:
 
     async def ask(self, question: Question) -> Answer:
         """Answer, or raise RouteUnavailable or RequestRefused."""
-        body = json.dumps({**question.body, "n": question.n, "seed": question.seed}).encode()
         waited = time.monotonic()
         self._closed_or_probing(waited)
         await self._server_wants(self._spec.wait_s)
         try:
             async with self._gate.place(self._spec.wait_s):
                 telemetry.WAIT_SECONDS.labels(self.name).observe(time.monotonic() - waited)
-                return await self._timed(body, self._headers(question.fairness))
+                return await self._timed(question)
         except Busy as error:
             raise RouteUnavailable(f"route {self.name}: {error}") from error
 
@@ -71,31 +71,34 @@ class Route:
         """Close all connections."""
         await self.connections.close()
 
-    async def _timed(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _timed(self, question: Question) -> Answer:
         """Both attempts within the total time."""
         begun = time.monotonic()
         self._show()
         try:
             async with asyncio.timeout(self._spec.total_timeout_s):
-                return await self._attempts(body, headers, begun)
+                return await self._attempts(question, begun)
         except TimeoutError as error:
             outcome = self._failed(
                 Outcome("outage", f"no answer within {self._spec.total_timeout_s:g} s"), overload=True
             )
             raise RouteUnavailable(f"route {self.name}: {outcome.detail}") from error
-        except asyncio.CancelledError:
-            self.breaker.abandoned()  # cancelled by us: says nothing about the route
+        except (asyncio.CancelledError, BudgetExhausted):
+            self.breaker.abandoned()  # ended by us: says nothing about the route
             raise
         finally:
             telemetry.CALL_SECONDS.labels(self.name).observe(time.monotonic() - begun)
             self._show()
 
-    async def _attempts(self, body: bytes, headers: Mapping[str, str], begun: float) -> Answer:
+    async def _attempts(self, question: Question, begun: float) -> Answer:
+        body = json.dumps({**question.body, "n": question.n, "seed": question.seed}).encode()
+        headers = self._headers(question.fairness)
         for left in reversed(range(self._spec.attempts)):
             remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
             await self._server_wants(remaining)
             if not self.breaker.admit(time.monotonic()):
                 raise self._open()
+            question.sending()
             answer = await self._attempt(body, headers, begun)
             if isinstance(answer, Answer):
                 return answer

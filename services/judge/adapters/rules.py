@@ -11,6 +11,7 @@ class RulesModel:
 
     async def ask(self, question: Question) -> Answer:
         """One choice per vote asked for, all the same, because rules do not waver."""
+        question.sending()
         content = question.body["messages"][-1]["content"]
         text = content if isinstance(content, str) else content[-1]["text"]
         schema = question.body["response_format"]["json_schema"]["schema"]
