@@ -56,6 +56,10 @@ class Model(Protocol):
         """Answer, or raise RouteUnavailable or RequestRefused. Never lasts longer than wait and total time allow."""
         ...
 
+    def silent_s(self) -> float:
+        """Seconds since it last answered any call, or else since the process began."""
+        ...
+
 
 def usage_of(answer: Answer, most: Usage) -> Usage:
     """Tokens and time of an answer. Where the server is silent the upper bound counts: never too little."""

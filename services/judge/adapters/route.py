@@ -40,6 +40,7 @@ class Route:
         self.concurrency = Concurrency(most=spec.max_concurrent, start=min(8, spec.max_concurrent))
         self._gate = Gate(lambda: self.concurrency.limit)
         self._not_before = 0.0
+        self._heard = time.monotonic()
         self._dice = random.Random()  # noqa: S311  # jitter, not a secret
         self.connections = Connections(spec, use_direct=use_direct)
 
@@ -66,6 +67,10 @@ class Route:
         except (httpx.HTTPError, ssl.SSLError) as error:
             raise RouteUnavailable(f"route {self.name}: {type(error).__name__} {error}"[:200]) from error
         return read_models(response.content) if response.status_code == 200 else {}
+
+    def silent_s(self) -> float:
+        """Seconds since it last answered any call, if only to say that it is busy."""
+        return time.monotonic() - self._heard
 
     async def close(self) -> None:
         """Close all connections."""
@@ -130,7 +135,7 @@ class Route:
             answer = read_answer(raw, time.monotonic() - begun)
         except NoAnswer as error:
             return self._failed(Outcome("outage", f"HTTP 200, but {error}"))
-        self.breaker.succeeded()
+        self._alive()
         self.concurrency.succeeded(self._gate.in_flight)
         telemetry.CALLS.labels(self.name, "answer").inc()
         return answer
@@ -139,13 +144,14 @@ class Route:
         telemetry.CALLS.labels(self.name, "refused").inc()
         message = f"route {self.name}: HTTP {status}: {error_message(raw)}"
         if status in HOPELESS:
+            self._alive()
             raise RequestRefused(message)
         raise RouteUnavailable(f"{message} (check model name, token and address of this route)")
 
     def _failed(self, outcome: Outcome, *, overload: bool = False, alive: bool = False) -> Outcome:
         now = time.monotonic()
         if alive:
-            self.breaker.succeeded()
+            self._alive()
         else:
             self.breaker.failed(now)
         if overload:
@@ -154,6 +160,11 @@ class Route:
             self._not_before = max(self._not_before, now + outcome.retry_after_s)
         telemetry.CALLS.labels(self.name, outcome.kind).inc()
         return outcome
+
+    def _alive(self) -> None:
+        self.breaker.succeeded()
+        self._heard = time.monotonic()
+        self._gate.answered()
 
     async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body; the body is read only up to a limit, whatever the server sends."""

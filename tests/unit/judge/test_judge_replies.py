@@ -32,6 +32,9 @@ class Says:
         self.asked.append(question.n)
         return Answer(self.choices[: question.n], 900, 400, 60, 0.1)
 
+    def silent_s(self) -> float:
+        return 0.0
+
 
 def ledger() -> Ledger:
     return Ledger(Budget())
