@@ -131,6 +131,19 @@ async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> 
     assert gate.in_flight == 0
 
 
+async def test_a_line_that_moves_is_waited_in_and_one_that_stands_still_is_not() -> None:
+    gate = Gate(lambda: 1)
+    async with gate.place(1):
+        waiting = asyncio.create_task(gate._enter(0.2))
+        for _ in range(4):
+            await asyncio.sleep(0.1)
+            gate.answered()
+        assert not waiting.done(), "calls were answered all the time"
+        with pytest.raises(Busy):
+            await waiting
+    assert gate.in_flight == 0
+
+
 async def test_a_call_that_waits_too_long_or_is_cancelled_leaves_no_place_behind() -> None:
     gate = Gate(lambda: 1)
     async with gate.place(1):
