@@ -18,7 +18,7 @@ from services.judge.domain.report import report
 from services.judge.domain.rows import CanaryRow, PairRow, Part, SegmentRow
 from shared.contracts.ids import RunId
 from shared.contracts.judging import EpochJudging
-from shared.errors import ZeldaError
+from shared.errors import ContractError, ZeldaError
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -147,6 +147,9 @@ class Books:
         try:
             return Part.from_bytes(await self._store.get(key))
         except NotFound:
+            return None
+        except ContractError as error:  # begun again: notes and spending before are lost, judging is not
+            log.error("notes not readable", key=key, error=str(error))
             return None
 
     async def _close_old(self) -> None:

@@ -137,3 +137,12 @@ async def test_a_write_that_is_cancelled_is_made_up_for() -> None:
     store.slow = False
     await open_books.write()
     assert len((await part(store, RUNS[0])).rows) == 1
+
+
+async def test_a_book_that_cannot_be_read_is_begun_again() -> None:
+    store = MemoryStore()
+    await store.put(f"{keys.judge_reports_prefix(RUNS[0], 0, 'default')}judge-0.json", b"{")
+    open_books = books(store)
+    (await open_books.book(RUNS[0], 0)).note(row=row(0))
+    await open_books.write()
+    assert len((await part(store, RUNS[0])).rows) == 1
