@@ -16,7 +16,7 @@ from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.habits import Habits
-from services.trainer.rl.plan import GENERATION, EpochPlan, Harvest
+from services.trainer.rl.plan import EpochPlan, Harvest
 from services.trainer.rl.shaped import Shaping
 from services.trainer.rl.starts import starts_for
 from shared.contracts.epoch import SegmentRef
@@ -121,7 +121,7 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
             games.set_starts(starts_for(game, run, plan.curriculum))
         for env, player in enumerate(games.players):
             player.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
-            player.skip_to(plan.first_episodes.get(f"{self.runner}/{env}", plan.generation * GENERATION))
+            player.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
 
     def open_game(self, config: EnvConfig) -> Game:

@@ -29,7 +29,7 @@ class PlanKeeper(RLlibCallback):
             setattr(env_runner, LIVES, lives)
             if lives > MOST_LIVES:
                 raise Fatal(f"the environments of runner {env.runner} failed {lives} times in one epoch: see the log")
-            env.begin_epoch(_next_life(plan, lives))
+            env.begin_epoch(plan.next_life(lives))
 
     def on_env_runners_recreated(
         self,
@@ -46,7 +46,7 @@ class PlanKeeper(RLlibCallback):
             return
         lives = getattr(algorithm, LIVES_OF_RUNNERS, 0) + 1
         setattr(algorithm, LIVES_OF_RUNNERS, lives)
-        fresh = _next_life(plan, lives * GENERATIONS_PER_RUNNER)
+        fresh = plan.next_life(lives * GENERATIONS_PER_RUNNER)
         env_runner_group.foreach_env_runner(
             lambda runner: _begin(runner, fresh), local_env_runner=False, remote_worker_ids=env_runner_indices
         )
@@ -80,7 +80,3 @@ def _begin(runner: Any, plan: EpochPlan) -> None:
 def _harvest(runner: Any, final: bool) -> Harvest:
     found: Harvest = runner.env.unwrapped.harvest(final=final)
     return found
-
-
-def _next_life(plan: EpochPlan, lives: int) -> EpochPlan:
-    return EpochPlan(**{**plan.__dict__, "generation": plan.generation + lives, "first_episodes": {}})
