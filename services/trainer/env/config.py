@@ -26,7 +26,10 @@ class RecordingConfig(BaseModel):
     epoch: Epoch
     store: StoreSettings
     sampling: SamplingConfig = SamplingConfig()
-    epoch_steps: int = Field(300_000, ge=1, description="steps of the epoch, to spread the budget over it")
+    epoch_steps: int = Field(
+        300_000, ge=1, description="steps of the epoch still to come; the budget is spread over them"
+    )
+    recorded: int = Field(0, ge=0, description="segments that the epoch has already: they count against the budget")
     runners: int = Field(1, ge=1, description="env runners that share the budget")
     checkpoint: Digest | None = None
     reward_model: Digest | None = None

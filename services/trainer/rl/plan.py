@@ -32,8 +32,10 @@ class EpochPlan:
     first_episodes: dict[str, int] = field(default_factory=dict)
     """By `{runner}/{env}`: number of the next episode, when an epoch is resumed."""
     generation: int = 0
+    steps: int = 0
+    """Steps of the epoch that are done: what is left of the budget is spread over the rest."""
     recorded: int = 0
-    """Segments this epoch already has in the store (resume): they count against the budget."""
+    """Segments this epoch already has in the store: they count against the budget."""
     curriculum: tuple[float, ...] = ()
 
     def first_episode(self, place: str) -> int:

@@ -129,17 +129,17 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
         return config.open_game()
 
     def _recording(self) -> RecordingConfig | None:
-        """Where segments of this epoch go. What the epoch has recorded already counts against its budget."""
+        """Where segments of this epoch go: what is left of its budget, over what is left of its steps."""
         if self._config["store"] is None:
             return None
         plan, run = self._plan, self.run
-        left = max(1, run.sampling.budget - plan.recorded)
         return RecordingConfig(
             run=RunId(self._config["run"]),
             epoch=plan.epoch,
             store=StoreSettings.model_validate(self._config["store"]),
-            sampling=run.sampling.model_copy(update={"budget": left}),
-            epoch_steps=run.epoch_steps,
+            sampling=run.sampling,
+            epoch_steps=max(1, run.epoch_steps - plan.steps),
+            recorded=plan.recorded,
             runners=max(1, run.env_runners),
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,

@@ -4,6 +4,7 @@ RLlib rebuilds an environment that raised and a runner that died, both with the 
 of the epoch is therefore kept on the runner, and by the driver for runners that are born anew.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from ray.rllib.callbacks.callbacks import RLlibCallback
@@ -58,9 +59,19 @@ def begin_epoch(algorithm: Any, plan: EpochPlan) -> None:
     _everywhere(algorithm, lambda runner: _begin(runner, plan))
 
 
-def harvest(algorithm: Any, *, final: bool) -> list[Harvest]:
-    """What all living runners brought in. A runner that is being restarted has nothing to bring."""
-    return [found for found in _everywhere(algorithm, lambda runner: _harvest(runner, final)) if found is not None]
+def harvest(algorithm: Any, *, final: bool, steps: int) -> list[Harvest]:
+    """What all living runners brought in. A runner that is being restarted has nothing to bring.
+
+    `steps` of the epoch are done. Who is rebuilt from now on is told so, and what was recorded before this harvest:
+    with the plan of the epoch's beginning, the whole budget would be his again.
+    """
+    plan = getattr(algorithm, PLAN)
+    recorded = plan.recorded
+    found = _everywhere(algorithm, lambda runner: _harvest(runner, final, steps, recorded))
+    harvests = [one for one in found if one is not None]
+    recorded += sum(len(one.segments) for one in harvests)
+    setattr(algorithm, PLAN, replace(plan, steps=steps, recorded=recorded))
+    return harvests
 
 
 def _everywhere(algorithm: Any, call: Any) -> list[Any]:
@@ -77,6 +88,9 @@ def _begin(runner: Any, plan: EpochPlan) -> None:
     runner._ongoing_episodes_for_metrics.clear()
 
 
-def _harvest(runner: Any, final: bool) -> Harvest:
+def _harvest(runner: Any, final: bool, steps: int, recorded: int) -> Harvest:
+    plan = getattr(runner, PLAN, None)
+    if plan is not None:  # a runner born a moment ago is told it with its next sample
+        setattr(runner, PLAN, replace(plan, steps=steps, recorded=recorded))
     found: Harvest = runner.env.unwrapped.harvest(final=final)
     return found
