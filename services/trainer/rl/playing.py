@@ -111,6 +111,7 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
             runner=self.runner,
             threads=self._config["threads"],
             rom=self._config["rom"],
+            true_start=self._config["start_state"],
             recording=self._recording(),
         )
         game = self.open_game(config)
