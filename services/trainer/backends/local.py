@@ -57,12 +57,6 @@ class LocalBackend:
             return Outcome("ended")
         return Outcome("failed", self._why(name, process.returncode))
 
-    async def end(self, name: str) -> None:
-        """See the port."""
-        process = self._processes.get(name)
-        if process is not None and process.returncode is None:
-            process.terminate()
-
     async def close(self) -> None:
         """See the port. A driver that does not end in time is killed."""
         living = [process for process in self._processes.values() if process.returncode is None]

@@ -55,10 +55,6 @@ class RayJobsBackend:
             return Outcome("ended")
         return Outcome("failed", f"The Ray job {name} ended as {job['status']}: {last_line(job.get('message'))}"[:500])
 
-    async def end(self, name: str) -> None:
-        """See the port. Ray sends SIGTERM and, after its grace period, SIGKILL."""
-        await self._call("POST", f"/api/jobs/{name}/stop")
-
     async def close(self) -> None:
         """Jobs outlive the service on purpose; only the connection is closed."""
         await self._client.aclose()
