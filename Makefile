@@ -56,7 +56,7 @@ contracts: $(VENV)/.dev ## regenerate schemas, AsyncAPI document and RAM reader 
 	@$(BIN)/python -m shared.contracts.generate
 	@$(BIN)/python -m shared.game.generate
 
-charts: $(VENV)/.dev ## regenerate values, permissions, dashboards and deploy/base
+charts: $(VENV)/.dev ## regenerate values, permissions, alerts, dashboards and deploy/base
 	@$(BIN)/python -m deploy.generate
 
 clean: ## remove what was built, but not runs/

@@ -46,7 +46,7 @@ def algorithm(kind: str, seed: int, envs: int, batch: int) -> Any:
         frame_skip=12,
         segment_steps=100,
     )
-    config = play_config(RunId("lean"), run, HYPER, None, None)
+    config = play_config(RunId("lean"), run, HYPER, None)
     return lean(config, seed, envs, batch) if kind == "lean" else stock(config, seed, envs, batch)
 
 

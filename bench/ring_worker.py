@@ -14,7 +14,6 @@ from shared.store import keys
 from shared.store.port import AlreadyExists, Store
 
 SLOTS = 64
-RUBRIC = "default"
 
 
 async def build(settings: ServiceSettings, ports: Ports) -> Service:
@@ -36,10 +35,10 @@ async def _scored(store: Store, event: Envelope) -> Envelope:
     from shared.contracts.scores import SegmentScores
 
     data = SegmentReady.model_validate(event.data.model_dump())
-    key = keys.score(data.run, data.epoch, data.segment, RUBRIC)
+    key = keys.score(data.run, data.epoch, data.segment)
     scores = SegmentScores.model_validate(
         {**data.model_dump(include={"run", "epoch", "episode", "segment"}), "segment_key": data.key}
-        | {"segment_digest": data.digest, "rubric": RUBRIC, "status": "judged", "created": datetime.now(UTC)}
+        | {"segment_digest": data.digest, "rubric": keys.RUBRIC, "status": "judged", "created": datetime.now(UTC)}
         | {"judges": [_judge(vote := int(data.digest[:8], 16) % 6)], "weights": {"progress": 1.0}}
         | {"weighted": vote / 5, "agreement": 1.0}
     )

@@ -126,7 +126,7 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
     vector = LoadVector if name == "cpu_bound" else BenchVector
     game = GameSpec(
         env=vector,
-        env_config=play_config(RunId("bench"), config, HYPER, store, None),
+        env_config=play_config(RunId("bench"), config, HYPER, store),
         observation_space=observation_space("obs/v1"),
         action_space=action_space(),
     )

@@ -128,7 +128,7 @@ class Truth(Trained):
             segment=ref.segment,
             segment_key=ref.key,
             segment_digest=ref.digest,
-            rubric="default",
+            rubric=keys.RUBRIC,
             status="judged",
             judges=[result],
             weights={"progress": 1.0},

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.generate import base, bus, chart_docs
+from deploy.generate import alerts, base, bus, chart_docs
 from deploy.generate.dashboards import DASHBOARDS
 
 CHART = "charts/zelda-rlaif"
@@ -16,6 +16,7 @@ def generated(root: Path) -> Iterator[tuple[Path, str]]:
     yield chart / "values.schema.json", chart_docs.schema_json()
     yield chart / "README.md", chart_docs.readme((chart / "README.md.in").read_text())
     yield chart / "files/bus.yaml", bus.bus_yaml()
+    yield chart / "files/alerts.yaml", alerts.alerts_yaml()
     for dashboard in DASHBOARDS:
         yield chart / f"files/dashboards/{dashboard.name}.json", dashboard.to_json()
     yield from ((root / "deploy/base" / name, text) for name, text in base.base_files(chart))

@@ -14,6 +14,7 @@ from services.coordinator.domain.decisions import Decision, Enter, Limits, Start
 from services.coordinator.domain.lifecycle import advance
 from services.coordinator.domain.rings import start_order, state
 from services.coordinator.domain.view import Committed, EpochView, RunView
+from services.coordinator.domain.vigil import Vigil
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import EventData
@@ -32,12 +33,15 @@ class Conductor:
 
     def __init__(self, store: Store, runs: Runs, views: Views, limits: Limits, now: Callable[[], datetime]) -> None:
         self._store, self._runs, self._views, self._limits, self._now = store, runs, views, limits, now
+        self._vigils: dict[RunId, Vigil] = {}
 
     async def step(self, run: RunId, fence: int) -> tuple[RunView, Decision, list[Envelope]]:
         """One decision for one run: what was seen, what was decided, and the events to publish."""
         record = await self._runs.latest(run)
         view = await self._views.read(record)
-        decision = decide(view, self._now(), self._limits)
+        now = self._now()
+        silent = self._vigils.setdefault(run, Vigil()).look((record.revision, view.last_sign), now)
+        decision = decide(view, now, self._limits, silent)
         events: list[EventData] = []
         if isinstance(decision, StartEpoch):
             events = await self._start(view, decision, fence)
@@ -47,6 +51,10 @@ class Conductor:
             # The process that gave the start order died before it wrote the record: write it now.
             events = await self._enter(record, Enter("running", epoch=view.current.epoch), fence)
         return view, decision, [wrap(data, source=SOURCE, fence=fence, time=self._now()) for data in events]
+
+    def forget(self, run: RunId) -> None:
+        """Free what is remembered about a run that has ended."""
+        self._vigils.pop(run, None)
 
     async def _start(self, view: RunView, decision: StartEpoch, fence: int) -> list[EventData]:
         order = EpochStart(

@@ -31,6 +31,7 @@ RANK: Final = metrics.gauge("reward_model_rank_correlation", "its Spearman corre
 BASELINE: Final = metrics.gauge("reward_model_baseline_ratio", "held-out accuracy of what must be beaten", ["baseline"])
 
 _GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
+_LABELLED: Final = (TRAINING, TERM, LEARNER, EVALUATION)
 _PLAIN: Final = (NUMBER, SCORE, AGREEMENT, ACCURACY, PASSED, AGE, ALARM, ECE, SPREAD, RANK)
 for _gauge in _PLAIN:
     _gauge.set(float("nan"))  # before the first epoch nothing is known; a new gauge would say 0
@@ -39,6 +40,8 @@ for _gauge in _PLAIN:
 def show(row: EpochRow) -> None:
     """Set every gauge from one row. A figure that is not known leaves its gauge without a value (NaN)."""
     NUMBER.set(row.epoch)
+    for family in _LABELLED:  # what only an earlier epoch had must not be shown under this one's number
+        family.clear()
     for name, value in row.metrics.items():
         gauge, label = TRAINING, name
         for prefix, group in _GROUPS:
@@ -62,6 +65,7 @@ def show_card(card: RewardModelCard) -> None:
     _set(ECE, card.calibration.ece if card.calibration else None)
     _set(SPREAD, card.spread)
     _set(RANK, card.rank_correlation)
+    BASELINE.clear()
     for name, accuracy in card.baselines.items():
         _set(BASELINE.labels(name), accuracy)
 

@@ -103,6 +103,7 @@ class Patrol:
 
     def _forget(self, run: RunId) -> None:
         self._paces.pop(run, None)
+        self.conductor.forget(run)
         self.views.forget(run)
         self.reporter.forget(run)
 

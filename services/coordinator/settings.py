@@ -21,7 +21,9 @@ class CoordinatorSettings(Group):
     )
     interval_s: float = Field(2.0, ge=0.1, le=60, description="how often runs are looked at")
     quiet_s: float = Field(30.0, ge=1, le=3_600, description="without progress for so long, lost events are rung again")
-    silence_s: float = Field(900.0, ge=10, le=86_400, description="a run fails after so long without a heartbeat")
+    silence_s: float = Field(
+        900.0, ge=10, le=86_400, description="a run fails after so long, watched, without a heartbeat"
+    )
     stop_s: float = Field(50.0, ge=1, le=3_600, description="longest wait for the checkpoint of a stopped run")
     lease_s: float = Field(10.0, ge=1, le=300, description="a dead leader is replaced after so long")
     requests_per_s: float = Field(50.0, gt=0, le=10_000, description="of one client address")

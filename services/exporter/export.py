@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from services.exporter.adapters.scores import Scores
 from services.exporter.domain.manifest import MANIFEST
 from services.exporter.render import Export, Look, render
 from shared.contracts.base import sha256
@@ -10,7 +11,6 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.events import SegmentExported
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig
-from shared.contracts.scores import SegmentScores
 from shared.game.roms import Game
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
@@ -24,8 +24,8 @@ OpenGame = Callable[[RunConfig], Game]
 class Exporter:
     """Exports segments of any run; knows neither bus nor policy."""
 
-    def __init__(self, store: Store, open_game: OpenGame, look: Look) -> None:
-        self._store, self._open_game, self._look = store, open_game, look
+    def __init__(self, store: Store, scores: Scores, open_game: OpenGame, look: Look) -> None:
+        self._store, self._scores, self._open_game, self._look = store, scores, open_game, look
 
     async def exported(self, run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> SegmentExported | None:
         """The event of an export that is complete already, or None."""
@@ -45,7 +45,7 @@ class Exporter:
             return done
         raw = await self._store.get(keys.segment(run, epoch, episode, segment), digest)
         game = self._open_game(await self._config(run, epoch))
-        scores = await self._scores(run, epoch, segment)
+        scores = await self._scores.of(run, epoch, segment)
         export = await asyncio.to_thread(render, raw, game, scores, self._look)
         return _event(run, epoch, episode, segment, await self._write(run, epoch, episode, segment, export))
 
@@ -67,13 +67,6 @@ class Exporter:
 
     async def _config(self, run: RunId, epoch: int) -> RunConfig:
         return EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))).config
-
-    async def _scores(self, run: RunId, epoch: int, segment: SegmentId) -> SegmentScores | None:
-        """What the judges said so far; their absence does not hold an export up."""
-        try:
-            return SegmentScores.from_bytes(await self._store.get(keys.score(run, epoch, segment)))
-        except NotFound:
-            return None
 
 
 def _event(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId, manifest: bytes) -> SegmentExported:

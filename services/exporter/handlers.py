@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from services.exporter.adapters.scores import Scores
 from services.exporter.domain.policy import ExportPolicy, among_best, reached_milestone
 from services.exporter.export import Exporter
 from shared.contracts.archive import read_manifest
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.scores import SegmentScores
-from shared.store import keys
 from shared.store.port import Store
 
 SOURCE = "exporter"
@@ -17,8 +17,8 @@ SOURCE = "exporter"
 class Handlers:
     """`segment.ready` decides for policies about the segment, `scores.ready` for those about its score."""
 
-    def __init__(self, store: Store, exporter: Exporter, policy: ExportPolicy, top_k: int) -> None:
-        self._store, self._exporter, self._policy, self._top_k = store, exporter, policy, top_k
+    def __init__(self, store: Store, scores: Scores, exporter: Exporter, policy: ExportPolicy, top_k: int) -> None:
+        self._store, self._scores, self._exporter, self._policy, self._top_k = store, scores, exporter, policy, top_k
 
     async def handle(self, event: Envelope) -> Sequence[Envelope]:
         """Export the event's segment if the policy says so; a repeated event announces the same export again."""
@@ -46,10 +46,5 @@ class Handlers:
         scores = SegmentScores.from_bytes(await self._store.get(data.key, data.digest))
         if self._policy is ExportPolicy.JUDGED or scores.weighted is None:
             return scores
-        return scores if among_best(scores.weighted, await self._scored(data), self._top_k) else None
-
-    async def _scored(self, data: ScoresReady) -> list[float]:
-        """Weighted scores of the epoch's segments so far."""
-        entries = await self._store.list(keys.scores_prefix(data.run, data.epoch))
-        scores = [SegmentScores.from_bytes(await self._store.get(entry.key)) for entry in entries]
-        return [score.weighted for score in scores if score.weighted is not None]
+        so_far = await self._scores.weighted(data.run, data.epoch)
+        return scores if among_best(scores.weighted, so_far, self._top_k) else None

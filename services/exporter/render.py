@@ -46,32 +46,39 @@ def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> 
     that replays to another end.
     """
     segment = read_segment(raw)
-    pictures = dict(_pictures(segment, game))
     lines = caption(segment.manifest, scores) if look.overlay else []
+    frames: dict[str, bytes] = {}
+    pictures = _drawn(segment, game, frames if look.frames else None)
     files = {STATES: segment.states.encode()}
-    if look.frames:
-        files |= {frame_name(step): palette_png(picture) for step, picture in pictures.items()}
     if look.video:
-        colours = (_rgb(picture) for picture in pictures.values())
         skip = segment.manifest.frame_skip
-        files[VIDEO] = encode_mp4(colours, frame_skip=skip, scale=look.scale, caption=lines)
+        files[VIDEO] = encode_mp4(pictures, frame_skip=skip, scale=look.scale, caption=lines)
+    for _ in pictures:  # to the end of the replay, where the last hash is compared
+        pass
+    files |= frames
     manifest = ExportManifest(
         segment=segment.manifest,
         archive=sha256(raw),
-        frames=len(pictures) if look.frames else 0,
+        frames=len(frames),
         caption=lines,
         files={name: sha256(data) for name, data in files.items()},
     )
     return Export(manifest, files)
 
 
-def _pictures(segment: Segment, game: Game) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """The picture of every step, packed RGBA, beginning with the one before the first action."""
+def _drawn(segment: Segment, game: Game, frames: dict[str, bytes] | None) -> Iterator[NDArray[np.uint8]]:
+    """The picture of every step, RGB, beginning with the one before the first action; each also as PNG into `frames`.
+
+    One at a time: 5,000 steps of unpacked pictures would take half a gigabyte.
+    """
     emulator = Emulator(game)
     try:
         for moment in replay(segment, emulator, wants_picture=lambda step: True):
-            if moment.picture is not None:
-                yield moment.step, moment.picture
+            if moment.picture is None:
+                continue
+            if frames is not None:
+                frames[frame_name(moment.step)] = palette_png(moment.picture)
+            yield _rgb(moment.picture)
     finally:
         emulator.close()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from services.exporter.adapters.dataset import Dataset, SegmentData
+from services.exporter.adapters.scores import Scores
 from services.exporter.domain.manifest import MANIFEST
 from services.exporter.render import Look, render
 from services.exporter.settings import ExporterSettings
@@ -14,12 +15,11 @@ from services.exporter.wiring import games
 from shared.contracts.archive import read_manifest
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
-from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
 from shared.game.segment import read_segment
 from shared.store import keys
 from shared.store.open import open_store
-from shared.store.port import NotFound, Store
+from shared.store.port import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ async def export_to(settings: ExporterSettings, chosen: Selection, directory: Pa
     store, group = open_store(settings.store), settings.export
     look = Look(frames=group.frames, video=group.video, scale=group.scale, overlay=group.overlay)
     open_game = games(settings.rom.file)
-    written = []
+    judged, written = Scores(store), []
     async for manifest, raw in _archives(store, chosen):
         start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
-        scores = await _scores(store, manifest)
+        scores = await judged.of(manifest.run, manifest.epoch, manifest.segment)
         export = await asyncio.to_thread(render, raw, open_game(start.config), scores, look)
         folder = directory / manifest.episode / manifest.segment
         await asyncio.to_thread(_write, folder, export.files, export.manifest.to_bytes())
@@ -60,10 +60,11 @@ async def export_to(settings: ExporterSettings, chosen: Selection, directory: Pa
 async def dataset_to(settings: ExporterSettings, chosen: Selection, path: Path) -> int:
     """Write the chosen segments as one Parquet file and return the number of steps; no file if there are none."""
     store = open_store(settings.store)
+    judged = Scores(store)
     with Dataset(path) as dataset:
         async for manifest, raw in _archives(store, chosen):
             segment = read_segment(raw)
-            scores = await _scores(store, manifest)
+            scores = await judged.of(manifest.run, manifest.epoch, manifest.segment)
             dataset.add(SegmentData(manifest, segment.observations, segment.actions, scores))
     return dataset.rows
 
@@ -78,13 +79,6 @@ async def _archives(store: Store, chosen: Selection) -> AsyncIterator[tuple[Segm
         manifest = read_manifest(raw)
         if chosen.matches(manifest):
             yield manifest, raw
-
-
-async def _scores(store: Store, manifest: SegmentManifest) -> SegmentScores | None:
-    try:
-        return SegmentScores.from_bytes(await store.get(keys.score(manifest.run, manifest.epoch, manifest.segment)))
-    except NotFound:
-        return None
 
 
 def _write(folder: Path, files: dict[str, bytes], manifest: bytes) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from services.exporter.adapters.scores import Scores
 from services.exporter.export import Exporter, OpenGame
 from services.exporter.handlers import Handlers
 from services.exporter.render import Look
@@ -19,8 +20,9 @@ async def wire(settings: ExporterSettings, ports: Ports) -> Service:
     """The service: one consumer, with as many replays at once as the settings allow."""
     export = settings.export
     look = Look(frames=export.frames, video=export.video, scale=export.scale, overlay=export.overlay)
-    exporter = Exporter(ports.store, games(settings.rom.file), look)
-    handlers = Handlers(ports.store, exporter, export.policy, export.top_k)
+    scores = Scores(ports.store)
+    exporter = Exporter(ports.store, scores, games(settings.rom.file), look)
+    handlers = Handlers(ports.store, scores, exporter, export.policy, export.top_k)
     subscription = replace(topology.EXPORTER_SEGMENTS, slots=export.slots)
     return Service(consumers=[Consumer(subscription, handlers.handle)])
 

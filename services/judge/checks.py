@@ -7,6 +7,8 @@ import asyncio
 import hashlib
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
 
 import structlog
 from pydantic import Field
@@ -61,7 +63,7 @@ class Checks:
         self._store, self._panel, self._clips, self._rubric = store, panel, clips, rubric
         self._size, self._audit_share = size, audit_share
         self._gathered: dict[RunId, list[Canary]] = {}
-        self._last: dict[tuple[RunId, int], Judged] = {}
+        self._last: WeakKeyDictionary[Book, Judged] = WeakKeyDictionary()  # of each epoch, while its book is open
         self._tasks: set[asyncio.Task[None]] = set()
 
     def judged(self, clip: Clip, scores: SegmentScores, book: Book) -> None:
@@ -71,13 +73,13 @@ class Checks:
                 self._gather(scores, book)
             else:
                 book.canary_asked = True
-                self._start(self._canaries(book))
+                self._start(self._canaries(book), book)
         if scores.weighted is None:
             return
-        before, now = self._last.get((book.run, book.epoch)), Judged(clip, scores.weighted)
+        before, now = self._last.get(book), Judged(clip, scores.weighted)
         if before is not None and draw(scores.segment) < self._audit_share:
-            self._start(self._compare(before, now, book))
-        self._last = {(book.run, book.epoch): now}
+            self._start(self._compare(before, now, book), book)
+        self._last[book] = now
 
     async def drain(self) -> None:
         """Wait for what runs."""
@@ -98,7 +100,7 @@ class Checks:
         if len(gathered) == self._size:
             book.canary_asked = True
             chosen = CanarySet(run=book.run, epoch=book.epoch, segments=self._gathered.pop(book.run))
-            self._start(self._create(keys.canary_set(book.run, self._rubric), chosen.to_bytes()))
+            self._start(self._create(keys.canary_set(book.run, self._rubric), chosen.to_bytes()), book)
 
     async def _canaries(self, book: Book) -> None:
         """Judge the set again, if no other process does it for this epoch."""
@@ -140,10 +142,15 @@ class Checks:
             return False
         return True
 
-    def _start(self, work: Coroutine[None, None, object]) -> None:
+    def _start(self, work: Coroutine[None, None, object], book: Book) -> None:
+        book.holders += 1  # from now on, not from the task's first step on
         task = asyncio.create_task(_reported(work))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(partial(self._ended, book))
+
+    def _ended(self, book: Book, task: asyncio.Task[None]) -> None:
+        book.holders -= 1
+        self._tasks.discard(task)
 
 
 async def _reported(work: Coroutine[None, None, object]) -> None:

@@ -77,11 +77,12 @@ async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[s
     """Read scores and manifests, and compare. A side without any score is a LookupError."""
     first, second = (Side.of(name) for name in names)
     read = {rubric: await _scores(store, run, epoch, rubric) for rubric in {first.rubric, second.rubric}}
-    keys_of = {str(scores.segment): scores.segment_key for found in read.values() for scores in found}
+    # What is dead has most likely no manifest that could be read.
+    alive = {rubric: [scores for scores in found if scores.status != "dead"] for rubric, found in read.items()}
+    keys_of = {str(scores.segment): scores.segment_key for found in alive.values() for scores in found}
     gained = await _manifests(store, keys_of)
     rows = {
-        rubric: [row_of(scores, gained[str(scores.segment)]) for scores in found if scores.status != "dead"]
-        for rubric, found in read.items()
+        rubric: [row_of(scores, gained[str(scores.segment)]) for scores in found] for rubric, found in alive.items()
     }
     accounts = tuple(_account(run, side, rows[side.rubric], read[side.rubric]) for side in (first, second))
     values = [{row.segment: row for row in rows[side.rubric]} for side in (first, second)]

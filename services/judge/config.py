@@ -48,7 +48,7 @@ class RouteSpec(Strict):
     connect_timeout_s: float = Field(5, gt=0, le=60)
     attempts: int = Field(2, ge=1, le=2, description="quick attempts; the bus does the slow ones")
     max_concurrent: int = Field(32, ge=1, le=1_000, description="most calls in flight; adapts below that")
-    wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free place")
+    wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free place while no call is answered")
     breaker_failures: int = Field(10, ge=1, le=1_000)
     breaker_open_s: float = Field(30, gt=0, le=3_600)
 

@@ -1,41 +1,36 @@
 """segment.ready -> judges -> score object -> scores.ready. The score object, created once, is the commit.
 
-A segment whose score exists costs no call. A route that is away makes the segment come back later, with what the other
-judges said kept; after `patience_s` that judge abstains. A segment that cannot be read is dead, and says why.
+A segment whose score exists costs no call. A route that gives nothing makes the segment come back later, with what the
+other judges said kept; when the route has been silent for `patience_s`, or the event will not come again, that judge
+abstains. A segment that cannot be read is dead, and says why.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import structlog
-from pydantic import Field
 
 from services.judge import telemetry
-from services.judge.books import Books
+from services.judge.books import Book, Books
 from services.judge.checks import Checks
 from services.judge.clips import Clips, Loaded
-from services.judge.domain.merge import agreement, values_of
+from services.judge.domain.merge import agreement
 from services.judge.domain.phases import Weights, weighted_mean
 from services.judge.domain.rows import row_of
-from services.judge.panel import Panel, Verdict, absent_result
-from shared.contracts.base import Contract, sha256
+from services.judge.panel import Panel, Verdict
+from services.judge.partials import Partial, Partials
+from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, ScoreStatus, SegmentReady
-from shared.contracts.scores import JudgeResult, SegmentScores
-from shared.errors import ContractError, Transient
+from shared.contracts.scores import JudgeResult, SegmentScores, values_of
+from shared.errors import ContractError, Permanent, Transient
 from shared.runtime.failpoints import reach
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 
 SOURCE = "judge"
 log = structlog.get_logger(__name__)
-
-
-class Partial(Contract):
-    """What is kept while a route is away: since when, and what the other judges said."""
-
-    since: datetime
-    results: list[JudgeResult] = Field(default_factory=list, max_length=8)
 
 
 class Handlers:
@@ -55,51 +50,86 @@ class Handlers:
         patience_s: float,
     ) -> None:
         self._store, self._panel, self._clips, self._books, self._checks = store, panel, clips, books, checks
+        self._partials = Partials(store, rubric)
         self._rubric, self._weights = rubric, weights
         self._min_weight, self._patience_s = min_weight, patience_s
+        self._in_work: set[str] = set()
 
     async def segment_ready(self, event: Envelope) -> Sequence[Envelope]:
-        """Judge the segment, unless that was done before."""
+        """Judge the segment, unless that was done before or is being done."""
         data = _segment(event)
-        announced = await self._announced(data, event)
-        if announced is not None:
-            return [announced]
-        with telemetry.SEGMENT_SECONDS.time():
-            book = await self._books.book(data.run, data.epoch)
-            loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
-            partial = await self._partial(data)
-            verdict = await self._panel.judge(loaded.clip, book.ledger, partial.results if partial else ())
-            results = await self._complete(data, verdict, partial)
-            scores = self._scores(data, loaded, results)
-            ready = await self._commit(data, scores, event)
-        if partial is not None:
-            await self._store.delete(self._partial_key(data))
-        book.note(row=row_of(scores, loaded.manifest))
-        if self._checks is not None:
-            self._checks.judged(loaded.clip, scores, book)
-        return [ready]
+        key = self._score_key(data)
+        if key in self._in_work:
+            # The reconciler rings again while judges are slow: the delivery that is in work gives the answer, and if
+            # it fails, it comes back.
+            return []
+        self._in_work.add(key)
+        try:
+            announced = await self._announced(data, event)
+            return [announced or await self._judged(data, event)]
+        finally:
+            self._in_work.remove(key)
 
     async def segment_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:
-        """Record that a segment can never be judged, so that its epoch is complete without it."""
+        """Record that nothing more will be said of a segment, so that its epoch is complete without it.
+
+        If some judges spoke, or could have, that is the outcome; only a segment that cannot be read is dead.
+        """
         data = _segment(event)
         announced = await self._announced(data, event)
         if announced is not None:
             return [announced]
+        with suppress(Permanent):  # it cannot be read, or no longer
+            partial = await self._partials.of(data)
+            if partial is not None:
+                return [await self._given_up(data, event, partial, reason)]
         scores = SegmentScores(**_ids(data), rubric=self._rubric, status="dead", error=reason[:500], created=_now())
         return [await self._commit(data, scores, event)]
 
-    async def _complete(self, data: SegmentReady, verdict: Verdict, partial: Partial | None) -> list[JudgeResult]:
-        """All results. While a route is away and patience lasts, keep what there is and raise Transient."""
-        if not verdict.absent:
-            return list(verdict.results)
+    async def _judged(self, data: SegmentReady, event: Envelope) -> Envelope:
+        """The event of a segment that had no score."""
+        book = await self._books.book(data.run, data.epoch)
+        with book.held(), telemetry.SEGMENT_SECONDS.time():
+            loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
+            partial = await self._partials.of(data)
+            verdict = await self._panel.judge(loaded.clip, book.ledger, partial.results if partial else ())
+            if verdict.absent:
+                await self._wait_for(data, verdict, partial)
+            ready = await self._conclude(data, event, loaded, verdict, book)
+        if partial is not None:
+            await self._partials.drop(data)
+        return ready
+
+    async def _given_up(self, data: SegmentReady, event: Envelope, partial: Partial, reason: str) -> Envelope:
+        """The event of a segment whose other judges are not waited for any longer."""
+        book = await self._books.book(data.run, data.epoch)
+        with book.held():
+            loaded = await self._clips.load(data.run, data.segment, data.key, data.digest)
+            verdict = self._panel.without(partial.results, reason)
+            ready = await self._conclude(data, event, loaded, verdict, book)
+        await self._partials.drop(data)
+        return ready
+
+    async def _wait_for(self, data: SegmentReady, verdict: Verdict, partial: Partial | None) -> None:
+        """While patience lasts, keep what there is and raise Transient."""
         since = partial.since if partial is not None else _now()
-        if (_now() - since).total_seconds() < self._patience_s:
-            kept = Partial(since=since, results=list(verdict.results))
-            await self._store.put(self._partial_key(data), kept.to_bytes())
+        # A route that answered other calls meanwhile is busy, not away: its silence counts, not the segment's wait.
+        if min((_now() - since).total_seconds(), verdict.silent_s) < self._patience_s:
+            await self._partials.keep(data, Partial(since=since, results=list(verdict.results)))
             raise Transient("; ".join(verdict.absent.values())[:400])
-        log.warning("judged without a route", absent=verdict.absent)
-        specs = {str(juror.spec.name): juror.spec for juror in self._panel.jurors}
-        return [*verdict.results, *(absent_result(specs[name], why) for name, why in verdict.absent.items())]
+
+    async def _conclude(
+        self, data: SegmentReady, event: Envelope, loaded: Loaded, verdict: Verdict, book: Book
+    ) -> Envelope:
+        """Commit the score of what was said; judges that are absent abstain."""
+        if verdict.absent:
+            log.warning("judged without a route", absent=verdict.absent)
+        scores = self._scores(data, loaded, self._panel.results(verdict))
+        ready = await self._commit(data, scores, event)
+        book.note(row=row_of(scores, loaded.manifest))
+        if self._checks is not None:
+            self._checks.judged(loaded.clip, scores, book)
+        return ready
 
     def _scores(self, data: SegmentReady, loaded: Loaded, results: list[JudgeResult]) -> SegmentScores:
         """Merge the judges' results by the weights of the segment's phase."""
@@ -154,17 +184,8 @@ class Handlers:
         )
         return wrap(ready, source=SOURCE, fence=event.fence, traceparent=event.traceparent)
 
-    async def _partial(self, data: SegmentReady) -> Partial | None:
-        try:
-            return Partial.from_bytes(await self._store.get(self._partial_key(data)))
-        except NotFound:
-            return None
-
     def _score_key(self, data: SegmentReady) -> str:
         return keys.score(data.run, data.epoch, data.segment, self._rubric)
-
-    def _partial_key(self, data: SegmentReady) -> str:
-        return keys.partial_scores(data.run, data.epoch, data.segment, self._rubric)
 
 
 def _segment(event: Envelope) -> SegmentReady:

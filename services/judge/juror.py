@@ -3,6 +3,8 @@
 The result is what was said, or *abstained* with the reasons. There is no default score.
 """
 
+import asyncio
+import dataclasses
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -12,13 +14,17 @@ import structlog
 from services.judge import telemetry
 from services.judge.briefing import Brief, Clip, brief, pair_brief
 from services.judge.config import JudgeSpec
-from services.judge.domain.budget import BudgetExhausted, Ledger, add
+from services.judge.domain.budget import BudgetExhausted, Ledger, Reservation, add
 from services.judge.domain.merge import enough, merge
 from services.judge.domain.replies import InvalidReply, Vote, read_pair, read_vote
 from services.judge.domain.timeline import TooLong
 from services.judge.ports import Answer, Choice, Model, Question, RequestRefused, RouteUnavailable, usage_of
+from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.ids import Digest
 from shared.contracts.scores import JudgeResult, Usage
+
+# Longest hearing. The consumer's limit would throw away what the other judges said; this one comes before.
+SITTING_S = JUDGE_SEGMENTS.timeout_s - 30
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +66,10 @@ class Juror:
         self._remember(question.digest, result)
         return result
 
+    def silent_s(self) -> float:
+        """Seconds since its route last answered anybody."""
+        return self._model.silent_s()
+
     async def compare(self, first: Clip, second: Clip, ledger: Ledger) -> str | None:
         """Which of two clips is better: `A` (the first), `B` or `equal`; None when there was no valid reply."""
         question = pair_brief(self.spec, first, second, self.context)
@@ -74,19 +84,21 @@ class Juror:
 
     async def _hear(self, clip: Clip, question: Brief, ledger: Ledger) -> Hearing:
         """Ask up the ladder of votes. After a first answer, what is there is used even if no more can be had."""
-        hearing = Hearing()
+        hearing, until = Hearing(), asyncio.get_running_loop().time() + SITTING_S
         seed = seed_of(clip.segment)
         while more := self.spec.ladder.next_ask(hearing.votes, hearing.asked):
             ask = Question(question.body, more, seed + hearing.asked, clip.run)
             try:
-                answer = await self._paid(ask, question, ledger, hearing)
+                async with asyncio.timeout_at(until):
+                    answer = await self._paid(ask, question, ledger, hearing)
             except (BudgetExhausted, RequestRefused) as error:
                 hearing.notes.append(str(error))
                 break
-            except RouteUnavailable as error:
+            except (RouteUnavailable, TimeoutError) as error:
+                why = str(error) or f"route {self.spec.route}: no answer within {SITTING_S:g} s, mostly spent in line"
                 if hearing.asked == 0:
-                    raise
-                hearing.notes.append(f"no more votes: {error}")
+                    raise RouteUnavailable(why) from error
+                hearing.notes.append(f"no more votes: {why}")
                 break
             if hearing.asked:
                 telemetry.EXTRA.labels(self.spec.name).inc(more)
@@ -97,19 +109,19 @@ class Juror:
         """Make the call within the budget and book what it cost."""
         most = Usage(calls=1, prompt_tokens=question.tokens, output_tokens=ask.n * self.spec.max_output_tokens)
         most = most.model_copy(update={"money": self.spec.prices.money(most)})
+        told = Usage()  # a call without an answer cost no tokens that we know of
         try:
-            ledger.reserve(most)
+            reserved = Reservation(ledger, self.spec.name, most)
+            try:
+                answer = await self._model.ask(dataclasses.replace(ask, sending=reserved.sending))
+                told = usage_of(answer, most)
+                told = told.model_copy(update={"money": self.spec.prices.money(told)})
+            finally:
+                real = reserved.settle(told)
+                hearing.usage = add(hearing.usage, real)
         except BudgetExhausted:
             telemetry.BUDGET.labels(self.spec.name).inc()
             raise
-        real = Usage(calls=1)  # a call without an answer cost no tokens that we know of
-        try:
-            answer = await self._model.ask(ask)
-            real = usage_of(answer, most)
-            real = real.model_copy(update={"money": self.spec.prices.money(real)})
-            hearing.usage = add(hearing.usage, real)
-        finally:
-            ledger.settle(self.spec.name, most, real)
         if answer.prompt_tokens is not None:
             telemetry.BOUND.labels(self.spec.name).set(answer.prompt_tokens / question.tokens)
         self._book(real)

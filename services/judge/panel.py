@@ -1,6 +1,7 @@
 """All judges on one segment, at once. One slow or absent route holds up its own part only."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,14 @@ from shared.contracts.scores import JudgeResult
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Results of the judges that gave one, and for the others why their route gave nothing."""
+    """Results of the judges that gave one, and for the others why their route gave nothing.
+
+    `silent_s` says how long none of the absent ones' routes has answered anything.
+    """
 
     results: tuple[JudgeResult, ...]
     absent: dict[str, str]
+    silent_s: float = math.inf
 
 
 class Panel:
@@ -32,14 +37,25 @@ class Panel:
         done = {result.judge: result for result in known}
         asked = [juror for juror in self.jurors if juror.spec.name not in done]
         outcomes = await asyncio.gather(*(_heard(juror, clip, ledger) for juror in asked))
-        absent = {}
+        absent, silent_s = {}, math.inf
         for juror, outcome in zip(asked, outcomes, strict=True):
             if isinstance(outcome, RouteUnavailable):
                 absent[str(juror.spec.name)] = str(outcome)
+                silent_s = min(silent_s, juror.silent_s())
             else:
                 done[juror.spec.name] = outcome
         order = [juror.spec.name for juror in self.jurors]
-        return Verdict(tuple(done[name] for name in order if name in done), absent)
+        return Verdict(tuple(done[name] for name in order if name in done), absent, silent_s)
+
+    def without(self, results: Sequence[JudgeResult], reason: str) -> Verdict:
+        """The verdict when only these judges gave a result, and nobody asks the others any more."""
+        done = {result.judge for result in results}
+        return Verdict(tuple(results), {str(j.spec.name): reason for j in self.jurors if j.spec.name not in done})
+
+    def results(self, verdict: Verdict) -> list[JudgeResult]:
+        """The results of all judges; an absent one abstains."""
+        specs = {str(juror.spec.name): juror.spec for juror in self.jurors}
+        return [*verdict.results, *(_absent(specs[name], why) for name, why in verdict.absent.items())]
 
 
 async def _heard(juror: Juror, clip: Clip, ledger: Ledger) -> JudgeResult | RouteUnavailable:
@@ -49,7 +65,7 @@ async def _heard(juror: Juror, clip: Clip, ledger: Ledger) -> JudgeResult | Rout
         return error
 
 
-def absent_result(spec: JudgeSpec, reason: str) -> JudgeResult:
+def _absent(spec: JudgeSpec, reason: str) -> JudgeResult:
     """A judge whose route stayed away for longer than anybody wants to wait: abstained, with the reason."""
     return JudgeResult(
         judge=spec.name,

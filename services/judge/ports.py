@@ -1,5 +1,6 @@
 """What the judge's application code needs from outside: somebody who answers a chat. Nothing of HTTP shows here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,12 +18,16 @@ class RequestRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One chat request. `body` holds everything but `n` and `seed`, which differ between asks for the same prompt."""
+    """One chat request. `body` holds everything but `n` and `seed`, which differ between asks for the same prompt.
+
+    A model calls `sending` before each request that it really sends; what that raises ends the ask.
+    """
 
     body: dict[str, Any]
     n: int
     seed: int
     fairness: str
+    sending: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,14 @@ class Model(Protocol):
         """Answer, or raise RouteUnavailable or RequestRefused. Never lasts longer than wait and total time allow."""
         ...
 
+    def silent_s(self) -> float:
+        """Seconds since it last answered any call, or else since the process began."""
+        ...
+
 
 def usage_of(answer: Answer, most: Usage) -> Usage:
-    """What an answer cost, without money. Where the server is silent the upper bound counts: never too little."""
+    """Tokens and time of an answer. Where the server is silent the upper bound counts: never too little."""
     return Usage(
-        calls=1,
         prompt_tokens=most.prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens,
         cached_tokens=min(answer.cached_tokens or 0, answer.prompt_tokens or 0),
         output_tokens=most.output_tokens if answer.output_tokens is None else answer.output_tokens,

@@ -19,7 +19,7 @@ class JudgeGroup(Group):
     use_direct: bool = Field(False, description="call each route's direct_url, past the llm-d gateway")
     slots: int = Field(32, ge=1, le=1_000, description="segments in work at once")
     patience_s: float = Field(
-        120, ge=0, description="how long a segment waits for a route that is away, before that judge abstains"
+        120, ge=0, description="how long a route must have answered no call at all before its judge abstains"
     )
     min_weight: float = Field(0.5, gt=0, le=1, description="least share of the weights that must be judged")
     cache_size: int = Field(5_000, ge=0, description="remembered results for identical segments; 0 switches it off")

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 
@@ -24,15 +25,18 @@ from services.rewardmodel.workbench import Workbench
 from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
-from shared.contracts.events import RmTrained
+from shared.contracts.events import RmTrained, RunState
 from shared.contracts.ids import Digest, RunId
+from shared.contracts.run import RunRecord
 from shared.errors import Permanent, Transient
 from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, load
+from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import Store
 
 SOURCE = "rewardmodel"
+STANDING: Final[frozenset[RunState]] = frozenset({"stopping", "stopped", "failed"})
 log = structlog.get_logger(__name__)
 
 
@@ -57,6 +61,7 @@ class Handlers:
         """Nothing is read yet."""
         self._store, self._scores, self._shelf, self._workbench = store, scores, shelf, workbench
         self._streaming, self._group, self._stopping, self._now = streaming, group, stopping, now
+        self._runs = Runs(store)
         self._in_work: set[tuple[RunId, int]] = set()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
@@ -76,26 +81,36 @@ class Handlers:
             filed = await self._shelf.filed(*epoch) or await self._made(event)
         finally:
             self._in_work.remove(epoch)
-        return [self._announcement(filed, event)]
+        return [self._announcement(filed, event)] if filed is not None else []
 
-    async def _made(self, event: Envelope) -> Filed:
-        """The reward model of an epoch that has none."""
+    async def _made(self, event: Envelope) -> Filed | None:
+        """The reward model of an epoch that has none; None if its run stands still and its judges may get on later."""
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
         with telemetry.WAITING.track_inprogress():
-            outcomes = await self._awaited(finished, deadline(finished, start.config.judge_deadline_s))
+            outcomes = await self._awaited(finished, start.config.judge_deadline_s)
+        if outcomes is None:
+            log.info("left until the run is resumed", run=event.runid, epoch=event.epoch)
+            return None
         filed = await self._trained(finished, outcomes)
         self._streaming.done(event.runid, event.epoch)
         return filed
 
-    async def _awaited(self, finished: EpochFinishedRecord, until: datetime) -> Outcomes:
-        """The epoch's outcomes once all are in, or as they are at the deadline."""
+    async def _awaited(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> Outcomes | None:
+        """The epoch's outcomes once all are in, or as they are at the deadline; None if the run stands still then."""
+        until = deadline(finished, judge_deadline_s)
         while True:
             wake = self._streaming.arrival(finished.run, finished.epoch)
             scores = await self._scores.of_epoch(finished.run, finished.epoch)
             found = {scored.segment: scored.status for scored in scores}
             outcomes = tally([segment.segment for segment in finished.segments], found)
             left = (until - self._now()).total_seconds()
+            if left <= 0 and not outcomes.complete:
+                record = await self._record(finished.run)
+                if record is not None and record.state in STANDING:
+                    return None  # a card is for ever; the coordinator rings when the run goes on
+                until = deadline(finished, judge_deadline_s, record.updated if record else None)
+                left = (until - self._now()).total_seconds()
             if outcomes.complete or left <= 0:
                 log.info("scores settled", **outcomes.counts(), complete=outcomes.complete)
                 return outcomes
@@ -103,6 +118,14 @@ class Handlers:
                 raise Transient("the service is stopping while scores are awaited")
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), min(left, self._group.poll_s))
+
+    async def _record(self, run: RunId) -> RunRecord | None:
+        """The run's record, or None: what it would say is a courtesy, no reason to train nothing."""
+        try:
+            return await self._runs.latest(run)
+        except Permanent as error:
+            log.warning("run record not read", run=run, error=str(error))
+            return None
 
     async def _trained(self, finished: EpochFinishedRecord, outcomes: Outcomes) -> Filed:
         run, epoch = finished.run, finished.epoch

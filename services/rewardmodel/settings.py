@@ -1,6 +1,6 @@
 """Settings of the reward model service, `ZELDA_REWARDMODEL__...`, beside the common ones."""
 
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field, field_validator
 
@@ -34,9 +34,6 @@ class GateSettings(Group):
 class RewardModelGroup(Group):
     """How reward models are trained."""
 
-    rubric: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")] = Field(
-        "default", description="rubric whose scores are used"
-    )
     members: int = Field(5, ge=3, le=20, description="size of the ensemble, and number of folds")
     pooling: Pooling = Field(
         "gain", description="a segment's score: `gain` from first to last state, or `mean` over its states"

@@ -29,7 +29,7 @@ async def wire(settings: RewardModelSettings, ports: Ports) -> Service:
 
 def assemble(group: RewardModelGroup, ports: Ports, training: Training) -> tuple[Handlers, Streaming]:
     """The same parts without a runtime around them; `training` says where models are trained."""
-    scores = Scores(ports.store, group.rubric)
+    scores = Scores(ports.store)
     recordings = Recordings(ports.store, group.capacity)
     workbench = Workbench(scores, recordings, group, training, ports.stopping.is_set)
     streaming = Streaming(ports.store, workbench, Rhythm(quiet_s=group.quiet_s, rest_s=group.rest_s))

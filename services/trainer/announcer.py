@@ -4,6 +4,7 @@ They have no bus; this task tails the store for them. Repeating an announcement 
 nothing about it is kept across restarts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import structlog
@@ -14,6 +15,7 @@ from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochFinishedRecord, SegmentRef
 from shared.contracts.events import EpochFinished, EventData, SegmentReady
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.errors import Fatal, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
 from shared.store import keys
@@ -42,6 +44,16 @@ class Announcer:
         self.store = store
         self.bus = bus
         self._tails: dict[RunId, Tail] = {}
+
+    async def follow_all(self, fences: Mapping[RunId, int]) -> None:
+        """Follow each of these runs. What is wrong with one keeps nobody from the others; Fatal goes up."""
+        for run, fence in fences.items():
+            try:
+                await self.follow(run, fence)
+            except Fatal:
+                raise
+            except ZeldaError as error:
+                log.warning("segments not announced", run=run, error=str(error))
 
     async def follow(self, run: RunId, fence: int) -> None:
         """Announce what is new in this run. Raises Transient when store or bus are away; call again later."""

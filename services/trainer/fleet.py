@@ -17,6 +17,7 @@ from services.trainer.domain.supervision import Supervision
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
+from shared.errors import Fatal, Permanent, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
 from shared.state.runs import Runs
@@ -34,7 +35,7 @@ ACTIVE = ("created", "running", "stopping")
 
 @dataclass
 class Member:
-    """One active run. `driver` is the name of the driver started last, if any."""
+    """One active run. `driver` is the name of the driver started last, if any; `trouble` what kept us from the run."""
 
     run: RunId
     supervision: Supervision
@@ -42,6 +43,7 @@ class Member:
     former: str | None = None
     speed: float = 0.0
     fence: int = field(default=0)
+    trouble: str | None = None
 
 
 class Fleet:
@@ -68,9 +70,16 @@ class Fleet:
         return self.members[run]
 
     async def tick(self) -> None:
-        """Look after every member once."""
+        """Look after every member once. What is wrong with one run keeps nobody from the others; Fatal goes up."""
         for member in list(self.members.values()):
-            await self._look_after(member)
+            try:
+                await self._look_after(member)
+            except Fatal:
+                raise
+            except ZeldaError as error:
+                _note(member, str(error))
+            else:
+                member.trouble = None
         DRIVERS.set(sum(member.driver is not None for member in self.members.values()))
         SPEED.set(sum(member.speed for member in self.members.values()))
 
@@ -83,7 +92,12 @@ class Fleet:
             await self._adopt(member, beat)
         if member.driver is not None and await self._lives(member):
             return
-        record = await self._runs.latest(member.run)
+        try:
+            record = await self._runs.latest(member.run)
+        except Permanent as error:  # the next event of the run takes it up again
+            log.error("run let go", run=member.run, error=str(error))
+            del self.members[member.run]
+            return
         if record.state not in ACTIVE:
             del self.members[member.run]
         elif record.state == "running" and await self._has_work(member.run):
@@ -146,3 +160,10 @@ class Fleet:
             return Heartbeat.from_bytes(await self.store.get(keys.driver_heartbeat(run)))
         except NotFound:
             return None
+
+
+def _note(member: Member, trouble: str) -> None:
+    """Log what is wrong with a run, once: the next tick meets it again in half a second."""
+    if member.trouble != trouble:
+        log.warning("run not looked after", run=member.run, error=trouble)
+    member.trouble = trouble

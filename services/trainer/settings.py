@@ -24,6 +24,9 @@ class DriverGroup(Group):
     ray_address: str | None = Field(None, description="Ray cluster of the env runners; default one in this process")
     ray_cpus: int | None = Field(None, ge=1, le=10_000, description="CPUs an own Ray counts on; default runners + 2")
     rom: ReadableFile | None = Field(None, description="the user's own ROM image, for games that need one")
+    start_state: ReadableFile | None = Field(
+        None, description="state saved with that ROM at which its episodes begin: the hero can walk; Bramble needs none"
+    )
     learning_rate: float = Field(3e-4, gt=0, le=1)
     entropy: float = Field(0.02, ge=0, le=1, description="bonus for undecided policies; more explores longer")
     curiosity: float = Field(0.5, ge=0, le=100, description="weight of RND's advantage beside the game's")

@@ -3,8 +3,6 @@
 import asyncio
 import time
 
-import structlog
-
 from services.trainer.announcer import Announcer
 from services.trainer.backends.local import LocalBackend
 from services.trainer.backends.port import Backend
@@ -14,11 +12,9 @@ from services.trainer.handlers import Handlers
 from services.trainer.settings import TrainerSettings
 from shared.bus.consumer import Consumer
 from shared.bus.topology import TRAINER_RUNS
-from shared.errors import Fatal, Transient
+from shared.errors import Fatal
 from shared.runtime.service import Ports, Service
 from shared.runtime.settings import read_secret
-
-log = structlog.get_logger(__name__)
 
 TICK_S = 0.5  # between two looks at the drivers; an epoch starts this much later at worst
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
@@ -34,19 +30,12 @@ async def wire(settings: TrainerSettings, ports: Ports) -> Service:
     async def watch() -> None:
         await fleet.recover()
         while not ports.stopping.is_set():
-            try:
-                await fleet.tick()
-            except Transient as error:
-                log.warning("drivers not looked after", error=str(error))
+            await fleet.tick()
             await asyncio.sleep(TICK_S)
 
     async def announce() -> None:
         while True:
-            for run, member in list(fleet.members.items()):
-                try:
-                    await announcer.follow(run, member.fence)
-                except Transient as error:
-                    log.warning("segments not announced", run=run, error=str(error))
+            await announcer.follow_all({run: member.fence for run, member in fleet.members.items()})
             await asyncio.sleep(settings.trainer.announce_s)
 
     return Service(

@@ -78,9 +78,7 @@ class MemoryBus:
     async def pending(self, subscription: Subscription) -> int:
         """Messages not yet acknowledged."""
         self._require_connection()
-        if subscription.name not in self._queues:
-            raise ConsumerMissing(f"bus: consumer {subscription.name!r} is missing")
-        return len(self._queues[subscription.name].messages)
+        return len(self._queue(subscription).messages)
 
     async def ensure(self, subscription: Subscription) -> None:
         """Make the consumer if it is missing."""
@@ -115,11 +113,13 @@ class MemoryBus:
                 queue.messages[self._numbers] = _Message(raw, on)
         self._news.set()
 
+    def _queue(self, subscription: Subscription) -> _Queue:
+        if subscription.name not in self._queues:
+            raise ConsumerMissing(f"bus: consumer {subscription.name!r} is missing")
+        return self._queues[subscription.name]
+
     def _due(self, subscription: Subscription, batch: int) -> list["MemoryDelivery"]:
-        queue = self._queues.get(subscription.name)
-        if queue is None:  # like the real bus: silence, not an error
-            return []
-        now = self._clock()
+        queue, now = self._queue(subscription), self._clock()
         due = [n for n, m in queue.messages.items() if m.due <= now and m.attempt < MAX_DELIVER][:batch]
         return [self._deliver(queue, number, now) for number in due]
 

@@ -75,10 +75,9 @@ ROLES: Final[dict[str, Role]] = {
     "judge": Role((ScoresReady,), (JUDGE_SEGMENTS,)),
     "rewardmodel": Role((RmTrained,), (REWARDMODEL_SCORES, REWARDMODEL_EPOCHS)),
     "exporter": Role((SegmentExported,), (EXPORTER_SEGMENTS,)),
-    # The reconciler rings again for any commit object without a successor, whoever wrote it.
-    "coordinator": Role(
-        (RmReady, RunChanged, SegmentReady, ScoresReady, EpochFinished, RmTrained), (COORDINATOR_RUNS,)
-    ),
+    # The reconciler rings again for commit objects without a successor, whoever wrote them. Scores and cards need no
+    # ring: who waits for them looks into the store.
+    "coordinator": Role((RmReady, RunChanged, SegmentReady, EpochFinished), (COORDINATOR_RUNS,)),
 }
 
 

@@ -1,7 +1,8 @@
 """How contract models read and write.
 
-Readers ignore fields they do not know (an old reader meets a new writer); writers are strict, because every
-constructor call is type-checked. Numbers are finite and collections bounded, so that no document can be endless.
+Readers ignore fields they do not know (an old reader meets a new writer), even where a model refuses them from a
+person; writers are strict, because every constructor call is type-checked. Numbers are finite and collections bounded,
+so that no document can be endless.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ class Contract(BaseModel):
     def from_bytes(cls, raw: bytes) -> Self:
         """Parse `raw`, or raise ContractError with one sentence that names the field."""
         try:
-            return cls.model_validate_json(raw)
+            return cls.model_validate_json(raw, extra="ignore")
         except ValidationError as error:
             raise ContractError(f"not a valid {cls.__name__}: {first_problem(error)}") from error
 

@@ -42,6 +42,7 @@ class SamplingConfig(Contract):
 class RunConfig(Contract):
     """Everything that defines a run. Unknown fields are refused, so that a typing slip is not silently ignored."""
 
+    # Of a person only: in stored documents `from_bytes` ignores them, because a newer version may have written them.
     model_config = ConfigDict(extra="forbid")
 
     game: Literal["bramble", "oracle-of-seasons"] = "bramble"

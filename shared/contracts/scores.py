@@ -1,5 +1,6 @@
 """What the judges said about one segment: every vote, who cast it, and the merged value per dimension."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
@@ -67,3 +68,12 @@ class SegmentScores(Contract):
     agreement: float | None = Field(None, ge=0, le=1, description="share of judged dimensions with unanimous votes")
     error: str | None = Field(None, max_length=500, description="why the segment is dead")
     created: AwareDatetime
+
+
+def values_of(results: Iterable[JudgeResult]) -> dict[DimensionName, float]:
+    """Value per dimension over all judges. A dimension judged twice (by the fourth judge too) counts by its mean."""
+    found: dict[DimensionName, list[float]] = {}
+    for result in results:
+        for name, score in result.dimensions.items():
+            found.setdefault(name, []).append(score.value)
+    return {name: sum(values) / len(values) for name, values in found.items()}

@@ -55,6 +55,8 @@ def _flag_table(mask: int) -> bytes:
 
 _HAS_VISITED, _HAS_ITEM, _HAS_EVENT, _HAS_DONE = (_flag_table(mask) for mask in (0x10, 0x20, 0x40, 0x80))
 _HAS_DOOR: Final = tuple(_flag_table(mask) for mask in (1, 2, 4, 8))
+_OVERWORLD: Final = 0x100  # room flags of group 0: there the bits of doors mean something else in each room
+_RUPEE_ROOMS: Final = slice(0x1F0, 0x200)  # no room flags: which rupees are left in two rooms of dungeons
 
 
 class Decoder:
@@ -69,7 +71,7 @@ class Decoder:
         self._dialog, self._menu, self._sound = (name in capabilities for name in ("dialog", "menu", "sound"))
         self._season, self._dungeon = "season" in capabilities, "dungeon" in capabilities
         self._jump, self._swim, self._grab = (name in capabilities for name in ("jump", "swim", "grab"))
-        self._companion = "companion" in capabilities
+        self._companion, self._scripts = "companion" in capabilities, "oracle" in capabilities
         self._inventory: tuple[bytes, Inventory] | None = None
         self._progress: tuple[bytes, Progress] | None = None
         self._puzzle: tuple[tuple[object, ...], Puzzle] | None = None
@@ -141,7 +143,8 @@ class Decoder:
         scene = self._scene_of(image)
         idle = image[ram.GAME_STATE] == IN_PLAY and image[ram.DISABLED_OBJECTS] & 0x81 == 0
         busy = scene.transition or scene.dying or scene.dialog or scene.menu or image[ram.PALETTE_FADE_MODE]
-        self._obeys = idle and not busy and image[ram.CUTSCENE_INDEX] == 1
+        led = self._scripts and image[ram.SIMULATED_INPUT] != 0  # a script presses the buttons
+        self._obeys = idle and not busy and not led and image[ram.CUTSCENE_INDEX] == 1
         if self._scene is None or scene != self._scene:
             self._scene = scene
         return self._scene
@@ -298,12 +301,14 @@ def _neighbours(image: bytes, group: int, room: int, progress: Progress, in_dung
 
 
 def _progress_of(flags: bytes) -> Progress:
+    rooms = flags[: _RUPEE_ROOMS.start] + flags[_RUPEE_ROOMS.stop :]
+    inside = rooms[_OVERWORLD:]
     return Progress(
         flags=flags,
-        rooms_visited=flags.translate(_HAS_VISITED).count(1),
-        items_taken=flags.translate(_HAS_ITEM).count(1),
-        doors_opened=sum(flags.translate(table).count(1) for table in _HAS_DOOR),
-        events=flags.translate(_HAS_EVENT).count(1) + flags.translate(_HAS_DONE).count(1),
+        rooms_visited=rooms.translate(_HAS_VISITED).count(1),
+        items_taken=rooms.translate(_HAS_ITEM).count(1),
+        doors_opened=sum(inside.translate(table).count(1) for table in _HAS_DOOR),
+        events=rooms.translate(_HAS_EVENT).count(1) + rooms.translate(_HAS_DONE).count(1),
     )
 
 

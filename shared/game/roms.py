@@ -6,7 +6,7 @@ project. Bramble's ROMs are made here from a world's text. Any other image is re
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +37,8 @@ class Game:
     needs_sound: bool = False
     updates_after_vblank: bool = False
     checks_hardware: bool = False
+    start: bytes | None = None
+    """Saved state from which the true start is sought instead of power-on (see start.py)."""
 
     @property
     def digest(self) -> str:
@@ -55,8 +57,10 @@ def open_game(
     difficulty: str = "normal",
     seed: int = 0,
     rom: Path | None = None,
+    start: Path | None = None,
 ) -> Game:
-    """The game of a run's configuration; `rom` is the user's own image where the game needs one.
+    """The game of a run's configuration; `rom` is the user's own image where the game needs one, `start` a saved state
+    of it where the hero can walk. Bramble needs neither and heeds neither.
 
     Raises UnknownRom for an image that is not the one the map was made for.
     """
@@ -70,7 +74,7 @@ def open_game(
                 f"{ORACLE} needs your own ROM image: name the .gbc file with --rom (`zelda up --rom FILE`), "
                 "on a cluster with the chart's values rom.*"
             )
-        return recognise(rom.read_bytes())
+        return replace(recognise(rom.read_bytes()), start=start.read_bytes() if start else None)
     raise UnknownRom(f"no game {game!r}: known are bramble and {ORACLE}")
 
 

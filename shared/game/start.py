@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from shared.errors import Permanent
 from shared.game.decoder import Decoder
 from shared.game.errors import EmulatorFault
 from shared.game.roms import Game
@@ -15,7 +16,8 @@ from shared.game.segment import pack_state
 if TYPE_CHECKING:
     from shared.game.emulator import Emulator
 
-LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state instead
+LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state, because nobody presses a button
+SETTING = "ZELDA_DRIVER__START_STATE"  # for people: the only way for a run to bring its own start
 WARM_UP = 2  # frames between a load and the first step: the game sees that no button is held
 
 
@@ -36,20 +38,32 @@ def begin_episode(emulator: "Emulator", state: bytes, seed: int) -> None:
 
 @lru_cache(maxsize=32)
 def true_start(game: Game) -> StartState:
-    """The moment the game hands over control for the first time, as a saved state; made once per process and game."""
+    """The first moment of control after power-on or after `game.start`, as a state; made once per process and game."""
     from shared.game.emulator import Emulator
 
     emulator, decoder = Emulator(game), Decoder(game.capabilities)
     try:
+        if game.start is not None:
+            _load(emulator, game.start)
         for _ in range(LONGEST_OPENING):
             if decoder.decode(emulator.image()).control:
                 return StartState("start", emulator.save())
             emulator.warm_up(1)
     finally:
         emulator.close()
-    raise EmulatorFault(
-        f"{game.name} does not hand over control within {LONGEST_OPENING} frames: give a saved state to start from"
+    since = "power-on" if game.start is None else "the state it starts from"
+    raise Permanent(
+        f"{game.name} does not hand over control within {LONGEST_OPENING} frames of {since}: "
+        f"let {SETTING} name a saved state in which the hero can walk"
     )
+
+
+def _load(emulator: "Emulator", state: bytes) -> None:
+    try:
+        emulator.load(state)
+    except EmulatorFault as fault:
+        raise Permanent(f"{SETTING} must name a state that this version of PyBoy saved: {fault}") from fault
+    emulator.warm_up(WARM_UP)
 
 
 @lru_cache(maxsize=64)

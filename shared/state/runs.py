@@ -1,18 +1,24 @@
 """The book of runs: a run's record is an append-only list of revisions in the object store, the last one counts.
 
 Creating revision N+1 is the compare-and-swap. Nothing here decides; whoever writes has decided on the revision it read.
+A record that cannot be read is left out of the list and told: it must not stop the other runs.
 """
 
 import asyncio
 from typing import Final
 
+import structlog
+
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
+from shared.runtime import metrics
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
 PARALLEL: Final = 16  # reads at once: more would only queue in the store
+UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last list left out: no record of use")
+log = structlog.get_logger(__name__)
 
 
 class Runs:
@@ -21,6 +27,7 @@ class Runs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._finished: dict[RunId, RunRecord] = {}
+        self._unreadable: dict[str, str] = {}
 
     async def create(self, record: RunRecord) -> str:
         """Write the first revision and return its digest, or raise AlreadyExists: the name is taken."""
@@ -44,26 +51,45 @@ class Runs:
         return await self._read(run, keys.run_revision(run, number))
 
     async def all(self) -> list[RunRecord]:
-        """The newest revision of every run, by name."""
-        entries = await self._store.list(keys.run_index_prefix())
+        """The newest revision of every run whose record can be read, by name."""
+        names = [entry.key.rpartition("/")[2] for entry in await self._store.list(keys.run_index_prefix())]
         gate = asyncio.Semaphore(PARALLEL)
-        found = await asyncio.gather(*(self._newest(RunId(entry.key.rpartition("/")[2]), gate) for entry in entries))
+        found = await asyncio.gather(*(self._newest(name, gate) for name in names))
+        self._unreadable = {name: self._unreadable[name] for name in names if name in self._unreadable}
+        UNREADABLE.set(len(self._unreadable))
         return [record for record in found if record is not None]
 
-    async def _newest(self, run: RunId, gate: asyncio.Semaphore) -> RunRecord | None:
-        if run in self._finished:
-            return self._finished[run]
-        async with gate:
-            try:
+    async def _newest(self, name: str, gate: asyncio.Semaphore) -> RunRecord | None:
+        try:
+            run = RunId(name)
+            if run in self._finished:
+                return self._finished[run]
+            async with gate:
                 record = await self.latest(run)
-            except NotFound:
-                return None
+        except NotFound:
+            return None
+        except (ContractError, ValueError) as error:  # ValueError: no name of a run, so nothing of ours
+            self._tell(name, str(error))
+            return None
+        self._unreadable.pop(name, None)
         if record.state == "finished":
             self._finished[run] = record
         return record
 
+    def _tell(self, name: str, problem: str) -> None:
+        """Once for each problem: lists are made every other second."""
+        if self._unreadable.get(name) != problem:
+            log.error("run left out", run=name, error=problem)
+            self._unreadable[name] = problem
+
     async def _read(self, run: RunId, key: str) -> RunRecord:
-        record = RunRecord.from_bytes(await self._store.get(key))
+        raw = await self._store.get(key)
+        try:
+            record = RunRecord.from_bytes(raw)
+        except ContractError as error:
+            raise ContractError(
+                f"Run {run} cannot be read: {key} is {error}; it is damaged, or a newer version wrote it."
+            ) from error
         if record.run != run:
-            raise ContractError(f"{key}: the record is of run {record.run}")
+            raise ContractError(f"Run {run} cannot be read: {key} is the record of run {record.run}.")
         return record

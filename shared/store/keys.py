@@ -12,6 +12,8 @@ from shared.errors import Permanent
 EPISODES = "episodes"
 MODELS = "models"
 BUCKETS = (EPISODES, MODELS)
+RUBRIC = "default"
+"""The rubric version whose scores a running system reads. Others are for judging a run again (`zelda judge`)."""
 
 
 def segments_prefix(run: RunId, epoch: int | None = None) -> str:
@@ -24,17 +26,17 @@ def segment(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> s
     return f"{segments_prefix(run, epoch)}{episode}/{segment}.zip"
 
 
-def scores_prefix(run: RunId, epoch: int, rubric: str = "default") -> str:
+def scores_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """All score objects of one epoch under one rubric version."""
     return f"{EPISODES}/scores/{run}/epoch_{epoch}/{rubric}/"
 
 
-def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = "default") -> str:
+def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> str:
     """The one outcome of a segment: the commit object of `scores.ready`."""
     return f"{scores_prefix(run, epoch, rubric)}{segment}.json"
 
 
-def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = "default") -> str:
+def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> str:
     """What some judges said while another one's route was away; gone once the score object exists."""
     return f"{EPISODES}/partial/{run}/epoch_{epoch}/{rubric}/{segment}.json"
 
@@ -62,6 +64,11 @@ def run_index_prefix() -> str:
 def run_index(run: RunId) -> str:
     """The entry of one run in the index."""
     return f"{run_index_prefix()}{run}"
+
+
+def run_request(digest: str) -> str:
+    """Which run was made by the request whose Idempotency-Key has this SHA-256."""
+    return f"{MODELS}/index/requests/{digest}"
 
 
 def run_record_prefix(run: RunId) -> str:
@@ -109,23 +116,23 @@ def evaluation_summary(run: RunId, epoch: int) -> str:
     return f"{run_prefix(run)}evaluations/epoch_{epoch}/summary.json"
 
 
-def judge_reports_prefix(run: RunId, epoch: int, rubric: str = "default") -> str:
+def judge_reports_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """What each judge process noted about one epoch's judging, one object a process."""
     return f"{run_prefix(run)}evaluations/epoch_{epoch}/judges/{rubric}/"
 
 
-def judge_report(run: RunId, epoch: int, rubric: str = "default") -> str:
+def judge_report(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """Quality and cost of one epoch's judging: votes, agreement, drift, position bias, correlation, money."""
-    name = "judges" if rubric == "default" else f"judges-{rubric}"
+    name = "judges" if rubric == RUBRIC else f"judges-{rubric}"
     return f"{run_prefix(run)}evaluations/epoch_{epoch}/{name}.json"
 
 
-def canary_set(run: RunId, rubric: str = "default") -> str:
+def canary_set(run: RunId, rubric: str = RUBRIC) -> str:
     """The segments of a run that are judged again in every epoch, to see whether the judges drift."""
     return f"{run_prefix(run)}evaluations/canary-{rubric}.json"
 
 
-def canary_claim(run: RunId, epoch: int, rubric: str = "default") -> str:
+def canary_claim(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """Which judge process judges the canary set in this epoch."""
     return f"{run_prefix(run)}evaluations/epoch_{epoch}/canary-{rubric}.json"
 

@@ -163,6 +163,8 @@ async def test_a_deleted_consumer_is_noticed_and_made_again(world: World) -> Non
     await world.delete_consumer(JUDGE_SEGMENTS)
     with pytest.raises(ConsumerMissing, match="judge-segments"):
         await world.bus.pending(JUDGE_SEGMENTS)
+    with pytest.raises(ConsumerMissing, match="judge-segments"):
+        await world.bus.fetch(JUDGE_SEGMENTS, 1, 0.5)
     await world.bus.ensure(JUDGE_SEGMENTS)
     await world.bus.publish(segment_ready())
     await (await one(world.bus)).ack()

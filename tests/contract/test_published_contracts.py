@@ -9,12 +9,14 @@ import jsonschema
 import pytest
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
+from pydantic import ValidationError
 
 from shared.bus.topology import ROLES
 from shared.contracts import generate
 from shared.contracts.base import Contract
 from shared.contracts.envelope import Envelope, parse
 from shared.contracts.events import EVENT_BY_TYPE, EVENTS
+from shared.contracts.run import RunConfig
 from shared.errors import ContractError
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -67,6 +69,21 @@ def test_an_event_of_a_newer_writer_is_read_without_its_new_fields(path: Path) -
     newer |= {"newattribute": "x", "data": {**newer["data"], "new_field": {"deep": [1]}}}
     event = parse(json.dumps(newer).encode())
     assert "new_field" not in json.loads(event.to_bytes())["data"]
+
+
+@pytest.mark.parametrize("name", ["run-record", "epoch-start"])
+def test_a_configuration_of_a_newer_writer_is_read_without_its_new_fields(name: str) -> None:
+    newer = json.loads((SAMPLES / f"{name}.json").read_text())
+    old = generate.DOCUMENTS[name].from_bytes(json.dumps(newer).encode())
+    newer["config"] |= {"new_field": 1}
+    newer["config"]["shaping"] = {**newer["config"].get("shaping", {}), "new_field": {"deep": [1]}}
+    assert generate.DOCUMENTS[name].from_bytes(json.dumps(newer).encode()) == old
+
+
+def test_a_person_may_not_ask_for_what_no_configuration_has() -> None:
+    for asked in ({"epoch_step": 9}, {"shaping": {"weight": 1}}, {"sampling": {"all": True}}):
+        with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+            RunConfig.model_validate(asked)
 
 
 @pytest.mark.parametrize("path", EVENT_SAMPLES, ids=lambda path: path.stem)

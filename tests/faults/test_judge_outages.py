@@ -179,6 +179,26 @@ async def test_the_limit_of_calls_in_flight_is_never_exceeded() -> None:
         await route.close()
 
 
+async def test_a_busy_route_is_waited_for_as_long_as_it_answers() -> None:
+    async def slowly(server: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.15)
+        writer.write(response(200, GOOD))
+
+    async with serving(slowly) as server:
+        route = Route("slow", spec(server.url, max_concurrent=1, wait_s=0.4))
+        begun = time.monotonic()
+        await asyncio.gather(*(ask(route, seed) for seed in range(10)))
+        assert time.monotonic() - begun > 1.4, "the last one stood in line for longer than wait_s"
+        server.reply = silence
+        standing = asyncio.create_task(ask(route))
+        await asyncio.sleep(0.1)
+        with pytest.raises(RouteUnavailable, match=r"no free place within 0.4 s"):
+            await ask(route)
+        with pytest.raises(RouteUnavailable, match="no answer within 2 s"):
+            await standing
+        await route.close()
+
+
 async def test_a_token_is_read_again_and_headers_have_both_spellings(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first\n")

@@ -42,10 +42,15 @@ def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def render(values: Mapping[str, Any]) -> list[Object]:
-    """All objects of a release. The chart is loaded anew, because the engine changes a loaded one."""
-    with helm_python.Chart.load(CHART) as chart:
-        files = chart.render(dict(values), name=RELEASE, namespace=NAMESPACE, is_install=True)
+def render_files(values: Mapping[str, Any], chart: Path = CHART) -> dict[str, str]:
+    """Every file of a release as text. The chart is loaded anew, because the engine changes a loaded one."""
+    with helm_python.Chart.load(chart) as loaded:
+        return dict(loaded.render(dict(values), name=RELEASE, namespace=NAMESPACE, is_install=True))
+
+
+def render(values: Mapping[str, Any], chart: Path = CHART) -> list[Object]:
+    """All objects of a release."""
+    files = render_files(values, chart)
     return [
         parsed
         for name, text in sorted(files.items())

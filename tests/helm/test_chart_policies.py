@@ -169,4 +169,38 @@ def test_only_named_components_reach_the_outside(objects: list[Object]) -> None:
         rules = policy["spec"].get("egress", [])
         if any("ipBlock" in peer for rule in rules for peer in rule["to"]):
             outside.add(policy["metadata"]["name"])
-    assert outside <= {"zelda-store-clients", "zelda-login", "zelda-secrets", "zelda-models", "zelda-ray-autoscaler"}
+    clients = {"zelda-store-clients", "zelda-login", "zelda-secrets", "zelda-models"}
+    assert outside <= clients | {"zelda-ray-autoscaler", "zelda-ray-redis"}
+
+
+def reached(objects: list[Object], policy: str) -> set[tuple[str, int]]:
+    """(network, port) of what a policy lets out to addresses."""
+    rules = named(objects, "NetworkPolicy", policy)["spec"]["egress"]
+    return {
+        (peer["ipBlock"]["cidr"], port["port"])
+        for rule in rules
+        for peer in rule["to"]
+        if "ipBlock" in peer
+        for port in rule["ports"]
+    }
+
+
+def test_models_reach_their_source_however_narrow_the_rest_is() -> None:
+    prod = profile("prod")
+    assert reached(render(prod), "zelda-models") == {("10.0.0.0/8", 443), ("10.0.0.0/8", 6443), ("0.0.0.0/0", 443)}
+    mirror = render(merged(prod, {"networkPolicies": {"modelSourceCidr": "10.9.0.0/16"}}))
+    assert ("10.9.0.0/16", 443) in reached(mirror, "zelda-models")
+    assert not {network for network, _ in reached(mirror, "zelda-models")} & {"0.0.0.0/0"}
+
+
+@pytest.mark.parametrize(
+    ("address", "port"),
+    [("redis:6379", 6379), ("redis.db.svc:6380", 6380), ("redis", 6379), ("rediss://redis:7000", 7000)],
+)
+def test_the_head_reaches_the_redis_that_keeps_its_state(address: str, port: int) -> None:
+    redis = {"ray": {"gcsFaultTolerance": {"enabled": True, "redisAddress": address}}}
+    objects = render(merged(profile("prod"), redis))
+    assert reached(objects, "zelda-ray-redis") == {("10.0.0.0/8", port)}
+    heads = named(objects, "NetworkPolicy", "zelda-ray-redis")["spec"]["podSelector"]
+    head = named(objects, "RayCluster", "zelda-ray")["spec"]["headGroupSpec"]["template"]["metadata"]["labels"]
+    assert matches(heads, head)

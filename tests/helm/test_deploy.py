@@ -185,6 +185,16 @@ def test_openshift_builds_every_image_that_the_overlays_take() -> None:
     assert {f"{one['metadata']['name']}:0.1.0" for one in of_kind(builds, "ImageStream")} == made
 
 
+@pytest.mark.parametrize("page", ["deploy/README.md", "docs/install-openshift.md"])
+def test_the_docs_make_the_project_and_start_the_builds_that_start_by_nothing_else(page: str) -> None:
+    builds = of_kind(documents(DEPLOY / "openshift/builds.yaml"), "BuildConfig")
+    assert [one["metadata"]["name"] for one in builds if "triggers" in one["spec"]] == []
+    text = (ROOT / page).read_text()
+    before, _, after = text.partition("oc apply -k deploy/openshift")
+    assert "oc new-project zelda-rl" in before
+    assert after.index("start-build") < after.index("REGISTRY=" if "REGISTRY=" in after else "oc apply -k")
+
+
 def test_machine_sets_carry_the_taints_that_pods_tolerate() -> None:
     gpu, cpu = (documents(DEPLOY / f"machinesets/{name}.yaml")[0] for name in ("llm-inference", "game-training"))
     assert gpu["spec"]["template"]["spec"]["taints"][0]["key"] == "nvidia.com/gpu"

@@ -14,7 +14,9 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
+from deploy.generate.alerts import alerts_yaml
 from deploy.generate.dashboards import DASHBOARDS
+from deploy.generate.leader import LEADER
 from tests.helm.rendering import CHART, ROOT, of_kind, profile, render
 
 # Series of others: vLLM as served by OpenShift AI, every process, and Prometheus itself.
@@ -28,6 +30,7 @@ OTHERS = {
     "up",
 }
 MAKES_METRICS = re.compile(r"metrics\.(counter|gauge|seconds)\(")
+OF_A_COORDINATOR = re.compile(r"zelda_(?:epoch_|reward_model_|coordinator_active_)\w+(?:\{[^}]*\})?")
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 PROMTOOL = shutil.which("promtool")
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no promtool: apt-get install prometheus")
@@ -71,6 +74,18 @@ def test_every_series_of_an_alert_exists() -> None:
     assert [rule["alert"] for rule in rules() if names(rule["expr"]) - served() - OTHERS] == []
 
 
+def test_figures_of_a_coordinator_are_the_leaders() -> None:
+    asked = [*queries(), *((rule["alert"], rule["expr"]) for rule in rules())]
+    found = [(where, text[end.end() :]) for where, text in asked for end in OF_A_COORDINATOR.finditer(text)]
+    assert len(found) > 20
+    assert [where for where, rest in found if not rest.startswith(LEADER)] == []
+
+
+def test_what_the_services_use_is_not_set_against_what_drivers_do() -> None:
+    kinds = {where: {name.split("_")[0] for name in names(text)} for where, text in queries()}
+    assert [where for where, found in kinds.items() if {"process", "zelda"} <= found] == []
+
+
 def test_every_query_is_promql() -> None:
     for _, expression in queries():
         promql_parser.parse(expression)
@@ -88,6 +103,10 @@ def test_panels_explain_themselves_and_do_not_overlap() -> None:
         assert all(panel.help and panel.queries for panel in dashboard.panels)
         for title, row in dashboard.rows:
             assert 24 // len(row) >= 4, f"{dashboard.name}/{title} has too many panels side by side"
+
+
+def test_the_committed_alerts_are_generated() -> None:
+    assert (CHART / "files/alerts.yaml").read_text() == alerts_yaml(), "run `python -m deploy.generate`"
 
 
 @needs_promtool

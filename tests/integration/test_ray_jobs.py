@@ -137,15 +137,6 @@ async def test_a_job_that_fails_tells_why_and_an_unknown_one_has_ended(backend: 
     await broken.close()
 
 
-async def test_a_stopped_job_ends(backend: RayJobsBackend, tmp_path: Path) -> None:
-    store = local_store(tmp_path)
-    await run_in(store)
-    name = f"demo-{secrets.token_hex(4)}"
-    await backend.start(Launch(RUN, name))
-    await backend.end(name)
-    assert (await until_ended(backend, name)).life in ("ended", "failed")
-
-
 async def test_without_the_token_the_job_server_refuses(cluster: Cluster) -> None:
     stranger = RayJobsBackend(cluster.address, {}, "wrong")
     with pytest.raises(Transient, match="check its token file"):

@@ -14,3 +14,9 @@ containers:
     {{- .container | nindent 4 }}
 volumes: {{- .volumes | nindent 2 }}
 {{- end }}
+
+{{/* How long a finished Job is there: a day, so that the log of one that failed overnight can be read in the morning. A
+     hook's Job and one that Kustomize made have nobody else to remove them. */}}
+{{- define "zelda.onceKept" -}}
+ttlSecondsAfterFinished: 86400
+{{- end }}

@@ -4,6 +4,7 @@
 {{- $monitoring := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.monitoringNamespace)) }}
 {{- $router := dict "namespaceSelector" (dict "matchLabels" $policy.ingressLabels) }}
 {{- $external := dict "ipBlock" (dict "cidr" $policy.externalCidr) }}
+{{- $source := dict "ipBlock" (dict "cidr" $policy.modelSourceCidr) }}
 {{- $edges := dict }}
 {{- $services := list "coordinator" "trainer" "judge" "rewardmodel" "exporter" }}
 {{- $ray := ternary (list "ray-head" "ray-worker") (list) (eq .Values.services.trainer.backend "ray") }}
@@ -46,13 +47,16 @@
 {{- end }}
 {{- if .Values.llm.enabled }}
 {{- $direct := ternary (list) (list (dict "components" $judges "ports" (list 8000))) .Values.llm.useGateway }}
-{{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)) (dict "peers" (list $source) "ports" (list 443)))) }}
 {{- end }}
 {{- if $ray }}
 {{- $operator := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.rayOperatorNamespace)) }}
 {{- $_ := set $edges "trainer-ray" (dict "pods" (list "trainer") "egress" (list (dict "components" (without $ray "ray-worker") "ports" (list 8265)))) }}
 {{- $_ := set $edges "ray-head" (dict "pods" (without $ray "ray-worker") "ingress" (list (dict "components" (list "trainer") "ports" (list 8265)) (dict "peers" (list $operator) "ports" (list 8265)))) }}
 {{- $_ := set $edges "ray" (dict "pods" $ray "ingress" (list (dict "components" $ray) (dict "peers" (list $monitoring) "ports" (list 8080))) "egress" (list (dict "components" $ray))) }}
+{{- if .Values.ray.gcsFaultTolerance.enabled }}
+{{- $_ := set $edges "ray-redis" (dict "pods" (without $ray "ray-worker") "egress" (list (dict "peers" (list $external) "ports" (list (include "zelda.redisPort" .Values.ray.gcsFaultTolerance.redisAddress | int))))) }}
+{{- end }}
 {{- if .Values.ray.autoscaling }}
 {{- $_ := set $edges "ray-autoscaler" (dict "pods" (list "ray-head") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
 {{- end }}
@@ -108,9 +112,14 @@ matchExpressions:
 {{- end }}
 {{- end }}
 
+{{/* port of Redis: Ray takes `host:port` as well as a URL */}}
+{{- define "zelda.redisPort" -}}
+{{- include "zelda.urlPort" (ternary . (printf "redis://%s" .) (contains "://" .)) }}
+{{- end }}
+
 {{/* port of an address, with the scheme's default */}}
 {{- define "zelda.urlPort" -}}
 {{- $host := (urlParse .).host }}
 {{- if regexMatch ":[0-9]+$" $host }}{{ regexFind "[0-9]+$" $host }}
-{{- else }}{{ get (dict "http" "80" "https" "443" "nats" "4222" "tls" "4222") (urlParse .).scheme | default "443" }}{{ end }}
+{{- else }}{{ get (dict "http" "80" "https" "443" "nats" "4222" "tls" "4222" "redis" "6379" "rediss" "6379") (urlParse .).scheme | default "443" }}{{ end }}
 {{- end }}

@@ -60,14 +60,15 @@ SAVED = (
         needs=LLM,
     ),
 )
+# A driver is a process of its own that Prometheus does not see: set no figure of play against these.
 MACHINES = (
-    one("Processor", "sum by (job) (rate(process_cpu_seconds_total[5m]))", "Cores in use.", legend="{{job}}"),
-    one("Memory", "sum by (job) (process_resident_memory_bytes)", "Resident.", "bytes", "{{job}}"),
     one(
-        "Steps per core second",
-        "sum(zelda_trainer_steps_per_second) / sum(rate(process_cpu_seconds_total[5m]))",
-        "Of the services; drivers on Ray count apart.",
+        "Processor",
+        "sum by (job) (rate(process_cpu_seconds_total[5m]))",
+        "Cores in use, without drivers.",
+        legend="{{job}}",
     ),
+    one("Memory", "sum by (job) (process_resident_memory_bytes)", "Resident, without drivers.", "bytes", "{{job}}"),
 )
 
 DASHBOARD = Dashboard(

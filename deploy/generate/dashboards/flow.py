@@ -1,6 +1,7 @@
 """Is it flowing? From the emulator to the reward model: speed, queues, failures, and who is in control."""
 
 from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
+from deploy.generate.leader import leading
 
 VLLM = '{{__name__=~"(kserve_)?vllm:{name}"}}'
 LLM = "models served on the cluster"
@@ -34,7 +35,7 @@ PLAY = (
     one("Segments announced", "sum(rate(zelda_trainer_segments_announced_total[5m]))", "Recorded segments.", "cps"),
     one(
         "Segments of the newest epoch",
-        "zelda_epoch_segments",
+        leading("epoch_segments"),
         "`dropped`: the store was too slow.",
         legend="{{status}}",
     ),

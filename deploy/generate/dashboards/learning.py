@@ -1,39 +1,32 @@
 """Is it learning? Truth first (milestones without exploration), then what drives it, then whether to trust that."""
 
 from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
-
-# Only the leader reports epochs; the figures of a former leader are old.
-LEADER = ' and on (instance) (zelda_lease_held_ratio{lease="coordinator"} == 1)'
+from deploy.generate.leader import leading
 
 EPOCHS = "some epochs"
-
-
-def newest(name: str, selector: str = "") -> str:
-    """A figure of the newest epoch, from the leading coordinator."""
-    return f"zelda_{name}{selector}{LEADER}"
 
 
 def pair(figure: str) -> tuple[Query, ...]:
     """One figure with and without exploration."""
     selector = f'{{figure="{figure}"}}'
     return (
-        Query(newest("epoch_evaluation_value", selector), "without exploration"),
-        Query(newest("epoch_training_value", selector), "while training"),
+        Query(leading("epoch_evaluation_value", selector), "without exploration"),
+        Query(leading("epoch_training_value", selector), "while training"),
     )
 
 
 ACHIEVEMENT = (
     Panel("Milestones per episode", pair("milestones_mean"), "Truth for measuring; neither policy nor judges see it."),
     Panel("Return per episode", pair("return_mean"), "Sum of all reward terms."),
-    one("Newest epoch", newest("epoch_number"), "Finished epochs, from 0.", kind="stat"),
-    one("Runs at work", "sum(zelda_coordinator_active_runs)", "Created, running or stopping.", kind="stat"),
+    one("Newest epoch", leading("epoch_number"), "Finished epochs, from 0.", kind="stat"),
+    one("Runs at work", f"sum({leading('coordinator_active_runs')})", "Created, running or stopping.", kind="stat"),
 )
 EXPLORATION = (
     Panel(
         "Unique rooms per episode",
         (
-            Query(newest("epoch_training_value", '{figure="rooms_mean"}'), "mean"),
-            Query(newest("epoch_training_value", '{figure="rooms_max"}'), "best"),
+            Query(leading("epoch_training_value", '{figure="rooms_mean"}'), "mean"),
+            Query(leading("epoch_training_value", '{figure="rooms_max"}'), "best"),
         ),
         "How far the agent gets around.",
     ),
@@ -41,12 +34,12 @@ EXPLORATION = (
     Panel("Length of episodes", pair("length_mean"), "Steps until the episode ended."),
 )
 POLICY = (
-    one("Return by term", newest("epoch_reward_term_value"), "Which rewards the agent earns.", legend="{{term}}"),
-    one("KL of an update", newest("epoch_learner_value", '{figure="kl"}'), "Above 0.05 updates are too large."),
-    one("Entropy", newest("epoch_learner_value", '{figure="entropy"}'), "Near 0 the policy no longer explores."),
+    one("Return by term", leading("epoch_reward_term_value"), "Which rewards the agent earns.", legend="{{term}}"),
+    one("KL of an update", leading("epoch_learner_value", '{figure="kl"}'), "Above 0.05 updates are too large."),
+    one("Entropy", leading("epoch_learner_value", '{figure="entropy"}'), "Near 0 the policy no longer explores."),
     one(
         "Losses",
-        newest("epoch_learner_value", '{figure=~"policy_loss|value_loss"}'),
+        leading("epoch_learner_value", '{figure=~"policy_loss|value_loss"}'),
         "Of the last updates.",
         legend="{{figure}}",
     ),
@@ -55,8 +48,8 @@ REWARD_MODEL = (
     Panel(
         "Reward model accuracy",
         (
-            Query(newest("epoch_reward_model_accuracy_ratio"), "model"),
-            Query(newest("reward_model_baseline_ratio"), "{{baseline}}"),
+            Query(leading("epoch_reward_model_accuracy_ratio"), "model"),
+            Query(leading("reward_model_baseline_ratio"), "{{baseline}}"),
         ),
         "Held-out confident pairs; it must beat its baselines.",
         "percentunit",
@@ -64,15 +57,15 @@ REWARD_MODEL = (
     ),
     one(
         "Calibration error",
-        newest("reward_model_ece_ratio"),
+        leading("reward_model_ece_ratio"),
         "Distance of predicted and true probability.",
         "percentunit",
         needs=EPOCHS,
     ),
-    one("Spread", newest("reward_model_spread_value"), "Near 0 the model tells all states alike.", needs=EPOCHS),
+    one("Spread", leading("reward_model_spread_value"), "Near 0 the model tells all states alike.", needs=EPOCHS),
     one(
         "Age",
-        newest("epoch_reward_model_age_epochs"),
+        leading("epoch_reward_model_age_epochs"),
         "Epochs since the scores behind the shaping model.",
         needs=EPOCHS,
     ),
@@ -100,7 +93,7 @@ TRUST = (
         needs=EPOCHS,
         legend="{{judge}}",
     ),
-    one("Alarm", newest("epoch_alarm_state"), "1: reward models were withdrawn.", kind="stat"),
+    one("Alarm", leading("epoch_alarm_state"), "1: reward models were withdrawn.", kind="stat"),
 )
 
 DASHBOARD = Dashboard(

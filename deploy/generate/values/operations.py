@@ -1,14 +1,16 @@
 """Values of operation: how people reach it, who may talk to whom, what is watched, what hooks do."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from deploy.generate.values.kinds import Labels, Name, Resources, Section, ThirdPartyImage, resources
 
+Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
+
 
 class OauthProxy(Section):
-    """OpenShift's oauth-proxy in front of API and HUD; the coordinator then listens on loopback only."""
+    """OpenShift's oauth-proxy in front of API and HUD; the Route then leads to it."""
 
     enabled: bool = Field(False, description="put the proxy before the coordinator (OpenShift only)")
     image: ThirdPartyImage = Field(
@@ -54,10 +56,13 @@ class NetworkPolicies(Section):
     monitoring_namespace: Name = Field("openshift-user-workload-monitoring", description="namespace of Prometheus")
     ray_operator_namespace: Name = Field("redhat-ods-applications", description="namespace of the KubeRay operator")
     keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
-    external_cidr: str = Field(
+    external_cidr: Cidr = Field(
         "0.0.0.0/0",
-        pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$",
-        description="network of external bus, store and endpoints; narrow it in production",
+        description="network of external bus, store, Redis, endpoints and the API server; narrow it in production",
+    )
+    model_source_cidr: Cidr = Field(
+        "0.0.0.0/0",
+        description="network from which models load their weights (port 443); Hugging Face has no fixed addresses",
     )
 
 

@@ -29,7 +29,7 @@ class GcsFaultTolerance(Section):
     """Keeps the cluster alive when its head restarts. Training resumes from its checkpoint without it, too."""
 
     enabled: bool = Field(False, description="keep the head's state in Redis")
-    redis_address: str = Field("", description="`host:6379`")
+    redis_address: str = Field("", description="`host:6379`; in `networkPolicies.externalCidr`")
     secret_name: Name = Field("", description="Secret with the entry `password`; empty for none")
 
 

@@ -39,6 +39,7 @@ class JudgeValues(ServiceValues):
 class TrainerValues(ServiceValues):
     """The trainer service and where its driver runs."""
 
+    replicas: int = Field(1, ge=0, le=1, description="1, or 0 to rest; two would start two drivers for every epoch")
     backend: Literal["local", "ray"] = Field("local", description="driver in the trainer's own pod, or as a Ray job")
 
 

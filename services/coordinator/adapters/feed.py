@@ -1,21 +1,21 @@
 """Live news of runs for people who watch: one look at the store a second for each watched run, however many watch.
 
-A slow reader loses its oldest news (it gets newer ones) and never slows anybody down.
+A slow reader gets of each thing the newest news and of scores the last ones; it never slows anybody down. So the news
+that wait for it are bounded by what there is to know, however long a run gets.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
 from shared.contracts.ids import RunId
-from shared.errors import Transient
+from shared.errors import Permanent, Transient
 
-QUEUE: Final = 200  # news that one reader may lag behind
+LAG: Final = 200  # scores that one reader may lag behind
 RECENT: Final = 30  # scores that a reader sees at once when it comes
 log = structlog.get_logger(__name__)
 
@@ -29,12 +29,36 @@ class News:
     about: str = ""  # which epoch or segment; newer news about the same thing replaces older
 
 
+@dataclass(slots=True, eq=False)
+class _Reader:
+    """What one reader has not got yet. `things` are kept by what they are about, so only scores can be too many."""
+
+    things: dict[tuple[str, str], News]
+    scores: deque[News]
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self, news: News) -> None:
+        """Keep one more piece of news for this reader."""
+        if news.kind == "score":
+            self.scores.append(news)
+        else:
+            self.things[(news.kind, news.about)] = news
+        self.woken.set()
+
+    async def next(self) -> News:
+        """The oldest that waits: things before scores, because everything else on a page hangs on them."""
+        while not self.things and not self.scores:
+            self.woken.clear()
+            await self.woken.wait()
+        return self.things.pop(next(iter(self.things))) if self.things else self.scores.popleft()
+
+
 @dataclass(slots=True)
 class _Channel:
     task: asyncio.Task[None]
     latest: dict[tuple[str, str], News] = field(default_factory=dict)
     scores: deque[News] = field(default_factory=lambda: deque(maxlen=RECENT))
-    readers: set[asyncio.Queue[News]] = field(default_factory=set)
+    readers: set[_Reader] = field(default_factory=set)
 
 
 class Feed:
@@ -50,15 +74,13 @@ class Feed:
         if channel is None:
             channel = _Channel(asyncio.create_task(self._watch(run)))
             self._channels[run] = channel
-        queue: asyncio.Queue[News] = asyncio.Queue(QUEUE)
-        for news in (*channel.latest.values(), *channel.scores):
-            queue.put_nowait(news)
-        channel.readers.add(queue)
+        reader = _Reader(dict(channel.latest), deque(channel.scores, maxlen=LAG))
+        channel.readers.add(reader)
         try:
             while True:
-                yield await queue.get()
+                yield await reader.next()
         finally:
-            channel.readers.discard(queue)
+            channel.readers.discard(reader)
             if not channel.readers:
                 self._close(run)
 
@@ -73,7 +95,7 @@ class Feed:
             try:
                 for news in await look():
                     self._spread(run, news)
-            except Transient as error:  # the store is away: readers see the age of the last news grow
+            except (Transient, Permanent) as error:  # store away, record damaged: readers see the last news age
                 log.warning("no news", run=run, error=str(error))
             await asyncio.sleep(self._interval_s)
 
@@ -85,8 +107,5 @@ class Feed:
             channel.scores.append(news)
         else:
             channel.latest[(news.kind, news.about)] = news
-        for queue in channel.readers:
-            if queue.full():
-                with suppress(asyncio.QueueEmpty):
-                    queue.get_nowait()
-            queue.put_nowait(news)
+        for reader in channel.readers:
+            reader.tell(news)

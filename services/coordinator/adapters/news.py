@@ -8,6 +8,7 @@ from services.coordinator.adapters.feed import News
 from services.coordinator.adapters.views import Views
 from services.coordinator.reporter import Reporter
 from shared.contracts.ids import RunId
+from shared.contracts.run import RunRecord
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import NotFound, Store
@@ -27,23 +28,23 @@ class Newsroom:
         scored: set[str] = set()
 
         async def look() -> list[News]:
-            found = [news for news in await self._figures(run) if seen.get((news.kind, news.about)) != news.data]
+            record = await self._runs.latest(run)
+            found = [news for news in await self._figures(record) if seen.get((news.kind, news.about)) != news.data]
             seen.update({(news.kind, news.about): news.data for news in found})
-            return found + await self._scores(run, scored)
+            return found + await self._scores(record, scored)
 
         return look
 
-    async def _figures(self, run: RunId) -> list[News]:
-        record = await self._runs.latest(run)
+    async def _figures(self, record: RunRecord) -> list[News]:
         view = await self._views.read(record)
         news = [News("run", record.model_dump_json())]
         news += [News("epoch", row.model_dump_json(), str(row.epoch)) for row in await self._reporter.rows(view)]
         with suppress(NotFound):  # the coordinator has not looked at this run yet
-            news.append(News("progress", (await self._store.get(keys.progress(run))).decode()))
+            news.append(News("progress", (await self._store.get(keys.progress(record.run))).decode()))
         return news
 
-    async def _scores(self, run: RunId, scored: set[str]) -> list[News]:
-        record = await self._runs.latest(run)
+    async def _scores(self, record: RunRecord, scored: set[str]) -> list[News]:
+        run = record.run
         news: list[News] = []
         for epoch in (record.epoch - 1, record.epoch):
             if epoch < 0:

@@ -5,14 +5,19 @@ from collections import OrderedDict
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+import structlog
+
 from services.coordinator.domain.tally import Tally
 from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
+from shared.errors import ContractError
 from shared.store import keys
 from shared.store.port import Store
 
 MOST: Final = 64  # epochs remembered over all runs; an older one is counted anew if somebody asks
 PARALLEL: Final = 16  # reads at once: a store answers them together, more would only queue there
+
+log = structlog.get_logger(__name__)
 
 
 class Tallies:
@@ -35,13 +40,18 @@ class Tallies:
             return tally
 
     async def read(self, run: RunId, epoch: int, skip: AbstractSet[str] = frozenset()) -> list[SegmentScores]:
-        """Scores of an epoch by segment id, but those in `skip`."""
+        """Readable scores of an epoch, but those of the segments in `skip`."""
         found = [entry.key for entry in await self._store.list(keys.scores_prefix(run, epoch))]
         wanted = [key for key in found if key.rpartition("/")[2].removesuffix(".json") not in skip]
         gate = asyncio.Semaphore(PARALLEL)
 
-        async def one(key: str) -> SegmentScores:
+        async def one(key: str) -> SegmentScores | None:
             async with gate:
-                return SegmentScores.from_bytes(await self._store.get(key))
+                raw = await self._store.get(key)
+            try:
+                return SegmentScores.from_bytes(raw)
+            except ContractError as error:  # its segment counts as missing; a run must not stand still for one object
+                log.error("score object refused", key=key, error=str(error))
+                return None
 
-        return list(await asyncio.gather(*(one(key) for key in wanted)))
+        return [scores for scores in await asyncio.gather(*map(one, wanted)) if scores is not None]

@@ -34,6 +34,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "the body is larger than 64 KB",
         422: "a field is wrong; the sentence names it",
         429: "too many requests",
+        500: "what is stored cannot be read; the sentence names the object",
         503: "the coordinator starts, or the store is away; try again after `Retry-After` seconds",
     }.items()
 }

@@ -43,7 +43,6 @@ class Guard:
             return _unauthorized("The token is not known: use one from the coordinator's token file.")
         if scope["method"] not in READING and role != "operator":
             return problem(403, "This token may only read: use an operator's token to change runs.")
-        scope.setdefault("state", {})["role"] = role
         return None
 
 

@@ -19,6 +19,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import Transient
 from shared.state.runs import Runs
+from shared.store import keys
 from shared.store.port import AlreadyExists, Store
 
 ATTEMPTS = 5  # a revision is lost only to another writer, and those are two coordinators and a person
@@ -42,6 +43,8 @@ class Desk:
     async def create(self, request: NewRun, idempotency_key: str | None) -> tuple[RunRecord, bool]:
         """The run's record and whether it is new. The same key and body give the same run, however often."""
         run = request.run or _name(idempotency_key)
+        if idempotency_key is not None:
+            await self._bind(idempotency_key, run)
         now = self.now()
         record = RunRecord(run=run, revision=0, state="created", config=request.config, created=now, updated=now)
         try:
@@ -78,6 +81,18 @@ class Desk:
             await self._announce(following)
             return following
         raise Transient(f"Run {run} is being changed by others all the time: try again.")
+
+    async def _bind(self, idempotency_key: str, run: RunId) -> None:
+        """Let a key mean one run. It comes before the run: who sends the request again after a crash makes that run."""
+        key = keys.run_request(sha256(idempotency_key.encode()).hexdigest())
+        try:
+            await self.store.create(key, run.encode())
+        except AlreadyExists:
+            bound = (await self.store.get(key)).decode()
+            if bound != run:
+                raise WrongState(
+                    f"This Idempotency-Key was used for run {bound}: use a new Idempotency-Key for a new run."
+                ) from None
 
     async def _existing(self, wanted: RunRecord, idempotency_key: str | None) -> RunRecord:
         first = await self.runs.revision(wanted.run, 0)

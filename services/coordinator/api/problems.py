@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from services.coordinator.domain.lifecycle import WrongState
-from shared.errors import Transient
+from shared.errors import Permanent, Transient
 from shared.store.port import NotFound
 
 
@@ -49,6 +49,7 @@ def install(app: FastAPI, fields: Iterable[str]) -> None:
     app.add_exception_handler(WrongState, _answer(409))
     app.add_exception_handler(NotFound, _answer(404))
     app.add_exception_handler(Transient, _answer(503))
+    app.add_exception_handler(Permanent, _answer(500))  # what is stored is wrong, and the error says where
 
 
 def _answer(status: int) -> Any:

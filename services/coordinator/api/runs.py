@@ -1,5 +1,6 @@
 """Routes that start, stop, resume and show runs."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 from services.coordinator.api.access import Access, Run
 from services.coordinator.api.models import NewRun, Page, RunDetail, RunLine, line
 from shared.contracts.events import RunState
+from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunProgress
 from shared.contracts.run import RunRecord
 from shared.store import keys
@@ -15,7 +17,11 @@ from shared.store.port import NotFound
 router = APIRouter(tags=["runs"])
 IdempotencyKey = Annotated[
     str | None,
-    Header(min_length=1, max_length=200, description="send the same key again and no second run is made"),
+    Header(
+        min_length=1,
+        max_length=200,
+        description="the same key again makes no second run; with another body it is refused",
+    ),
 ]
 
 
@@ -47,17 +53,24 @@ async def list_runs(
     desk: Access,
     state: Annotated[RunState | None, Query(description="only runs in this state")] = None,
     order: Literal["newest", "oldest"] = "newest",
-    after: Annotated[str | None, Query(max_length=40, description="`next` of the page before")] = None,
+    after: Annotated[RunId | None, Query(description="`next` of the page before")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Page[RunLine]:
     """All runs, newest first."""
+    newest = order == "newest"
     records = [record for record in await desk.runs.all() if state in (None, record.state)]
-    records.sort(key=lambda record: (record.created, record.run), reverse=order == "newest")
-    names = [str(record.run) for record in records]
-    first = names.index(after) + 1 if after in names else 0
-    page = records[first : first + limit]
-    more = first + limit < len(records)
-    return Page(items=[line(record) for record in page], next=page[-1].run if more else None)
+    if after is not None:
+        # By its place in the order and not in this list: it may have left the state that is asked for.
+        last = _place(await desk.runs.latest(after))
+        records = [record for record in records if (_place(record) < last if newest else _place(record) > last)]
+    records.sort(key=_place, reverse=newest)
+    page = records[:limit]
+    return Page(items=[line(record) for record in page], next=page[-1].run if len(records) > limit else None)
+
+
+def _place(record: RunRecord) -> tuple[datetime, str]:
+    """Where a run stands among all runs; it never changes."""
+    return record.created, record.run
 
 
 @router.get("/runs/{run}")

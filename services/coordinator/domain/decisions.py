@@ -48,8 +48,8 @@ class Enter:
 Decision = Wait | StartEpoch | Enter
 
 
-def decide(view: RunView, now: datetime, limits: Limits) -> Decision:
-    """The one thing to do next in this run."""
+def decide(view: RunView, now: datetime, limits: Limits, silent: timedelta) -> Decision:
+    """The one thing to do next in this run. `silent` is how long its driver was watched without a sign of life."""
     if view.record.state in ("stopped", "finished", "failed"):
         return Wait(f"The run is {view.record.state}.")
     if view.failure is not None:
@@ -60,13 +60,12 @@ def decide(view: RunView, now: datetime, limits: Limits) -> Decision:
     if current is None:
         return StartEpoch(0, None)
     if current.finished is None:
-        return _training(view, current, now, limits)
+        return _training(current, limits, silent)
     return _after_epoch(view, current, now)
 
 
-def _training(view: RunView, current: EpochView, now: datetime, limits: Limits) -> Decision:
-    last_sign = max(view.last_sign or current.start.document.created, view.record.updated)
-    if now - last_sign > limits.silence:
+def _training(current: EpochView, limits: Limits, silent: timedelta) -> Decision:
+    if silent > limits.silence:
         minutes = int(limits.silence.total_seconds() // 60)
         return Enter("failed", f"The trainer gave no sign of life in epoch {current.epoch} for {minutes} minutes.")
     return Wait(f"Epoch {current.epoch} is training.")
@@ -112,12 +111,16 @@ def more_epochs(view: RunView, current: EpochView, now: datetime) -> bool:
 
 
 def settled(epoch: EpochView, view: RunView, now: datetime) -> bool:
-    """Whether nothing more is awaited of an epoch: it is complete, or its judges' deadline has passed."""
+    """Whether nothing more is awaited of an epoch: it is complete, or its judges' deadline has passed.
+
+    The deadline counts from the run's last change, too: a run that is resumed gives its judges their whole time again.
+    """
     if epoch.finished is None:
         return False
     if epoch.complete:
         return True
-    deadline = epoch.finished.document.created + timedelta(seconds=view.record.config.judge_deadline_s)
+    since = max(epoch.finished.document.created, view.record.updated)
+    deadline = since + timedelta(seconds=view.record.config.judge_deadline_s)
     return now > deadline + CARD_GRACE
 
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from services.exporter.domain.caption import dimension_values
-from shared.contracts.scores import DIMENSIONS, SegmentScores
+from shared.contracts.scores import DIMENSIONS, SegmentScores, values_of
 from shared.contracts.segment import SegmentManifest
 
 
@@ -103,6 +102,6 @@ def _vectors(values: NDArray[np.float32]) -> pa.FixedSizeListArray:
 
 
 def _scores(scores: SegmentScores | None) -> dict[str, float | None]:
-    values = dimension_values(scores) if scores is not None else {}
+    values = values_of(scores.judges) if scores is not None else {}
     merged = scores.weighted if scores is not None else None
     return {"score": merged, **{f"score_{name}": values.get(name) for name in DIMENSIONS}}

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 WIDTH, HEIGHT = 160, 144  # of a Game Boy screen, pixels
-FRAMES_PER_SECOND = 59.7275  # of a Game Boy
+FRAMES_PER_SECOND = Fraction(597_275, 10_000)  # of a Game Boy
 LINE_HEIGHT, MARGIN = 16, 6
 INK, PAPER = (236, 236, 220), (18, 22, 20)
 QUALITY = "20"  # constant rate factor: below about 24 the edges of pixels stay sharp
@@ -34,7 +35,7 @@ def _write(
     path: Path, pictures: Iterable[NDArray[np.uint8]], frame_skip: int, scale: int, strip: NDArray[np.uint8]
 ) -> None:
     with av.open(str(path), "w", options={"movflags": "+faststart"}) as container:
-        stream = container.add_stream("libx264", rate=max(1, round(FRAMES_PER_SECOND / frame_skip)))
+        stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND / frame_skip)
         stream.width, stream.height = WIDTH * scale, HEIGHT * scale + strip.shape[0]
         stream.pix_fmt = "yuv420p"  # the one format every player and browser shows
         stream.options = {"crf": QUALITY, "preset": "veryfast"}

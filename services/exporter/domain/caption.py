@@ -1,6 +1,6 @@
 """The caption under a video: who played, and what the judges said of it."""
 
-from shared.contracts.scores import SegmentScores
+from shared.contracts.scores import SegmentScores, values_of
 from shared.contracts.segment import SegmentManifest
 
 
@@ -12,13 +12,8 @@ def caption(manifest: SegmentManifest, scores: SegmentScores | None) -> list[str
         f"milestones {manifest.milestones_start} -> {manifest.milestones_end} of {manifest.milestones_total}",
     ]
     if scores is not None and scores.weighted is not None:
-        parts = [f"{name} {value:.2f}" for name, value in dimension_values(scores).items()]
+        parts = [f"{name} {value:.2f}" for name, value in values_of(scores.judges).items()]
         lines.append(f"judged {scores.weighted:.2f}:  " + "  ".join(parts))
     elif scores is not None:
         lines.append(f"judges: {scores.status}")
     return lines
-
-
-def dimension_values(scores: SegmentScores) -> dict[str, float]:
-    """Merged value per judged dimension, in the order of the judges."""
-    return {name: score.value for result in scores.judges for name, score in result.dimensions.items()}

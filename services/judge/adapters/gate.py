@@ -1,13 +1,17 @@
-"""Lets as many calls through as the adaptive limit allows, first come first served."""
+"""Lets as many calls through as the adaptive limit allows, first come first served.
+
+Waiting ends when nothing moves: as long as calls are answered the line gets shorter, and whoever is in it stays.
+"""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
 class Busy(Exception):
-    """No place became free in time."""
+    """No place became free, and no call was answered."""
 
 
 class Gate:
@@ -16,11 +20,16 @@ class Gate:
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._answered = 0.0
         self.in_flight = 0
+
+    def answered(self) -> None:
+        """A call was answered: everybody's wait begins anew."""
+        self._answered = time.monotonic()
 
     @asynccontextmanager
     async def place(self, wait_s: float) -> AsyncIterator[None]:
-        """Hold one place; raise Busy when none is free within `wait_s`."""
+        """Hold one place; raise Busy when none became free and no call was answered for `wait_s`."""
         await self._enter(wait_s)
         try:
             yield
@@ -34,13 +43,15 @@ class Gate:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
+        begun = time.monotonic()
         try:
-            async with asyncio.timeout(wait_s):
-                await turn
-        except (TimeoutError, asyncio.CancelledError) as error:
+            while not turn.done():
+                left = max(begun, self._answered) + wait_s - time.monotonic()
+                if left <= 0:
+                    raise Busy(f"no free place within {wait_s:g} s, and no call was answered")
+                await asyncio.wait([turn], timeout=left)
+        except (Busy, asyncio.CancelledError):
             self._give_up(turn)
-            if isinstance(error, TimeoutError):
-                raise Busy(f"no free place within {wait_s:g} s") from error
             raise
 
     def _give_up(self, turn: "asyncio.Future[None]") -> None:

@@ -21,6 +21,7 @@ from services.judge.adapters.connections import Connections
 from services.judge.adapters.gate import Busy, Gate
 from services.judge.config import RouteSpec
 from services.judge.domain.breaker import Breaker
+from services.judge.domain.budget import BudgetExhausted
 from services.judge.domain.concurrency import Concurrency
 from services.judge.domain.outcomes import Outcome, outcome_of, pause_before_retry
 from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
@@ -39,19 +40,19 @@ class Route:
         self.concurrency = Concurrency(most=spec.max_concurrent, start=min(8, spec.max_concurrent))
         self._gate = Gate(lambda: self.concurrency.limit)
         self._not_before = 0.0
+        self._heard = time.monotonic()
         self._dice = random.Random()  # noqa: S311  # jitter, not a secret
         self.connections = Connections(spec, use_direct=use_direct)
 
     async def ask(self, question: Question) -> Answer:
         """Answer, or raise RouteUnavailable or RequestRefused."""
-        body = json.dumps({**question.body, "n": question.n, "seed": question.seed}).encode()
         waited = time.monotonic()
         self._closed_or_probing(waited)
         await self._server_wants(self._spec.wait_s)
         try:
             async with self._gate.place(self._spec.wait_s):
                 telemetry.WAIT_SECONDS.labels(self.name).observe(time.monotonic() - waited)
-                return await self._timed(body, self._headers(question.fairness))
+                return await self._timed(question)
         except Busy as error:
             raise RouteUnavailable(f"route {self.name}: {error}") from error
 
@@ -67,35 +68,42 @@ class Route:
             raise RouteUnavailable(f"route {self.name}: {type(error).__name__} {error}"[:200]) from error
         return read_models(response.content) if response.status_code == 200 else {}
 
+    def silent_s(self) -> float:
+        """Seconds since it last answered any call, if only to say that it is busy."""
+        return time.monotonic() - self._heard
+
     async def close(self) -> None:
         """Close all connections."""
         await self.connections.close()
 
-    async def _timed(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _timed(self, question: Question) -> Answer:
         """Both attempts within the total time."""
         begun = time.monotonic()
         self._show()
         try:
             async with asyncio.timeout(self._spec.total_timeout_s):
-                return await self._attempts(body, headers, begun)
+                return await self._attempts(question, begun)
         except TimeoutError as error:
             outcome = self._failed(
                 Outcome("outage", f"no answer within {self._spec.total_timeout_s:g} s"), overload=True
             )
             raise RouteUnavailable(f"route {self.name}: {outcome.detail}") from error
-        except asyncio.CancelledError:
-            self.breaker.abandoned()  # cancelled by us: says nothing about the route
+        except (asyncio.CancelledError, BudgetExhausted):
+            self.breaker.abandoned()  # ended by us: says nothing about the route
             raise
         finally:
             telemetry.CALL_SECONDS.labels(self.name).observe(time.monotonic() - begun)
             self._show()
 
-    async def _attempts(self, body: bytes, headers: Mapping[str, str], begun: float) -> Answer:
+    async def _attempts(self, question: Question, begun: float) -> Answer:
+        body = json.dumps({**question.body, "n": question.n, "seed": question.seed}).encode()
+        headers = self._headers(question.fairness)
         for left in reversed(range(self._spec.attempts)):
             remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
             await self._server_wants(remaining)
             if not self.breaker.admit(time.monotonic()):
                 raise self._open()
+            question.sending()
             answer = await self._attempt(body, headers, begun)
             if isinstance(answer, Answer):
                 return answer
@@ -127,7 +135,7 @@ class Route:
             answer = read_answer(raw, time.monotonic() - begun)
         except NoAnswer as error:
             return self._failed(Outcome("outage", f"HTTP 200, but {error}"))
-        self.breaker.succeeded()
+        self._alive()
         self.concurrency.succeeded(self._gate.in_flight)
         telemetry.CALLS.labels(self.name, "answer").inc()
         return answer
@@ -136,13 +144,14 @@ class Route:
         telemetry.CALLS.labels(self.name, "refused").inc()
         message = f"route {self.name}: HTTP {status}: {error_message(raw)}"
         if status in HOPELESS:
+            self._alive()
             raise RequestRefused(message)
         raise RouteUnavailable(f"{message} (check model name, token and address of this route)")
 
     def _failed(self, outcome: Outcome, *, overload: bool = False, alive: bool = False) -> Outcome:
         now = time.monotonic()
         if alive:
-            self.breaker.succeeded()
+            self._alive()
         else:
             self.breaker.failed(now)
         if overload:
@@ -151,6 +160,11 @@ class Route:
             self._not_before = max(self._not_before, now + outcome.retry_after_s)
         telemetry.CALLS.labels(self.name, outcome.kind).inc()
         return outcome
+
+    def _alive(self) -> None:
+        self.breaker.succeeded()
+        self._heard = time.monotonic()
+        self._gate.answered()
 
     async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body; the body is read only up to a limit, whatever the server sends."""

@@ -11,8 +11,13 @@ class RulesModel:
 
     async def ask(self, question: Question) -> Answer:
         """One choice per vote asked for, all the same, because rules do not waver."""
+        question.sending()
         content = question.body["messages"][-1]["content"]
         text = content if isinstance(content, str) else content[-1]["text"]
         schema = question.body["response_format"]["json_schema"]["schema"]
         answer = reply(schema, text, 0.0, random.Random(question.seed))  # noqa: S311  # votes are no secrets
         return Answer(tuple(Choice(answer, "stop") for _ in range(question.n)), 0, 0, 0, 0.0)
+
+    def silent_s(self) -> float:
+        """It always answers."""
+        return 0.0

@@ -1,8 +1,10 @@
 """What judging costs, and a hard limit: a call that could exceed the budget is not made.
 
-Pure: a call is reserved at its upper bound before it is sent, and settled with what the server reports.
+Pure: a call is reserved at its upper bound before it is sent, and settled with what the server reports. A call is a
+request that was sent: an ask that stays in line costs nothing, one that is sent twice counts twice.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,10 +52,11 @@ class BudgetExhausted(Exception):
 
 @dataclass
 class Ledger:
-    """Spending of one epoch: settled by judge, and reserved by calls in flight."""
+    """Spending of one epoch: settled by judge, and reserved by calls in flight. `settled` hears of every booking."""
 
     budget: Budget
     by_judge: dict[str, Usage] = field(default_factory=dict)
+    settled: Callable[[], None] = lambda: None
     exhausted: bool = False
     _reserved: Usage = field(default_factory=Usage)
 
@@ -72,6 +75,7 @@ class Ledger:
         """Give back the reservation `most` and book what the call really cost."""
         self._reserved = add(self._reserved, most, sign=-1)
         self.by_judge[judge] = add(self.by_judge.get(judge, Usage()), real)
+        self.settled()
 
     def spent(self) -> Usage:
         """Everything settled so far."""
@@ -79,6 +83,29 @@ class Ledger:
         for usage in self.by_judge.values():
             total = add(total, usage)
         return total
+
+
+class Reservation:
+    """What is set aside for one ask: its tokens and one request; room for a further one is sought when it is sent."""
+
+    def __init__(self, ledger: Ledger, judge: str, most: Usage) -> None:
+        """Reserve the ask, or raise BudgetExhausted."""
+        ledger.reserve(most)
+        self._ledger, self._judge, self._most, self._sent = ledger, judge, most, 0
+
+    def sending(self) -> None:
+        """A request is sent now, or BudgetExhausted is raised."""
+        if self._sent:
+            again = Usage(calls=1)
+            self._ledger.reserve(again)
+            self._most = add(self._most, again)
+        self._sent += 1
+
+    def settle(self, answer: Usage) -> Usage:
+        """Book the requests that were sent and what the answer cost; returns both together."""
+        real = answer.model_copy(update={"calls": self._sent})
+        self._ledger.settle(self._judge, self._most, real)
+        return real
 
 
 def add(first: Usage, second: Usage, sign: int = 1) -> Usage:

@@ -66,12 +66,3 @@ def agreement(results: Sequence[JudgeResult]) -> float | None:
     """Share of judged dimensions whose votes are unanimous; None when nothing was judged."""
     scores = [score for result in results for score in result.dimensions.values()]
     return sum(score.unanimous for score in scores) / len(scores) if scores else None
-
-
-def values_of(results: Sequence[JudgeResult]) -> dict[str, float]:
-    """Value per dimension over all judges. A dimension judged twice (by the fourth judge too) counts by its mean."""
-    found: dict[str, list[float]] = {}
-    for result in results:
-        for name, score in result.dimensions.items():
-            found.setdefault(name, []).append(score.value)
-    return {name: sum(values) / len(values) for name, values in found.items()}

@@ -32,9 +32,9 @@ class Scored:
 class Scores:
     """Reads and remembers the score objects of runs."""
 
-    def __init__(self, store: Store, rubric: str) -> None:
-        """`rubric` is the rubric version whose scores are read."""
-        self._store, self._rubric = store, rubric
+    def __init__(self, store: Store) -> None:
+        """Nothing is read yet."""
+        self._store = store
         self._known: dict[RunId, dict[int, dict[str, Scored | None]]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
 
@@ -43,7 +43,7 @@ class Scores:
         if run not in self._known and len(self._known) >= MOST_RUNS:
             del self._known[next(iter(self._known))]
         known = self._known.setdefault(run, {}).setdefault(epoch, {})
-        entries = await self._store.list(keys.scores_prefix(run, epoch, self._rubric))
+        entries = await self._store.list(keys.scores_prefix(run, epoch))
         fresh = [entry.key for entry in entries if entry.key.endswith(".json") and entry.key not in known]
         for key, scored in zip(fresh, await asyncio.gather(*map(self._read, fresh)), strict=True):
             known[key] = scored

@@ -46,6 +46,10 @@ def tally(listed: Iterable[SegmentId], found: Mapping[SegmentId, ScoreStatus]) -
     return Outcomes(statuses.count("judged"), statuses.count("abstained"), statuses.count("dead"), statuses.count(None))
 
 
-def deadline(finished: EpochFinishedRecord, judge_deadline_s: float) -> datetime:
-    """When waiting ends. It counts from the epoch's end, so that a restart of this service does not prolong it."""
-    return finished.created + timedelta(seconds=judge_deadline_s)
+def deadline(finished: EpochFinishedRecord, judge_deadline_s: float, changed: datetime | None = None) -> datetime:
+    """When waiting ends. It counts from the epoch's end, so that a restart of this service does not prolong it.
+
+    `changed` is when the run's record was last changed: who resumes a run gives its judges their whole time again.
+    """
+    since = max(finished.created, changed) if changed is not None else finished.created
+    return since + timedelta(seconds=judge_deadline_s)

@@ -60,12 +60,6 @@ class LocalBackend:
         await asyncio.wait({self._readers[name]}, timeout=LAST_WORDS_S)
         return Outcome("failed", self._why(name, process.returncode), final=process.returncode == EXIT_CONFIG)
 
-    async def end(self, name: str) -> None:
-        """See the port."""
-        process = self._processes.get(name)
-        if process is not None and process.returncode is None:
-            process.terminate()
-
     async def close(self) -> None:
         """See the port. A driver that does not end in time is killed."""
         living = [process for process in self._processes.values() if process.returncode is None]

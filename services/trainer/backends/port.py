@@ -1,4 +1,7 @@
-"""The port behind which drivers run. A backend starts, asks and ends; it decides nothing."""
+"""The port behind which drivers run. A backend starts, asks and closes; it decides nothing.
+
+It ends no single driver: a driver learns from the store that its run is stopped.
+"""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -35,10 +38,6 @@ class Backend(Protocol):
 
     async def outcome(self, name: str) -> Outcome:
         """How the driver is; one that nobody knows has ended."""
-        ...
-
-    async def end(self, name: str) -> None:
-        """Ask the driver to checkpoint and end; returns at once."""
         ...
 
     async def close(self) -> None:

@@ -57,10 +57,6 @@ class RayJobsBackend:
         reason = f"The Ray job {name} ended as {job['status']}: {last_line(job.get('message'))}"[:500]
         return Outcome("failed", reason, final=job.get("driver_exit_code") == EXIT_CONFIG)
 
-    async def end(self, name: str) -> None:
-        """See the port. Ray sends SIGTERM and, after its grace period, SIGKILL."""
-        await self._call("POST", f"/api/jobs/{name}/stop")
-
     async def close(self) -> None:
         """Jobs outlive the service on purpose; only the connection is closed."""
         await self._client.aclose()

@@ -4,7 +4,7 @@ Pure: no clock, no dice (the draw is a hash of seed and segment id), no store. I
 
 Use, one `Sampler` per env runner and epoch:
 
-    sampler = Sampler(Quota.of(config.sampling, epoch_steps, segment_steps, runners), seed=config.seed)
+    sampler = Sampler(Quota.of(config.sampling, steps_to_come, segment_steps, runners), seed=config.seed)
     reason = sampler.decide(Candidate(segment="e0003-r02-v01-0007-s004", level=2, gained=0, novelty=0.7))
     if reason is not None:
         record(..., sampled=reason)          # goes into the manifest as `sampled`
@@ -50,14 +50,19 @@ class Quota:
     expected: int
 
     @classmethod
-    def of(cls, config: SamplingConfig, epoch_steps: int, segment_steps: int, runners: int) -> Self:
-        """Divide the epoch's budget evenly over `runners` env runners; each gets at least one segment."""
-        runners = max(1, runners)
+    def of(
+        cls, config: SamplingConfig, steps_to_come: int, segment_steps: int, runners: int, recorded: int = 0
+    ) -> Self:
+        """Divide what the epoch has left evenly over `runners` env runners; each gets a segment if there is one.
+
+        `recorded` segments of the epoch exist already; `steps_to_come` are those that it has not made yet.
+        """
+        runners, left = max(1, runners), max(0, config.budget - recorded)
         return cls(
             share=config.share,
             milestones=config.milestones,
-            budget=max(1, config.budget // runners),
-            expected=max(1, epoch_steps // segment_steps // runners),
+            budget=max(min(1, left), left // runners),
+            expected=max(1, steps_to_come // segment_steps // runners),
         )
 
 
@@ -117,6 +122,8 @@ class Sampler:
             return None
         if self.quota.milestones and candidate.gained > 0:
             return "milestone"
+        if rate <= 0:  # else the largest value so far, which nothing can be above, would always be taken
+            return None
         if disagreement is not None and disagreement >= 1 - rate * RANKED_PART:
             return "disagreement"
         if novelty is not None and novelty >= 1 - rate * RANKED_PART:

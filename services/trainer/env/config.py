@@ -26,7 +26,10 @@ class RecordingConfig(BaseModel):
     epoch: Epoch
     store: StoreSettings
     sampling: SamplingConfig = SamplingConfig()
-    epoch_steps: int = Field(300_000, ge=1, description="steps of the epoch, to spread the budget over it")
+    epoch_steps: int = Field(
+        300_000, ge=1, description="steps of the epoch still to come; the budget is spread over them"
+    )
+    recorded: int = Field(0, ge=0, description="segments that the epoch has already: they count against the budget")
     runners: int = Field(1, ge=1, description="env runners that share the budget")
     checkpoint: Digest | None = None
     reward_model: Digest | None = None
@@ -42,6 +45,7 @@ class EnvConfig(BaseModel):
     world: Annotated[str, Field(pattern=WORLD_PATTERN)] = "vale"
     difficulty: Difficulty = "normal"
     rom: Path | None = Field(None, description="the user's own ROM image, for games that need one")
+    true_start: Path | None = Field(None, description="the user's own saved state that is such a game's true start")
     seed: int = Field(0, ge=0, le=2**31 - 1)
     runner: int = Field(0, ge=0, le=9_999, description="index of the env runner; 0 is the driver's own")
     num_envs: int = Field(1, ge=1, le=256)
@@ -76,4 +80,5 @@ class EnvConfig(BaseModel):
 
     def open_game(self) -> Game:
         """The game to play."""
-        return open_game(self.game, world=self.world, difficulty=self.difficulty, seed=self.seed, rom=self.rom)
+        own = {"rom": self.rom, "start": self.true_start}
+        return open_game(self.game, world=self.world, difficulty=self.difficulty, seed=self.seed, **own)

@@ -33,7 +33,9 @@ class Recorder:
 
     def __init__(self, config: "EnvConfig", settings: "RecordingConfig") -> None:
         self._config, self._settings = config, settings
-        quota = Quota.of(settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners)
+        quota = Quota.of(
+            settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners, settings.recorded
+        )
         self._sampler = Sampler(quota, seed=config.seed)
         self.doubt: Doubt | None = None
         self._pool = BufferPool()

@@ -68,6 +68,7 @@ class EpochRunner:
             reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
             checkpoint=self.last_checkpoint,
             first_episodes=numbers,
+            steps=self.session.steps,
             recorded=recorded,
             curriculum=self.curriculum,
         )

@@ -5,6 +5,7 @@ in a loop that sampling leaves. Both are reported.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,14 @@ def choose(policy: torch.nn.Module, observations: Any, generator: torch.Generato
 
 
 def metrics(summaries: list[EpisodeSummary]) -> dict[str, float]:
-    """Metrics of each environment's first episode; `best_action/...` is environment 0's."""
+    """Metrics of each environment's first episode; `best_action/...` is environment 0's.
+
+    An episode that is still played at the step limit counts as complete: the limit is evaluation's own truncation, and
+    without the survivors one death would be the result of all seven.
+    """
     first: dict[str, EpisodeSummary] = {}
     for summary in summaries:
-        first.setdefault(place(summary.episode), summary)
+        first.setdefault(place(summary.episode), replace(summary, complete=True))
     greedy = [summary for name, summary in first.items() if name == "v00"]
     sampled = [summary for name, summary in first.items() if name != "v00"]
     found = epoch_metrics(sampled)

@@ -20,15 +20,25 @@ OWN_CORES = 2  # threads that step the games when the driver samples itself; the
 
 
 def play_config(
-    run: RunId, config: RunConfig, hyper: Hyper, store: StoreSettings | None, rom: str | None, runner: int = 0
+    run: RunId,
+    config: RunConfig,
+    hyper: Hyper,
+    store: StoreSettings | None,
+    driver: DriverGroup | None = None,
+    runner: int = 0,
 ) -> dict[str, Any]:
-    """What PlayVector needs, as plain data for Ray. Without a store nothing is recorded."""
+    """What PlayVector needs, as plain data for Ray. Without a store nothing is recorded.
+
+    `driver` names the user's own files; they must lie at the same place on every machine that plays.
+    """
+    rom, start_state = (driver.rom, driver.start_state) if driver is not None else (None, None)
     return {
         "run": str(run),
         "run_config": config.model_dump(mode="json"),
         "discount": hyper.discount,
         "store": store.model_dump(mode="json") if store is not None else None,
-        "rom": rom,
+        "rom": str(rom) if rom else None,
+        "start_state": str(start_state) if start_state else None,
         "runner": runner,
         # Bramble's steps are so short that handing them to threads costs what it gains (bench/env.py).
         "threads": OWN_CORES if config.env_runners == 0 and config.game != "bramble" else 1,
@@ -44,10 +54,9 @@ def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreS
     """A new session that plays the run's game. Starts Ray, or joins the cluster that the settings name."""
     start_ray(config.env_runners, driver)
     hyper = hyper_of(driver)
-    rom = str(driver.rom) if driver.rom else None
     game = GameSpec(
         env=PlayVector,
-        env_config=play_config(run, config, hyper, store, rom),
+        env_config=play_config(run, config, hyper, store, driver),
         observation_space=observation_space(config.observation),
         action_space=action_space(),
     )
@@ -67,8 +76,7 @@ def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreS
 
 def evaluation_of(run: RunId, config: RunConfig, driver: DriverGroup) -> Evaluation:
     """Evaluation of the run's game: nothing recorded, nothing shaped."""
-    rom = str(driver.rom) if driver.rom else None
-    fields = play_config(run, config, hyper_of(driver), None, rom, runner=EVALUATION_RUNNER)
+    fields = play_config(run, config, hyper_of(driver), None, driver, EVALUATION_RUNNER)
     return Evaluation(lambda envs: PlayVector({**fields, "num_envs": envs}), config.seed)
 
 

@@ -5,15 +5,16 @@ corridor world in tests.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from services.trainer.domain.figures import EpisodeSummary
 from shared.contracts.epoch import SegmentRef
 
-GENERATION = 1000
+GENERATION = 1_000_000
 """Episode numbers of one life of an environment. A rebuilt environment starts at the next multiple, so that it can
-never give an episode a name that was used before."""
+never give an episode a name that was used before. An environment that played more episodes than this in one epoch would
+run into the numbers of its next life, and segments under a name in use are taken for stored ones."""
 GENERATIONS_PER_RUNNER = 100
 """Lives of environments within one life of a runner; a recreated runner starts at the next multiple."""
 
@@ -31,9 +32,25 @@ class EpochPlan:
     first_episodes: dict[str, int] = field(default_factory=dict)
     """By `{runner}/{env}`: number of the next episode, when an epoch is resumed."""
     generation: int = 0
+    steps: int = 0
+    """Steps of the epoch that are done: what is left of the budget is spread over the rest."""
     recorded: int = 0
-    """Segments this epoch already has in the store (resume): they count against the budget."""
+    """Segments this epoch already has in the store: they count against the budget."""
     curriculum: tuple[float, ...] = ()
+
+    def first_episode(self, place: str) -> int:
+        """Number of the first episode at `{runner}/{env}`."""
+        return self.first_episodes.get(place, self._free_generation * GENERATION)
+
+    def next_life(self, lives: int) -> "EpochPlan":
+        """The plan for environments rebuilt the `lives`th time: their numbers lie above all that this plan gives."""
+        return replace(self, generation=self._free_generation + lives, first_episodes={})
+
+    @property
+    def _free_generation(self) -> int:
+        """The lowest generation above the numbers of a resumed epoch."""
+        used = max(self.first_episodes.values(), default=-1)
+        return max(self.generation, 1 + used // GENERATION)
 
 
 @dataclass(frozen=True)

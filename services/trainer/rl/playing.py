@@ -16,7 +16,7 @@ from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.habits import Habits
-from services.trainer.rl.plan import GENERATION, EpochPlan, Harvest
+from services.trainer.rl.plan import EpochPlan, Harvest
 from services.trainer.rl.shaped import Shaping
 from services.trainer.rl.starts import starts_for
 from shared.contracts.epoch import SegmentRef
@@ -111,6 +111,7 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
             runner=self.runner,
             threads=self._config["threads"],
             rom=self._config["rom"],
+            true_start=self._config["start_state"],
             recording=self._recording(),
         )
         game = self.open_game(config)
@@ -121,7 +122,7 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
             games.set_starts(starts_for(game, run, plan.curriculum))
         for env, player in enumerate(games.players):
             player.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
-            player.skip_to(plan.first_episodes.get(f"{self.runner}/{env}", plan.generation * GENERATION))
+            player.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
 
     def open_game(self, config: EnvConfig) -> Game:
@@ -129,17 +130,17 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
         return config.open_game()
 
     def _recording(self) -> RecordingConfig | None:
-        """Where segments of this epoch go. What the epoch has recorded already counts against its budget."""
+        """Where segments of this epoch go: what is left of its budget, over what is left of its steps."""
         if self._config["store"] is None:
             return None
         plan, run = self._plan, self.run
-        left = max(1, run.sampling.budget - plan.recorded)
         return RecordingConfig(
             run=RunId(self._config["run"]),
             epoch=plan.epoch,
             store=StoreSettings.model_validate(self._config["store"]),
-            sampling=run.sampling.model_copy(update={"budget": left}),
-            epoch_steps=run.epoch_steps,
+            sampling=run.sampling,
+            epoch_steps=max(1, run.epoch_steps - plan.steps),
+            recorded=plan.recorded,
             runners=max(1, run.env_runners),
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,

@@ -4,6 +4,7 @@ RLlib rebuilds an environment that raised and a runner that died, both with the 
 of the epoch is therefore kept on the runner, and by the driver for runners that are born anew.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from ray.rllib.callbacks.callbacks import RLlibCallback
@@ -29,7 +30,7 @@ class PlanKeeper(RLlibCallback):
             setattr(env_runner, LIVES, lives)
             if lives > MOST_LIVES:
                 raise Fatal(f"the environments of runner {env.runner} failed {lives} times in one epoch: see the log")
-            env.begin_epoch(_next_life(plan, lives))
+            env.begin_epoch(plan.next_life(lives))
 
     def on_env_runners_recreated(
         self,
@@ -46,7 +47,7 @@ class PlanKeeper(RLlibCallback):
             return
         lives = getattr(algorithm, LIVES_OF_RUNNERS, 0) + 1
         setattr(algorithm, LIVES_OF_RUNNERS, lives)
-        fresh = _next_life(plan, lives * GENERATIONS_PER_RUNNER)
+        fresh = plan.next_life(lives * GENERATIONS_PER_RUNNER)
         env_runner_group.foreach_env_runner(
             lambda runner: _begin(runner, fresh), local_env_runner=False, remote_worker_ids=env_runner_indices
         )
@@ -58,9 +59,19 @@ def begin_epoch(algorithm: Any, plan: EpochPlan) -> None:
     _everywhere(algorithm, lambda runner: _begin(runner, plan))
 
 
-def harvest(algorithm: Any, *, final: bool) -> list[Harvest]:
-    """What all living runners brought in. A runner that is being restarted has nothing to bring."""
-    return [found for found in _everywhere(algorithm, lambda runner: _harvest(runner, final)) if found is not None]
+def harvest(algorithm: Any, *, final: bool, steps: int) -> list[Harvest]:
+    """What all living runners brought in. A runner that is being restarted has nothing to bring.
+
+    `steps` of the epoch are done. Who is rebuilt from now on is told so, and what was recorded before this harvest:
+    with the plan of the epoch's beginning, the whole budget would be his again.
+    """
+    plan = getattr(algorithm, PLAN)
+    recorded = plan.recorded
+    found = _everywhere(algorithm, lambda runner: _harvest(runner, final, steps, recorded))
+    harvests = [one for one in found if one is not None]
+    recorded += sum(len(one.segments) for one in harvests)
+    setattr(algorithm, PLAN, replace(plan, steps=steps, recorded=recorded))
+    return harvests
 
 
 def _everywhere(algorithm: Any, call: Any) -> list[Any]:
@@ -77,10 +88,9 @@ def _begin(runner: Any, plan: EpochPlan) -> None:
     runner._ongoing_episodes_for_metrics.clear()
 
 
-def _harvest(runner: Any, final: bool) -> Harvest:
+def _harvest(runner: Any, final: bool, steps: int, recorded: int) -> Harvest:
+    plan = getattr(runner, PLAN, None)
+    if plan is not None:  # a runner born a moment ago is told it with its next sample
+        setattr(runner, PLAN, replace(plan, steps=steps, recorded=recorded))
     found: Harvest = runner.env.unwrapped.harvest(final=final)
     return found
-
-
-def _next_life(plan: EpochPlan, lives: int) -> EpochPlan:
-    return EpochPlan(**{**plan.__dict__, "generation": plan.generation + lives, "first_episodes": {}})

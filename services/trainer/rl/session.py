@@ -131,7 +131,7 @@ class Session:
 
     def gather(self, *, final: bool) -> None:
         """Collect episode summaries and segments from all runners; with `final`, wait for what is being stored."""
-        harvests: list[Harvest] = harvest(self.algorithm, final=final)
+        harvests: list[Harvest] = harvest(self.algorithm, final=final, steps=self.steps)
         for one in harvests:
             self.summaries += one.summaries
             self.segments |= {ref.segment: ref for ref in one.segments}

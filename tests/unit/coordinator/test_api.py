@@ -1,8 +1,10 @@
 """A person starts, watches and stops runs over HTTP."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
+from shared.contracts.ids import RunId
 from tests.unit.coordinator.door import client
 from tests.unit.coordinator.world import RUN, SHORT, World
 
@@ -79,6 +81,23 @@ async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> 
         assert [line["run"] for line in first["items"]] == ["c", "b"]
         rest = (await http.get("/runs", params={"after": first["next"]})).json()
         assert [line["run"] for line in rest["items"]] == ["a"]
+
+
+async def test_the_next_page_goes_on_where_the_last_one_ended_even_if_that_run_has_changed_its_state(
+    tmp_path: Path,
+) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        for name in "abcdef":
+            await http.post("/runs", json={"run": name, "config": SHORT})
+            world.time += timedelta(seconds=1)
+        for order, expected in (("newest", ["fed", "cba"]), ("oldest", ["abc", "ef"])):  # by then, d has stopped
+            asked = {"state": "created", "order": order, "limit": "3"}
+            first = (await http.get("/runs", params=asked)).json()
+            await world.desk.stop(RunId(first["next"]))
+            rest = (await http.get("/runs", params=asked | {"after": first["next"]})).json()
+            assert ["".join(line["run"] for line in page["items"]) for page in (first, rest)] == expected
+            assert rest["next"] is None
 
 
 async def test_a_watcher_gets_what_is_known_and_then_what_happens() -> None:

@@ -53,6 +53,19 @@ def test_what_is_not_known_has_no_value() -> None:
         assert math.isnan(shown)
 
 
+def test_figures_that_only_an_earlier_epoch_had_are_gone() -> None:
+    gauges.show(row(evaluation={"milestones_mean": 2.0}))
+    gauges.show(row(epoch=3, metrics={"return_mean": 1.0}))
+    assert (value("number"), value("training_value", figure="return_mean")) == (3, 1)
+    assert value("training_value", figure="rooms_mean") is None
+    assert value("reward_term_value", term="coverage") is None
+    assert value("learner_value", figure="kl") is None
+    assert value("evaluation_value", figure="milestones_mean") is None
+    gauges.show_card(card(baselines={"linear": 0.61}))
+    gauges.show_card(card(baselines={"shuffled": 0.5}))
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) is None
+
+
 def test_an_alarm_is_raised_and_withdrawn() -> None:
     gauges.show(row(alarm="the judges' scores rise, the milestones fall"))
     assert value("alarm_state") == 1

@@ -10,7 +10,7 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.progress import RunProgress, RunSummary
 from shared.store import keys
 from shared.store.port import NotFound
-from tests.unit.coordinator.world import RUN, World
+from tests.unit.coordinator.world import RUN, World, segment
 
 
 async def test_a_run_of_three_epochs_goes_from_created_to_finished() -> None:
@@ -36,6 +36,19 @@ async def test_the_next_epoch_is_shaped_by_the_reward_model_of_this_one() -> Non
     assert model is not None
     assert (model.epoch, model.weights_digest) == (0, sha256(b"weights 0"))
     assert model.card_digest == sha256(await world.store.get(keys.reward_model_card(RUN, 0)))
+
+
+async def test_a_score_that_cannot_be_read_counts_as_missing_and_holds_nothing_up() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0)
+    await world.store.put(keys.score(RUN, 0, segment(0, 3)), b"{")
+    await world.train_reward_model(0)
+    await world.rounds()
+    assert (await world.start_order(1)).reward_model is not None
+    assert (await world.desk.tallies.of(RUN, 0)).outcomes.keys() == {segment(0, number) for number in range(3)}
 
 
 async def test_a_policy_that_sees_pictures_is_shaped_by_a_model_that_reads_features() -> None:
@@ -157,12 +170,33 @@ async def test_a_coordinator_that_died_after_the_order_is_continued_by_the_next(
 async def test_a_silent_trainer_fails_the_run_with_a_reason() -> None:
     world = World()
     await world.ask()
-    await world.rounds()
-    world.time += timedelta(minutes=16)
-    await world.rounds()
+    await world.rounds(2)
+    await world.rounds(30, seconds=30)
+    assert await world.state() == "running"
+    await world.rounds(2)
     record = await world.desk.runs.latest(RUN)
     assert record.state == "failed"
     assert record.reason == "The trainer gave no sign of life in epoch 0 for 15 minutes."
+
+
+async def test_time_in_which_nobody_could_look_is_no_silence() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds(2)
+    await world.beat()
+    await world.rounds()
+    world.time += timedelta(hours=8)  # the machine was suspended, and the coordinator wakes up before the driver
+    await world.rounds(2)
+    assert await world.state() == "running"
+    await world.beat()
+    await world.rounds(29, seconds=30)
+    world.fence = None  # somebody else leads for a while
+    world.time += timedelta(minutes=20)
+    world.fence = 3
+    await world.rounds()
+    assert await world.state() == "running"
+    await world.rounds(4, seconds=30)
+    assert await world.state() == "failed"
 
 
 async def test_people_find_rows_and_progress_in_the_store() -> None:

@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 from services.coordinator.domain.pace import Pace
-from tests.unit.coordinator.world import BEGIN, World
+from shared.bus.topology import ROLES
+from shared.contracts.events import EventData
+from tests.unit.coordinator.world import BEGIN, RUN, World
 
 QUIET = timedelta(seconds=30)
 
@@ -42,6 +44,20 @@ async def test_a_lost_epoch_finished_reaches_the_reward_model() -> None:
     heard = await world.rewardmodel_hears()
     assert [event.data.NAME for event in heard] == ["epoch.finished"]
     assert [event.data.segments for event in heard] == [4]  # type: ignore[attr-defined]
+
+
+async def test_all_that_the_coordinator_says_in_a_run_is_all_that_it_may_say() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.rounds(20)
+    await world.desk.stop(RUN)
+    heard: set[type[EventData]] = set()
+    for role in ROLES.values():
+        for subscription in role.subscriptions:
+            heard |= {type(event.data) for event in await world.heard(subscription)}
+    assert heard == set(ROLES["coordinator"].publishes)
 
 
 async def test_while_judges_get_on_nothing_is_rung() -> None:

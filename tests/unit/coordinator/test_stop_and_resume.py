@@ -68,6 +68,27 @@ async def test_stop_between_two_epochs_needs_nobody() -> None:
     assert await world.state() == "stopped"
 
 
+async def test_a_run_that_is_resumed_after_the_deadline_gives_its_judges_their_time_again() -> None:
+    world = World()
+    await world.ask(epochs=1, judge_deadline_s=600)
+    await world.rounds()
+    await world.train(0)
+    await world.judge_hears()
+    await world.desk.stop(RUN)
+    await world.rounds()
+    assert await world.state() == "stopped"
+    world.time += timedelta(hours=1)  # the judges are repaired
+    await world.desk.resume(RUN)
+    await world.rounds(20)
+    assert len(await world.judge_hears()) == 4
+    assert await world.state() == "running"
+    await world.judge(0)
+    await world.train_reward_model(0)
+    await world.rounds(2)
+    record = await world.desk.runs.latest(RUN)
+    assert (record.state, record.reason) == ("finished", None)
+
+
 async def test_a_run_that_was_never_started_stops_at_once() -> None:
     world = World()
     await world.ask()

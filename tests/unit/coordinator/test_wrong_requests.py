@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shared.contracts.ids import RunId
 from tests.unit.coordinator.door import client
 from tests.unit.coordinator.world import SHORT, World
 
@@ -105,6 +106,14 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "run: 'a*b' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
     ),
     ("GET", "/runs?limit=0", None, 422, "limit: input should be greater than or equal to 1."),
+    ("GET", "/runs?after=nobody", None, 404, "There is no run 'nobody': see GET /runs."),
+    (
+        "GET",
+        "/runs?after=No%20Run",
+        None,
+        422,
+        "after: 'No Run' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
     (
         "GET",
         "/runs?state=lost",
@@ -142,3 +151,29 @@ async def test_the_key_of_another_configuration_is_refused(tmp_path: Path) -> No
         answer = await http.post("/runs", json={"config": SHORT | {"seed": 1}}, headers={"Idempotency-Key": "k"})
     assert answer.status_code == 409
     assert answer.json()["detail"].endswith("use a new Idempotency-Key for a new run.")
+
+
+async def test_a_key_means_one_run_under_whatever_name_it_is_sent_again(tmp_path: Path) -> None:
+    world = World()
+    key = {"Idempotency-Key": "k"}
+    async with client(world, tmp_path) as http:
+        first = await http.post("/runs", json={"run": "aa", "config": SHORT}, headers=key)
+        again = await http.post("/runs", json={"run": "aa", "config": SHORT}, headers=key)
+        assert (first.status_code, again.status_code, again.json()) == (201, 200, first.json())
+        for other in ({"run": "bb", "config": SHORT}, {"config": SHORT}):
+            answer = await http.post("/runs", json=other, headers=key)
+            assert answer.status_code == 409
+            assert answer.json()["detail"] == (
+                "This Idempotency-Key was used for run aa: use a new Idempotency-Key for a new run."
+            )
+    assert [record.run for record in await world.desk.runs.all()] == ["aa"]
+
+
+async def test_a_request_whose_coordinator_died_between_key_and_run_makes_its_run_when_it_comes_again(
+    tmp_path: Path,
+) -> None:
+    world = World()
+    await world.desk._bind("k", RunId("aa"))
+    async with client(world, tmp_path) as http:
+        answer = await http.post("/runs", json={"run": "aa", "config": SHORT}, headers={"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["run"]) == (201, "aa")

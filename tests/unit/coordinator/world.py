@@ -10,6 +10,7 @@ from shared.bus.port import Subscription
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_EPOCHS, TRAINER_RUNS
 from shared.contracts.base import sha256
 from shared.contracts.card import PairAccuracy, RewardModelCard
+from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.envelope import Envelope, parse
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
@@ -83,6 +84,11 @@ class World:
     async def state(self) -> str:
         """State of the run."""
         return (await self.desk.runs.latest(RUN)).state
+
+    async def beat(self) -> None:
+        """The driver gives a sign of life."""
+        sign = DriverHeartbeat(run=RUN, epoch=0, steps=100, time=self.time)
+        await self.store.put(keys.driver_heartbeat(RUN), sign.to_bytes())
 
     async def train(self, epoch: int, segments: int = 4, **changes: object) -> EpochFinishedRecord:
         """The trainer plays an epoch to its end."""

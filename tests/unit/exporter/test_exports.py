@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from services.exporter.adapters.scores import Scores
 from services.exporter.domain.policy import ExportPolicy
 from services.exporter.export import Exporter
 from services.exporter.handlers import Handlers
@@ -92,7 +93,8 @@ async def judged(store: Store, value: int, number: int = 0) -> Envelope:
 
 
 def handlers(store: Store, policy: ExportPolicy = ExportPolicy.ALL, top_k: int = 1) -> Handlers:
-    return Handlers(store, Exporter(store, games(None), SMALL), policy, top_k)
+    scores = Scores(store)
+    return Handlers(store, scores, Exporter(store, scores, games(None), SMALL), policy, top_k)
 
 
 async def test_an_export_has_every_step_as_picture_and_lists_what_it_wrote(store: Store) -> None:
@@ -172,6 +174,26 @@ async def test_of_the_best_k_only_those_are_exported_that_are_among_them_when_ju
     assert await top.handle(await judged(store, 4, number=0))
     assert not await top.handle(await judged(store, 2, number=1))
     assert await top.handle(await judged(store, 5, number=1))
+
+
+async def test_a_score_that_cannot_be_read_does_not_hold_up_other_exports(store: Store) -> None:
+    top = handlers(store, ExportPolicy.TOP, top_k=1)
+    unreadable = await judged(store, 5, number=0)
+    await store.put(unreadable.data.key, b"{")
+    assert await top.handle(await judged(store, 2, number=1))
+
+
+async def test_a_dimension_that_two_judges_rated_counts_by_their_mean(store: Store, tmp_path: Path) -> None:
+    event = await judged(store, 5, number=0)
+    scores = SegmentScores.from_bytes(await store.get(event.data.key))
+    low = DimensionScore(votes=[1] * 3, value=0.2, unanimous=True, spread=0)
+    second = scores.judges[0].model_copy(update={"judge": "puzzle", "dimensions": {"progress": low}})
+    both = scores.model_copy(update={"judges": [*scores.judges, second]})
+    await store.put(event.data.key, both.to_bytes())
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
+    await dataset_to(settings, Selection.of("walk", None, None, scores.segment), tmp_path / "walk.parquet")
+    values = pq.read_table(tmp_path / "walk.parquet")["score_progress"].to_pylist()
+    assert values == pytest.approx([0.6] * 60)
 
 
 async def test_on_request_files_and_data_set_land_in_a_directory(store: Store, tmp_path: Path) -> None:

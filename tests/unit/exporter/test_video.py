@@ -4,6 +4,7 @@ import io
 
 import av
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from services.exporter.adapters.video import encode_mp4
@@ -22,10 +23,11 @@ def decode(video: bytes) -> tuple[list[NDArray[np.uint8]], float]:
         return frames, float(stream.average_rate or 0)
 
 
-def test_every_step_is_in_the_video_at_the_speed_of_the_game() -> None:
-    frames, rate = decode(encode_mp4([checkerboard(s) for s in range(30)], frame_skip=4))
+@pytest.mark.parametrize("frame_skip", [1, 4, 8, 24, 40, 60])
+def test_every_step_is_in_the_video_at_the_speed_of_the_game(frame_skip: int) -> None:
+    frames, rate = decode(encode_mp4([checkerboard(s) for s in range(30)], frame_skip=frame_skip))
     assert len(frames) == 30
-    assert rate == 15
+    assert rate == pytest.approx(59.7275 / frame_skip, rel=1e-3)
 
 
 def test_pixels_are_scaled_by_whole_numbers_and_stay_sharp() -> None:
@@ -39,8 +41,3 @@ def test_the_caption_stands_below_the_picture_and_not_on_it() -> None:
     frames, _ = decode(encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=2, caption=["one", "two"]))
     assert frames[0].shape == (288 + 44, 320, 3)
     assert frames[0][288:].max() > 150  # ink
-
-
-def test_a_large_frame_skip_still_gives_a_playable_rate() -> None:
-    _, rate = decode(encode_mp4([checkerboard(s) for s in range(3)], frame_skip=60))
-    assert rate == 1

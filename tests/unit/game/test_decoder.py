@@ -135,6 +135,28 @@ def test_a_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
     assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 1
 
 
+def test_what_is_no_room_flag_counts_as_no_progress() -> None:
+    image = bytearray(IMAGE_SIZE)
+    image[ram.ROOM_FLAGS_OVERWORLD + 0x1F0 : ram.ROOM_FLAGS_OVERWORLD + 0x200] = b"\xff" * 16  # rupees taken
+    image[ram.ROOM_FLAGS_OVERWORLD + 0x12] = 0x08  # a portal
+    progress = Decoder(EVERYTHING).begin(bytes(image)).progress
+    assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (0, 0, 0, 0)
+    image[ram.ROOM_FLAGS_OVERWORLD + 0x206] = 0x08 | 0x10 | 0x20  # a room of a dungeon
+    progress = Decoder(EVERYTHING).begin(bytes(image)).progress
+    assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (1, 1, 1, 0)
+
+
+@pytest.mark.parametrize("has", [EVERYTHING, capabilities.BRAMBLE])
+def test_whom_a_script_leads_is_not_in_control(has: frozenset[str]) -> None:
+    image = bytearray(IMAGE_SIZE)
+    in_play = {ram.GAME_STATE: 2, ram.CUTSCENE_INDEX: 1, ram.SCROLL_MODE: 1, ram.LINK_STATE: 1, ram.HEALTH: 12}
+    for place, value in in_play.items():
+        image[place] = value
+    assert Decoder(has).begin(bytes(image)).control
+    image[ram.SIMULATED_INPUT] = 1
+    assert Decoder(has).begin(bytes(image)).control == ("oracle" not in has)
+
+
 def test_the_engine_writes_what_bramble_says_it_has() -> None:
     """A capability without any variable in the engine's source would make zeros look like knowledge."""
     from shared.game.generate import ROOT

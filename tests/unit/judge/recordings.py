@@ -140,10 +140,10 @@ def archive(
     return out.getvalue()
 
 
-async def recorded(store: Store, raw: bytes, segment: str = "s1", epoch: int = 0) -> Envelope:
+async def recorded(store: Store, raw: bytes, segment: str = "s1", epoch: int = 0, run: RunId = RUN) -> Envelope:
     """Put an archive into the store, as a recorder does, and return the event that announces it."""
     episode, name = EpisodeId("e1"), SegmentId(segment)
-    key = keys.segment(RUN, epoch, episode, name)
+    key = keys.segment(run, epoch, episode, name)
     digest = await store.create(key, raw)
-    data = SegmentReady(run=RUN, epoch=epoch, key=key, digest=Digest(digest), episode=episode, segment=name)
+    data = SegmentReady(run=run, epoch=epoch, key=key, digest=Digest(digest), episode=episode, segment=name)
     return wrap(data, source="trainer")

@@ -1,5 +1,6 @@
 """`zelda judge`: a pass over recorded segments by rules alone, another rubric version, and the comparison of both."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
 from cli.judge import compare, segments
+from services.judge.compare import compare as compared
 from shared.store import keys
 from shared.store.object_store import local_store
 from tests.rules import RulesServer
@@ -66,6 +68,16 @@ def test_two_rubric_versions_are_compared_in_a_table_and_a_picture(
     assert result["kappa"] == 1.0
     assert result["mean_difference"] == 0.0
     assert result["accounts"][0]["correlation"]["segment"] > 0.3
+
+
+async def test_a_dead_segment_is_left_out_of_the_comparison(recorded_run: Path) -> None:
+    store = local_store(recorded_run)
+    await recorded(store, b"not an archive", "broken")
+    for rubric in ("rules", "v2"):
+        await asyncio.to_thread(segments, RUN, rules=True, rubric=rubric)
+    result = await compared(store, RUN, None, ["rules", "v2"])
+    assert len(result.points) == NUMBER
+    assert [account.judged for account in result.accounts] == [NUMBER, NUMBER]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,13 @@ import yaml
 from services.judge.adapters.gate import Busy, Gate
 from services.judge.config import ConfigError, load_judges, load_phases, rules_alone
 from services.judge.settings import JudgeSettings
+from services.judge.wiring import wire
+from shared.bus.memory import MemoryBus
 from shared.contracts.scores import DIMENSIONS
+from shared.errors import Fatal
 from shared.runtime.configure import read
+from shared.runtime.service import Ports
+from shared.store.memory import MemoryStore
 
 ROUTES: dict[str, Any] = {"r": {"url": "http://127.0.0.1:1/v1"}}
 JUDGE: dict[str, Any] = {"name": "state", "route": "r", "model": "m", "dimensions": ["progress"]}
@@ -99,6 +104,14 @@ def test_settings_check_the_files_they_name(tmp_path: Path, monkeypatch: pytest.
     assert any(line.startswith("ZELDA_JUDGES_FILE: ") and "routes" in line for line in problems)
 
 
+async def test_the_service_refuses_a_rubric_that_nobody_else_reads(tmp_path: Path) -> None:
+    path = tmp_path / "judges.yaml"
+    path.write_text(yaml.safe_dump({"rubric": "v2", "routes": ROUTES, "judges": [JUDGE]}))
+    settings = JudgeSettings.model_validate({"store": {"url": "memory://"}, "judges_file": path})
+    with pytest.raises(Fatal, match=r"judges.yaml: rubric 'v2': what the other services read is 'default'"):
+        await wire(settings, Ports(MemoryBus(), MemoryStore(), asyncio.Event()))
+
+
 async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> None:
     limit, order = 1, list[int]()
     gate, release = Gate(lambda: limit), asyncio.Event()
@@ -115,6 +128,19 @@ async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> 
     release.set()
     await asyncio.gather(*calls)
     assert order == [0, 1, 2, 3, 4]
+    assert gate.in_flight == 0
+
+
+async def test_a_line_that_moves_is_waited_in_and_one_that_stands_still_is_not() -> None:
+    gate = Gate(lambda: 1)
+    async with gate.place(1):
+        waiting = asyncio.create_task(gate._enter(0.2))
+        for _ in range(4):
+            await asyncio.sleep(0.1)
+            gate.answered()
+        assert not waiting.done(), "calls were answered all the time"
+        with pytest.raises(Busy):
+            await waiting
     assert gate.in_flight == 0
 
 

@@ -28,8 +28,12 @@ class Says:
         self.asked: list[int] = []
 
     async def ask(self, question: Question) -> Answer:
+        question.sending()
         self.asked.append(question.n)
         return Answer(self.choices[: question.n], 900, 400, 60, 0.1)
+
+    def silent_s(self) -> float:
+        return 0.0
 
 
 def ledger() -> Ledger:

@@ -1,65 +1,19 @@
 """The judge from segment.ready to scores.ready, with the rules judge behind a real HTTP client and no socket."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import httpx
 import pytest
 
-from services.judge.config import load_judges
-from services.judge.rules_server.app import Server, create_app
-from services.judge.rules_server.settings import Behaviour, Settings
-from services.judge.settings import JudgeGroup
-from services.judge.wiring import Court
+from services.judge.rules_server.settings import Behaviour
 from shared.contracts.base import sha256
 from shared.contracts.events import ScoresReady
-from shared.contracts.ids import JudgeName, SegmentId
+from shared.contracts.ids import JudgeName
 from shared.contracts.judging import EpochJudging
-from shared.contracts.scores import SegmentScores
 from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
-from shared.store.memory import MemoryStore
+from tests.unit.judge.bench import GOOD, Open, refuse
 from tests.unit.judge.recordings import RUN, archive, recorded, walk
-
-GOOD = {**walk(4), 150: {"treasures": ["sword"], "dialog": {"text": 1, "line": "TAKE THIS BLADE."}, "x": 40}}
-
-
-class Bench:
-    """A court whose routes all lead to one rules judge."""
-
-    def __init__(self, behaviour: Behaviour, **group: Any) -> None:
-        app = create_app(Settings(behaviour=behaviour))
-        self.server: Server = app.state.server
-        self.store = MemoryStore()
-        file = load_judges(None, "http://rules.test/v1")
-        self.court = Court(self.store, file, JudgeGroup(**{"audit_share": 0.0, "canary_segments": 0, **group}))
-        for route in self.court.routes.values():
-            route.connections.transport = httpx.ASGITransport(app)
-
-    @property
-    def calls(self) -> int:
-        return self.server.gauges.answered
-
-    async def scores(self, segment: str = "s1", epoch: int = 0) -> SegmentScores:
-        key = keys.score(RUN, epoch, SegmentId(segment))
-        return SegmentScores.from_bytes(await self.store.get(key))
-
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture
-async def bench() -> AsyncIterator[Open]:
-    opened: list[Bench] = []
-
-    def open_bench(behaviour: Behaviour | None = None, **group: Any) -> Bench:
-        opened.append(Bench(behaviour or Behaviour(), **group))
-        return opened[-1]
-
-    yield open_bench
-    for one in opened:
-        await one.court.close()
 
 
 async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(bench: Open) -> None:
@@ -94,6 +48,26 @@ async def test_a_redelivered_segment_makes_no_call_and_the_same_event(bench: Ope
     assert one.calls == 3
 
 
+async def test_a_segment_that_is_rung_again_while_it_is_judged_is_judged_once(bench: Open) -> None:
+    one = bench(Behaviour(latency_ms=200), cache_size=0)
+    event = await recorded(one.store, archive("s1", GOOD))
+    first = asyncio.create_task(one.court.handlers.segment_ready(event))
+    await asyncio.sleep(0.05)
+    assert await one.court.handlers.segment_ready(event) == []
+    assert not first.done(), "the second ring waited for the first"
+    (ready,) = await first
+    assert one.calls == 3
+    assert [e.id for e in await one.court.handlers.segment_ready(event)] == [ready.id]
+
+
+async def test_a_segment_that_failed_is_not_in_work_any_more(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, b"not a zip")
+    for _ in range(2):
+        with pytest.raises(ContractError):
+            await one.court.handlers.segment_ready(event)
+
+
 async def test_an_identical_segment_is_judged_from_memory(bench: Open) -> None:
     one = bench()
     for name in ("s1", "s2"):
@@ -108,7 +82,7 @@ async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others
     one = bench()
     event = await recorded(one.store, archive("s1", GOOD))
     vision = one.court.routes["qwen25-vl-32b"].connections
-    working, vision.transport = vision.transport, httpx.MockTransport(_refuse)
+    working, vision.transport = vision.transport, httpx.MockTransport(refuse)
     with pytest.raises(Transient, match="qwen25-vl-32b"):
         await one.court.handlers.segment_ready(event)
     assert one.calls == 2
@@ -123,7 +97,7 @@ async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others
 async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_number(bench: Open) -> None:
     one = bench(patience_s=0)
     event = await recorded(one.store, archive("s1", GOOD))
-    one.court.routes["qwen25-vl-32b"].connections.transport = httpx.MockTransport(_refuse)
+    one.court.routes["qwen25-vl-32b"].connections.transport = httpx.MockTransport(refuse)
     await one.court.handlers.segment_ready(event)
     scores = await one.scores()
     vision = scores.judges[2]
@@ -135,7 +109,7 @@ async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_numb
 async def test_all_routes_away_is_an_abstention_never_a_half(bench: Open) -> None:
     one = bench(patience_s=0)
     for route in one.court.routes.values():
-        route.connections.transport = httpx.MockTransport(_refuse)
+        route.connections.transport = httpx.MockTransport(refuse)
     await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
     assert (scores.status, scores.weighted, scores.agreement) == ("abstained", None, None)
@@ -256,5 +230,16 @@ async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(ben
     assert merged.pairs.consistent == 1.0
 
 
-def _refuse(request: httpx.Request) -> httpx.Response:
-    raise httpx.ConnectError("connection refused")
+async def test_each_of_two_epochs_judged_at_once_has_its_pairs(bench: Open) -> None:
+    one = bench(audit_share=1.0)
+    for number in range(4):
+        for epoch in (0, 1):
+            name = f"e{epoch}s{number}"
+            raw = archive(name, {**walk(2 + number), 7: {"rupees": 10 * epoch + number}}, epoch=epoch)
+            await one.court.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+    assert one.court.checks is not None
+    await one.court.checks.drain()
+    await one.court.books.write()
+    for epoch in (0, 1):
+        merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, epoch)))
+        assert merged.pairs.compared == 3

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from services.judge.domain.agreement import alpha, kappa, ranks, spearman
-from services.judge.domain.merge import Ladder, enough, merge, values_of
+from services.judge.domain.merge import Ladder, enough, merge
 from services.judge.domain.phases import Phase, Weights, phase_of, weighted_mean
 from services.judge.domain.replies import Vote
 from services.judge.domain.report import report
 from services.judge.domain.rows import CanaryRow, JudgeRow, PairRow, Part, SegmentRow
 from shared.contracts.ids import EpisodeId, JudgeName, RunId, SegmentId
-from shared.contracts.scores import Usage
+from shared.contracts.scores import Usage, values_of
 from tests.unit.judge.recordings import moments
 
 # The worked example of K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers.

@@ -115,6 +115,26 @@ async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pa
     assert any("before the deadline" in note for note in card.notes)
 
 
+async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_after_the_resume() -> None:
+    world = World()
+    finished = await world.play(0, episodes=8, ended=LONG_AGO)
+    first, *others = await world.listed(0)
+    await world.judge(0, [first])
+    handlers, _ = world.service()
+    await world.enter("stopped", revision=0)
+    assert await handlers.epoch_finished(finished) == []
+    assert not await world.store.exists(keys.reward_model_card(RUN, 0))
+
+    await world.enter("running", revision=1)
+    waiting = asyncio.create_task(handlers.epoch_finished(finished))  # the coordinator has rung
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    for event in await world.judge(0, others):
+        await handlers.score_ready(event)
+    await asyncio.wait_for(waiting, 60)
+    assert (await world.card(0)).outcomes["missing"] == 0
+
+
 async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_pass() -> None:
     world = World()
     finished = await world.play(0, episodes=2, ended=LONG_AGO)

@@ -19,9 +19,9 @@ from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
-from shared.contracts.events import EpochFinished, ScoresReady, ScoreStatus
+from shared.contracts.events import EpochFinished, RunState, ScoresReady, ScoreStatus
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
-from shared.contracts.run import ObservationName, RunConfig
+from shared.contracts.run import ObservationName, RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
 from shared.game.segment import Members, pack_state, write_segment
 from shared.rewardnet import Floats
@@ -160,6 +160,12 @@ class World:
             data = ScoresReady(run=RUN, epoch=epoch, key=key, digest=digest, segment=reference.segment, status=status)
             events.append(wrap(data, source="judge"))
         return events
+
+    async def enter(self, state: RunState, revision: int) -> None:
+        """The run's record enters a state now."""
+        now = datetime.now(UTC)
+        record = RunRecord(run=RUN, revision=revision, state=state, config=RunConfig(), created=NOW, updated=now)
+        await self.store.create(keys.run_revision(RUN, revision), record.to_bytes())
 
     async def lose(self, epoch: int, what: str) -> None:
         """Damage or delete a part of a committed model, as a store may."""

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from services.trainer.domain.figures import EpisodeSummary
-from services.trainer.rl.plan import GENERATION, EpochPlan, Harvest
+from services.trainer.rl.plan import EpochPlan, Harvest
 from services.trainer.rl.session import GameSpec
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)
@@ -36,8 +36,7 @@ class Corridor(VectorEnv):  # type: ignore[type-arg]
 
     def begin_epoch(self, plan: EpochPlan) -> None:
         self.plan = plan
-        base = plan.generation * GENERATION
-        self.number[:] = [plan.first_episodes.get(f"{self.runner}/{env}", base) - 1 for env in range(self.num_envs)]
+        self.number[:] = [plan.first_episode(f"{self.runner}/{env}") - 1 for env in range(self.num_envs)]
 
     def harvest(self, *, final: bool) -> Harvest:
         found, self.summaries = self.summaries, []

@@ -79,8 +79,5 @@ class FakeBackend:
     async def outcome(self, name: str) -> Outcome:
         return self.outcomes.get(name, Outcome("ended"))
 
-    async def end(self, name: str) -> None:
-        self.outcomes[name] = Outcome("ended")
-
     async def close(self) -> None:
         self.launches.clear()

@@ -8,7 +8,7 @@ from shared.bus.topology import COORDINATOR_RUNS, JUDGE_SEGMENTS
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, parse, wrap
 from shared.contracts.events import RmReady
-from shared.contracts.ids import Digest
+from shared.contracts.ids import Digest, RunId
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, FakeBackend, account, order, run_in, segment
@@ -51,6 +51,19 @@ async def test_a_restarted_announcer_says_the_last_account_again() -> None:
     await Announcer(store, bus).follow(RUN, fence=1)
     segments, accounts = await heard(bus)
     assert (len(segments), len(accounts)) == (1, 1)
+
+
+async def test_a_damaged_account_keeps_no_other_run_from_being_announced() -> None:
+    store, bus = MemoryStore(), MemoryBus()
+    damaged = RunId("damaged")
+    await store.create(keys.epoch_start(damaged, 0), b"{}")
+    await store.create(keys.epoch_finished(damaged, 0), b"no account")
+    await run_in(store)
+    await order(store)
+    ref = await segment(store, 1)
+    await Announcer(store, bus).follow_all({damaged: 1, RUN: 1})
+    segments, _ = await heard(bus)
+    assert [event.data.key for event in segments] == [ref.key]
 
 
 async def test_the_next_epoch_is_followed_without_being_told() -> None:

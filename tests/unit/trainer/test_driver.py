@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.driver import Driver, might_live
 from services.trainer.rl.evaluation import Evaluation
+from services.trainer.rl.plan import EpochPlan
 from services.trainer.rl.session import Session, SessionSpec
 from services.trainer.settings import DriverGroup
 from shared.contracts.driver import DriverStopped
@@ -98,10 +100,31 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     word = DriverStopped.from_bytes(asyncio.run(store.get(keys.driver_stopped(RUN, 1))))
     assert 0 < word.steps < 2048
     assert word.checkpoint_key is not None
-    driver(store, "d2").run(None)
+    resumed, tester = make(RUN, record.config)
+    second = driver(store, "d2")
+    second._make = lambda run, config: (resumed, tester)
+    plans = plans_of(resumed)
+    second.run(None)
     account = finished(store, 0)
     assert account.attempt == 2
     assert account.steps < word.steps + 2048  # the steps before the stop were not made again
+    assert [plan.steps for plan in plans] == [word.steps]  # what is left of the budget is for the steps after it
+
+
+def plans_of(session: Session) -> list[EpochPlan]:
+    """The plans with which the session begins epochs from now on."""
+    plans: list[EpochPlan] = []
+    real = session.begin
+
+    def begin(plan: Callable[[dict[str, int]], EpochPlan], epoch: int) -> None:
+        def noted(numbers: dict[str, int]) -> EpochPlan:
+            plans.append(plan(numbers))
+            return plans[-1]
+
+        real(noted, epoch)
+
+    session.begin = begin  # type: ignore[method-assign]
+    return plans
 
 
 def test_a_driver_ends_when_a_person_stops_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

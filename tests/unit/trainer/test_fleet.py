@@ -1,8 +1,12 @@
 """Drivers are started when there is work, again when they fail, and not for ever."""
 
+import pytest
+
 from services.trainer.backends.port import Outcome
 from services.trainer.fleet import Fleet
 from shared.contracts.driver import DriverFailed
+from shared.contracts.ids import RunId
+from shared.errors import Fatal
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
@@ -123,3 +127,47 @@ async def test_a_finished_run_is_let_go() -> None:
     await enter(store, record, "finished")
     await team.tick()
     assert team.members == {}
+
+
+async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    odd = RunId("a-odd")
+    await store.put(keys.run_index(odd), odd.encode())
+    await store.put(keys.run_revision(odd, 0), b"{}")
+    await run_in(store)
+    await order(store)
+    team, _ = fleet(store, backend)
+    await team.recover()
+    assert list(team.members) == [RUN]
+    team.members.clear()
+    team.take_up(odd)  # as an event about it would
+    team.take_up(RUN)
+    await team.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+    assert list(team.members) == [RUN]
+
+
+async def test_a_run_whose_heartbeat_cannot_be_read_keeps_no_driver_from_the_runs_behind_it() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    odd = RunId("a-odd")
+    await store.put(keys.driver_heartbeat(odd), b"{")
+    team, _ = fleet(store, backend)
+    team.take_up(odd)
+    team.take_up(RUN)
+    await team.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+    assert team.members[RUN].trouble is None
+    assert "not a valid Heartbeat" in str(team.members[odd].trouble)
+
+
+async def test_what_no_process_can_get_over_is_not_swallowed() -> None:
+    class Locked(MemoryStore):
+        async def get(self, key: str, digest: str | None = None) -> bytes:
+            raise Fatal("the store refuses our key")
+
+    team, _ = fleet(Locked(), FakeBackend())
+    team.take_up(RUN)
+    with pytest.raises(Fatal):
+        await team.tick()

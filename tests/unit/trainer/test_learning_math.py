@@ -19,6 +19,7 @@ from services.trainer.rl.checkpoint import (
     restore_random,
     unpack,
 )
+from services.trainer.rl.evaluation import metrics as evaluation_metrics
 from services.trainer.rl.gae import advantages, discounted_sums, running_returns
 from services.trainer.rl.moments import Moments
 from services.trainer.rl.streams import Scale, Streams
@@ -123,12 +124,48 @@ def test_shares_become_slots_and_the_rest_begins_at_the_true_start() -> None:
         Shares((-0.1,))
 
 
-def test_episodes_that_were_cut_short_or_helped_do_not_count_as_achievements() -> None:
-    def episode(reward: float, rooms: float, complete: bool = True, from_start: bool = True) -> EpisodeSummary:
-        return EpisodeSummary("e", 10, reward, {"room": reward}, {"rooms": rooms}, complete, from_start)
+def episode(
+    steps: int = 10, reward: float = 1.0, complete: bool = True, from_start: bool = True, **facts: float
+) -> EpisodeSummary:
+    return EpisodeSummary("e", steps, reward, {"room": reward}, facts, complete, from_start)
 
-    metrics = epoch_metrics([episode(1, 2), episode(3, 9, from_start=False), episode(100, 100, complete=False)])
+
+def test_episodes_that_were_cut_short_or_helped_do_not_count_as_achievements() -> None:
+    metrics = epoch_metrics(
+        [
+            episode(reward=1, rooms=2),
+            episode(reward=3, rooms=9, from_start=False),
+            episode(steps=9, reward=100, rooms=100, complete=False),
+        ]
+    )
     assert (metrics["return_mean"], metrics["rooms_max"], metrics["episodes"]) == (2.0, 2.0, 2.0)
     assert metrics["reward/room"] == 2.0
-    assert epoch_metrics([episode(5, 1, complete=False)])["return_mean"] == 5.0
+    assert epoch_metrics([episode(reward=5, complete=False)])["return_mean"] == 5.0
     assert epoch_metrics([]) == {}
+
+
+def test_milestones_count_in_an_open_episode_that_had_the_time_of_the_complete_ones() -> None:
+    died = episode(steps=100, reward=1, milestones=0, deaths=1)
+    survives = episode(steps=5_000, reward=50, complete=False, milestones=4, deaths=0)
+    hardly_begun = episode(steps=20, reward=0, complete=False, milestones=0, deaths=0)
+    metrics = epoch_metrics([died, survives, hardly_begun])
+    assert (metrics["milestones_mean"], metrics["milestones_max"]) == (2.0, 4.0)
+    assert (metrics["return_mean"], metrics["length_mean"], metrics["deaths_mean"]) == (1.0, 100.0, 1.0)
+
+
+def test_where_no_episode_is_complete_the_open_ones_stand_in() -> None:
+    metrics = epoch_metrics([episode(steps=steps, complete=False, milestones=steps / 10) for steps in (10, 30)])
+    assert (metrics["milestones_mean"], metrics["length_mean"], metrics["episodes"]) == (2.0, 20.0, 2.0)
+
+
+def test_in_evaluation_the_survivors_count_beside_the_one_that_died() -> None:
+    survivors = [
+        EpisodeSummary(f"e0001-r9000-v0{env}-0000", 3_750, 10.0, {}, {"milestones": 3, "deaths": 0}, complete=False)
+        for env in (0, 2, 3, 4, 5, 6, 7)
+    ]
+    died = EpisodeSummary("e0001-r9000-v01-0000", 150, 3.0, {}, {"milestones": 3, "deaths": 1})
+    second_try = EpisodeSummary("e0001-r9000-v01-0001", 3_600, 10.0, {}, {"milestones": 9}, complete=False)
+    found = evaluation_metrics([died, *survivors, second_try])
+    assert (found["episodes"], found["return_mean"], found["milestones_mean"]) == (7.0, 9.0, 3.0)
+    assert found["deaths_mean"] == pytest.approx(1 / 7)
+    assert found["best_action/episodes"] == 1.0

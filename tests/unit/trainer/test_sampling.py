@@ -37,6 +37,39 @@ def test_milestones_can_be_switched_off() -> None:
     assert sampler.decide(Candidate(segment="one", level=0, gained=1)) is None
 
 
+def test_a_share_of_zero_takes_nothing_however_new_it_is() -> None:
+    config = SamplingConfig(share=0.0, milestones=False)
+    sampler = Sampler(Quota.of(config, 300_000, 300, 1), seed=0)
+    taken = [sampler.decide(ordinary(i, novelty=float(i), disagreement=float(i))) for i in range(1_000)]
+    assert not any(taken)
+    with_milestones = Sampler(Quota.of(SamplingConfig(share=0.0), 300_000, 300, 1), seed=0)
+    decided = [with_milestones.decide(Candidate(f"s-{i}", 0, i == 900, novelty=float(i))) for i in range(1_000)]
+    assert Counter(decided) == {None: 999, "milestone": 1}
+
+
+def test_a_resumed_epoch_spreads_what_is_left_of_its_budget_over_what_is_left_of_its_steps() -> None:
+    config = SamplingConfig(budget=200)
+
+    def half(steps_to_come: int, recorded: int) -> int:
+        sampler = Sampler(Quota.of(config, steps_to_come, 300, 1, recorded), seed=recorded)
+        for i in range(500):
+            sampler.decide(Candidate(f"half-{recorded}-{i}", 0, 0, novelty=(i * 7919) % 101))
+        return sampler.taken.total()
+
+    first = half(300_000, 0)
+    assert 60 <= first <= 100
+    assert 190 <= first + half(150_000, first) <= 200
+
+
+def test_an_epoch_that_has_its_budget_already_gets_no_segment_more() -> None:
+    config = SamplingConfig(budget=200)
+    assert Quota.of(config, 300_000, 300, 3, recorded=200).budget == 0
+    assert Quota.of(config, 300_000, 300, 3, recorded=250).budget == 0
+    assert Quota.of(config, 300_000, 300, 3, recorded=199).budget == 1
+    sampler = Sampler(Quota.of(config, 300_000, 300, 1, recorded=200), seed=0)
+    assert sampler.decide(Candidate("late", level=0, gained=1)) is None
+
+
 def test_rare_levels_are_seen_more_often_than_their_share() -> None:
     sampler = Sampler(Quota(share=1.0, milestones=False, budget=200, expected=2_000), seed=5)
     taken: Counter[int] = Counter()

@@ -1,13 +1,16 @@
 """A session learns, and a restored one goes on exactly where the old one stood."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
 from services.trainer.domain.figures import epoch_metrics
-from services.trainer.rl.plan import EpochPlan
+from services.trainer.rl.plan import EpochPlan, Harvest
 from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from shared.contracts.epoch import SegmentRef
+from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.errors import Fatal
 from shared.game.errors import EmulatorFault
 from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
@@ -95,3 +98,38 @@ def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence_instead_of_tryi
     with pytest.raises(Fatal, match="failed 11 times in one epoch"):
         broken.iterate()
     broken.close()
+
+
+class Stumbling(Corridor):
+    """A game that fails once, in the third batch; each harvest brings a segment."""
+
+    plans: ClassVar[list[EpochPlan]] = []
+    made = 0
+
+    def begin_epoch(self, plan: EpochPlan) -> None:
+        self.plans.append(plan)
+        super().begin_epoch(plan)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        type(self).made += 1
+        if self.made == 150:
+            raise EmulatorFault("no picture")
+        return super().step(actions)
+
+    def harvest(self, *, final: bool) -> Harvest:
+        name = f"e0000-r00-v00-{self.made:04d}"
+        ref = SegmentRef(segment=SegmentId(f"{name}-s000"), episode=EpisodeId(name), key="x", digest=Digest("0" * 64))
+        return replace(super().harvest(final=final), segments=[ref])
+
+
+def test_a_game_rebuilt_in_mid_epoch_is_told_what_the_epoch_has_done_by_then() -> None:
+    stumbling = Session(SessionSpec(GameSpec(Stumbling, {}, OBSERVATION, ACTION), 0, 2, 128, curiosity=False, seed=1))
+    stumbling.begin(lambda numbers: EpochPlan(0, recorded=10), 0)
+    for _ in range(2):
+        stumbling.iterate()
+    done = stumbling.steps
+    stumbling.iterate()
+    begun, rebuilt = Stumbling.plans
+    assert (begun.generation, begun.steps, begun.recorded) == (0, 0, 10)
+    assert (rebuilt.generation, rebuilt.steps, rebuilt.recorded) == (1, done, 11)  # the second harvest is not told yet
+    stumbling.close()

@@ -1,0 +1,43 @@
+"""What is kept of a segment while a route is away: since when, and what the other judges said."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.contracts.events import SegmentReady
+from shared.contracts.scores import JudgeResult
+from shared.store import keys
+from shared.store.port import NotFound, Store
+
+
+class Partial(Contract):
+    """Since when the segment waits, and the results there are."""
+
+    since: datetime
+    results: list[JudgeResult] = Field(default_factory=list, max_length=8)
+
+
+class Partials:
+    """The partial results under one rubric version, in the store."""
+
+    def __init__(self, store: Store, rubric: str) -> None:
+        self._store, self._rubric = store, rubric
+
+    async def of(self, segment: SegmentReady) -> Partial | None:
+        """What is kept of this segment."""
+        try:
+            return Partial.from_bytes(await self._store.get(self._key(segment)))
+        except NotFound:
+            return None
+
+    async def keep(self, segment: SegmentReady, partial: Partial) -> None:
+        """Keep this for the next time."""
+        await self._store.put(self._key(segment), partial.to_bytes())
+
+    async def drop(self, segment: SegmentReady) -> None:
+        """Forget what was kept: the segment has a score."""
+        await self._store.delete(self._key(segment))
+
+    def _key(self, segment: SegmentReady) -> str:
+        return keys.partial_scores(segment.run, segment.epoch, segment.segment, self._rubric)

@@ -1,0 +1,81 @@
+"""Jobs across upgrades: the API server refuses another pod template under the same name, so the name must change."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.helm.rendering import CHART, PROFILES, ROOT, Object, merged, of_kind, profile, render
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "log level": {"log": {"level": "debug"}},
+    "log format": {"log": {"format": "console"}},
+    "user id": {"platform": {"userId": 10001}},
+    "no judge": {"services": {"judge": {"replicas": 0}}},
+    "no exporter": {"services": {"exporter": {"replicas": 0}}},
+    "image": {"images": {"tag": "0.2.0"}},
+    "pull secret": {"images": {"pullSecrets": ["registry"]}},
+    "bus replicas": {"bus": {"mode": "embedded", "embedded": {"replicas": 3}}},
+    "bucket prefix": {"store": {"prefix": "other"}},
+    "store authority": {"store": {"ca": {"name": "store-ca"}}},
+}
+
+
+def provision(values: dict[str, Any], chart: Path = CHART) -> Object:
+    """The Job that makes streams and buckets."""
+    (job,) = (
+        one for one in of_kind(render(values, chart), "Job") if one["metadata"]["name"].startswith("zelda-provision-")
+    )
+    return job
+
+
+def check_names(one: Object, other: Object) -> None:
+    """Two Jobs have one name exactly when they have one pod template."""
+    same_name = one["metadata"]["name"] == other["metadata"]["name"]
+    assert same_name == (one["spec"]["template"] == other["spec"]["template"])
+
+
+@pytest.mark.parametrize("title", CHANGES)
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_job_with_another_pod_has_another_name(name: str, title: str) -> None:
+    before = profile(name)
+    check_names(provision(before), provision(merged(before, CHANGES[title])))
+
+
+def test_a_job_of_another_chart_version_has_another_name(tmp_path: Path) -> None:
+    newer = tmp_path / CHART.name
+    shutil.copytree(CHART, newer)
+    about = yaml.safe_load((newer / "Chart.yaml").read_text())
+    (newer / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "9.9.9"}))
+    check_names(provision(profile("dev")), provision(profile("dev"), newer))
+
+
+def test_the_same_values_make_the_same_job() -> None:
+    assert provision(profile("dev")) == provision(profile("dev"))
+    assert provision(profile("dev")) == provision(merged(profile("dev"), {"monitoring": {"interval": "15s"}}))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_finished_job_goes_by_itself_and_argo_does_not_miss_it(name: str) -> None:
+    for job in of_kind(render(profile(name)), "Job"):
+        assert job["spec"]["ttlSecondsAfterFinished"] >= 3600, "nobody could read its log"
+        assert {"helm.sh/hook", "argocd.argoproj.io/hook"} & job["metadata"]["annotations"].keys()
+
+
+def test_a_job_is_a_hook_only_when_bus_and_store_are_there_before_the_release() -> None:
+    bus = {"mode": "external", "url": "nats://bus:4222", "monitorAddress": "bus:8222"}
+    inside = provision(profile("prod"))["metadata"]["annotations"]
+    outside = provision(merged(profile("prod"), {"bus": bus}))["metadata"]["annotations"]
+    assert inside == {"argocd.argoproj.io/hook": "Sync"}
+    assert outside["helm.sh/hook"] == "pre-install,pre-upgrade"
+    assert "argocd.argoproj.io/hook" not in outside
+
+
+def test_the_documented_command_deletes_every_job_of_the_base() -> None:
+    commands = re.findall(r"delete job -l '(\S+) in \(([a-z, ]+)\)'", (ROOT / "deploy/README.md").read_text())
+    ((label, values),) = commands
+    jobs = of_kind(render(profile("openshift")), "Job")
+    assert {job["metadata"]["labels"][label] for job in jobs} == set(values.split(", "))

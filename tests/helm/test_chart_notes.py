@@ -1,0 +1,50 @@
+"""What Helm says after an installation can be typed as it stands: the commands lead to the address that is open."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helm.rendering import merged, profile, render_files
+
+TOOL = """#!/bin/bash
+case "$*" in
+  *"get secret zelda-api "*operator-token*) printf the-token | base64 ;;
+  *"get route zelda-coordinator "*) printf chosen.example.com ;;
+  *port-forward*) echo forwarded >> "$SEEN" ;;
+esac
+"""
+CURL = """#!/bin/bash
+echo "$2 ${*: -1}" >> "$SEEN"
+"""
+FORWARDED = "http://localhost:8080/runs"
+DOORS: dict[str, tuple[dict[str, Any], str]] = {
+    "none": ({"kind": "none"}, FORWARDED),
+    "route": ({"kind": "route"}, "https://chosen.example.com/runs"),
+    "ingress": ({"kind": "ingress", "host": "zelda.example.com", "tlsSecret": "t"}, "https://zelda.example.com/runs"),
+    "route with log-in": ({"kind": "route", "oauth": {"enabled": True}}, FORWARDED),
+}
+
+
+def commands(expose: dict[str, Any]) -> str:
+    """The indented lines, which are to be typed."""
+    files = render_files(merged(profile("dev"), {"expose": expose}))
+    (notes,) = (text for name, text in files.items() if name.endswith("NOTES.txt"))
+    return "\n".join(line for line in notes.splitlines() if line.startswith("     "))
+
+
+@pytest.mark.parametrize("title", DOORS)
+def test_the_commands_start_a_run_at_the_open_door(title: str, tmp_path: Path) -> None:
+    expose, address = DOORS[title]
+    for name in ("kubectl", "oc", "helm", "curl"):
+        (tmp_path / name).write_text(CURL if name == "curl" else TOOL)
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SEEN": str(tmp_path / "seen")}
+    script = f"set -eu\n{commands(expose)}\nwait"
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert f"Authorization: Bearer the-token {address}" in seen
+    assert ("forwarded" in seen) == (address == FORWARDED)

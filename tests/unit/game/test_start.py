@@ -1,0 +1,55 @@
+"""Where a game begins: where it hands over control, after power-on or after the state that its user brought."""
+
+from dataclasses import replace
+
+import pytest
+
+from shared.errors import Permanent
+from shared.game.bramble_game import bramble_game
+from shared.game.decoder import Decoder
+from shared.game.emulator import Emulator
+from shared.game.names import ACTIONS
+from shared.game.roms import Game
+from shared.game.start import true_start
+from shared.game.state import GameState
+
+GARDEN = bramble_game("garden")
+
+
+def after(action: str, steps: int) -> bytes:
+    """The garden as it is when a button was held from its own start."""
+    emulator = Emulator(GARDEN)
+    emulator.load(true_start(GARDEN).state)
+    for _ in range(steps):
+        emulator.step(ACTIONS.index(action), 4)
+    state = emulator.save()
+    emulator.close()
+    return state
+
+
+def seen(game: Game, state: bytes) -> GameState:
+    emulator = Emulator(game)
+    emulator.load(state)
+    found = Decoder(game.capabilities).decode(emulator.image())
+    emulator.close()
+    return found
+
+
+def test_a_state_that_the_user_brought_is_the_true_start() -> None:
+    own = seen(GARDEN, true_start(GARDEN).state)
+    walked = after("right", 10)
+    start = true_start(replace(GARDEN, start=walked))
+    there = seen(GARDEN, start.state)
+    assert start.name == "start"
+    assert there.control
+    assert (there.x, there.y) == (seen(GARDEN, walked).x, own.y) != (own.x, own.y)
+
+
+def test_a_state_without_control_is_refused_with_the_setting_that_named_it() -> None:
+    with pytest.raises(Permanent, match="the state it starts from: let ZELDA_DRIVER__START_STATE name a saved state"):
+        true_start(replace(GARDEN, start=after("start", 10)))  # the menu is open and nobody closes it
+
+
+def test_what_is_no_state_is_refused_with_the_setting_that_named_it() -> None:
+    with pytest.raises(Permanent, match=r"ZELDA_DRIVER__START_STATE must name a state .* 8 bytes does not load"):
+        true_start(replace(GARDEN, start=b"no state"))

@@ -1,0 +1,119 @@
+"""How long a segment waits for a judge whose route gives nothing, and what it becomes when the wait is over."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from services.judge import juror
+from shared.contracts.events import ScoresReady
+from shared.contracts.judging import EpochJudging
+from shared.errors import Permanent, Transient
+from shared.store import keys
+from tests.unit.judge.bench import GOOD, Bench, Open, refuse
+from tests.unit.judge.recordings import RUN, archive, recorded, walk
+
+VISION = "qwen25-vl-32b"
+
+
+def busy(request: httpx.Request) -> httpx.Response:
+    """A server that has no room for anybody."""
+    return httpx.Response(429)
+
+
+def vision_is(one: Bench, how: httpx.AsyncBaseTransport) -> None:
+    connections = one.court.routes[VISION].connections
+    connections._idle.clear()  # these would go on to the server there was
+    connections.transport = how
+
+
+async def test_a_route_that_is_busy_is_waited_for_and_one_that_is_silent_is_not(bench: Open) -> None:
+    one = bench(patience_s=0.3)
+    event = await recorded(one.store, archive("s1", GOOD))
+    vision_is(one, httpx.MockTransport(busy))
+    for _ in range(3):
+        with pytest.raises(Transient, match="429"):
+            await one.court.handlers.segment_ready(event)
+        await asyncio.sleep(0.2)
+    vision_is(one, httpx.MockTransport(refuse))
+    await asyncio.sleep(0.4)
+    await one.court.handlers.segment_ready(event)
+    assert [result.status for result in (await one.scores()).judges] == ["judged", "judged", "abstained"]
+
+
+async def test_a_route_that_answers_others_is_not_away(bench: Open) -> None:
+    one = bench(patience_s=1.0, cache_size=0)
+    event = await recorded(one.store, archive("s1", GOOD))
+    other = await recorded(one.store, archive("s2", walk(3)), "s2")
+    working = one.court.routes[VISION].connections.transport
+    assert working is not None
+    vision_is(one, httpx.MockTransport(refuse))
+    with pytest.raises(Transient):
+        await one.court.handlers.segment_ready(event)
+    await asyncio.sleep(1.0)
+    vision_is(one, working)
+    await one.court.handlers.segment_ready(other)
+    vision_is(one, httpx.MockTransport(refuse))
+    with pytest.raises(Transient):
+        await one.court.handlers.segment_ready(event)
+
+
+async def test_a_hearing_that_takes_too_long_keeps_what_the_others_said(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = bench()
+
+    async def never(request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(3_600)
+        raise AssertionError
+
+    monkeypatch.setattr(juror, "SITTING_S", 1.0)
+    vision_is(one, httpx.MockTransport(never))
+    with pytest.raises(Transient, match="no answer within 1 s"):
+        await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+    assert len(await one.store.list("episodes/partial/")) == 1
+    assert one.court.routes[VISION]._gate.in_flight == 0
+
+
+async def test_when_the_event_will_not_come_again_what_was_said_counts(bench: Open) -> None:
+    one = bench(patience_s=3_600)
+    event = await recorded(one.store, archive("s1", GOOD))
+    vision_is(one, httpx.MockTransport(refuse))
+    with pytest.raises(Transient):
+        await one.court.handlers.segment_ready(event)
+    (ready,) = await one.court.handlers.segment_dead(event, "failed 7 times, last with RouteUnavailable")
+
+    scores = await one.scores()
+    assert isinstance(ready.data, ScoresReady)
+    assert (ready.data.status, scores.status) == ("judged", "judged"), "nine tenths of the weight were judged"
+    assert [result.status for result in scores.judges] == ["judged", "judged", "abstained"]
+    assert scores.judges[2].reasons == ["failed 7 times, last with RouteUnavailable"]
+    assert not await one.store.list("episodes/partial/")
+    await one.court.books.write()
+    told = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
+    assert told.segments == {"judged": 1}
+
+
+async def test_a_segment_that_no_judge_spoke_about_is_no_dead_one(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    for route in one.court.routes.values():
+        route.connections.transport = httpx.MockTransport(refuse)
+    with pytest.raises(Transient):
+        await one.court.handlers.segment_ready(event)
+    await one.court.handlers.segment_dead(event, "failed 7 times")
+    scores = await one.scores()
+    assert (scores.status, scores.weighted, len(scores.judges)) == ("abstained", None, 3)
+
+
+async def test_a_segment_that_is_lost_while_it_waits_is_dead(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    vision_is(one, httpx.MockTransport(refuse))
+    with pytest.raises(Transient):
+        await one.court.handlers.segment_ready(event)
+    await one.store.delete(event.data.key)
+    with pytest.raises(Permanent) as gone:
+        await one.court.handlers.segment_ready(event)
+    await one.court.handlers.segment_dead(event, str(gone.value))
+    assert (await one.scores()).status == "dead"

@@ -1,0 +1,95 @@
+"""The games of an env runner: where they begin, and that they record no more than the epoch's plan has left."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from services.trainer.domain.figures import EpisodeSummary
+from services.trainer.rl.game import play_config
+from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.plan import EpochPlan
+from services.trainer.rl.playing import PlayVector
+from services.trainer.settings import DriverGroup
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, SamplingConfig
+from shared.game import roms
+from shared.game.bramble_game import bramble_game
+from shared.game.emulator import Emulator
+from shared.game.names import ACTIONS
+from shared.game.roms import recognise
+from shared.game.start import true_start
+from shared.runtime.settings import StoreSettings
+
+CONFIG = RunConfig(
+    world="garden",
+    epoch_steps=300_000,
+    segment_steps=30,
+    env_runners=1,
+    rnd=False,
+    sampling=SamplingConfig(budget=12, milestones=False),
+)
+STEPS = 600  # twenty segments
+
+
+def recorded(folder: Path, plan: EpochPlan) -> int:
+    """How many of twenty segments are recorded under this plan."""
+    store = StoreSettings(url=f"file://{folder}")
+    games = PlayVector({**play_config(RunId("play"), CONFIG, Hyper(), store), "num_envs": 1})
+    games.begin_epoch(plan)
+    games.reset()
+    dice = np.random.default_rng(0)
+    for _ in range(STEPS):
+        games.step(dice.integers(0, 7, 1))
+    found = len(games.harvest(final=True).segments)
+    games.close()
+    return found
+
+
+def test_at_the_end_of_a_resumed_epoch_its_whole_rest_of_the_budget_is_used(tmp_path: Path) -> None:
+    rest = CONFIG.epoch_steps - STEPS
+    assert recorded(tmp_path / "begun", EpochPlan(0)) <= 1
+    assert 8 <= recorded(tmp_path / "rest", EpochPlan(0, steps=rest)) <= 12
+    assert recorded(tmp_path / "used", EpochPlan(0, steps=rest, recorded=12)) == 0
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DriverGroup:
+    """A ROM that passes for the user's own, and a state in which the hero has walked to the right."""
+    game = bramble_game("garden", torn=True)
+    monkeypatch.setattr(roms, "ORACLE_MD5", hashlib.md5(game.rom, usedforsecurity=False).hexdigest())
+    emulator = Emulator(game)
+    emulator.load(true_start(game).state)
+    emulator.step(ACTIONS.index("right"), 40)
+    (tmp_path / "own.gbc").write_bytes(game.rom)
+    (tmp_path / "own.gbc.state").write_bytes(emulator.save())
+    emulator.close()
+    return DriverGroup(rom=tmp_path / "own.gbc", start_state=tmp_path / "own.gbc.state")
+
+
+def summary_of_a_step(config: RunConfig, driver: DriverGroup) -> tuple[bytes, EpisodeSummary]:
+    """Where an episode begins, and its account after one step."""
+    games = PlayVector({**play_config(RunId("play"), config, Hyper(), None, driver), "num_envs": 1})
+    games.reset()
+    begun = games._open_games().players[0].episode.start.state
+    games.step(np.zeros(1, int))
+    (summary,) = games.harvest(final=True).summaries
+    games.close()
+    return begun, summary
+
+
+def test_a_run_of_the_users_own_game_begins_at_the_users_own_state(own_files: DriverGroup) -> None:
+    assert own_files.rom is not None
+    assert own_files.start_state is not None
+    own = RunConfig(game="oracle-of-seasons", env_runners=1)
+    wanted = true_start(replace(recognise(own_files.rom.read_bytes()), start=own_files.start_state.read_bytes()))
+    begun, summary = summary_of_a_step(own, own_files)
+    assert begun == wanted.state
+    assert summary.from_start  # its milestones are achievements of its own
+
+
+def test_bramble_begins_at_its_own_start_whatever_the_driver_has(own_files: DriverGroup) -> None:
+    begun, _ = summary_of_a_step(CONFIG, own_files)
+    assert begun == true_start(bramble_game("garden")).state
