@@ -21,14 +21,13 @@ from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
 from services.trainer.rl.evaluation import Evaluation
-from services.trainer.rl.game import evaluation_of, must_be_playable, session_of, stop_ray
+from services.trainer.rl.game import Unplayable, evaluation_of, must_be_playable, session_of, stop_ray
 from services.trainer.rl.pulse import Pulse
 from services.trainer.rl.session import Session
 from services.trainer.settings import DriverGroup, DriverSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
-from shared.game.errors import UnknownRom
 from shared.runtime import failpoints
 from shared.runtime.configure import EXIT_CONFIG, read
 from shared.runtime.logging import setup_logging
@@ -147,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
     driver.listen_for_signals()
     try:
         driver.run(arguments.former)
-    except UnknownRom as error:
+    except Unplayable as error:
         sys.stderr.write(f"driver: {error}\n")  # the last line of a driver is what its run is told to have failed of
         return EXIT_CONFIG
     log.info("driver leaves", reason=driver.pulse.leave or "idle")

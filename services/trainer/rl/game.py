@@ -12,11 +12,17 @@ from services.trainer.rl.session import GameSpec, Session, SessionSpec
 from services.trainer.settings import DriverGroup
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
+from shared.errors import Permanent
 from shared.game.roms import open_game
+from shared.game.start import true_start
 from shared.runtime.settings import StoreSettings
 
 EVALUATION_RUNNER = 9_000  # index that no env runner has, so that evaluation has dice of its own
 OWN_CORES = 2  # threads that step the games when the driver samples itself; the emulator frees the interpreter's lock
+
+
+class Unplayable(Permanent):
+    """No driver can play this run with the files that it was given."""
 
 
 def play_config(
@@ -46,8 +52,14 @@ def play_config(
 
 
 def must_be_playable(config: RunConfig, driver: DriverGroup) -> None:
-    """Raise UnknownRom, before Ray starts its processes, for a game whose ROM is missing or another one."""
-    open_game(config.game, world=config.world, difficulty=config.difficulty, seed=config.seed, rom=driver.rom)
+    """Raise Unplayable, before Ray starts its processes, if a file that the person must bring is missing or wrong."""
+    own = {"rom": driver.rom, "start": driver.start_state}
+    try:
+        game = open_game(config.game, world=config.world, difficulty=config.difficulty, seed=config.seed, **own)
+        if config.game != "bramble":  # which brings a start that is known to be good
+            true_start(game)
+    except Permanent as error:
+        raise Unplayable(str(error)) from error
 
 
 def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Session:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from services.trainer.domain.figures import EpisodeSummary
-from services.trainer.rl.game import play_config
+from services.trainer.rl.game import Unplayable, must_be_playable, play_config
 from services.trainer.rl.hyper import Hyper
 from services.trainer.rl.plan import EpochPlan
 from services.trainer.rl.playing import PlayVector
@@ -93,3 +93,14 @@ def test_a_run_of_the_users_own_game_begins_at_the_users_own_state(own_files: Dr
 def test_bramble_begins_at_its_own_start_whatever_the_driver_has(own_files: DriverGroup) -> None:
     begun, _ = summary_of_a_step(CONFIG, own_files)
     assert begun == true_start(bramble_game("garden")).state
+
+
+def test_own_files_are_looked_at_before_anything_is_started_for_them(own_files: DriverGroup, tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"game": "oracle-of-seasons"})
+    must_be_playable(config, own_files)
+    with pytest.raises(Unplayable, match=r"oracle-of-seasons needs your own ROM image: name the \.gbc file with --rom"):
+        must_be_playable(config, DriverGroup())
+    (tmp_path / "no.state").write_bytes(b"no state")
+    with pytest.raises(Unplayable, match="ZELDA_DRIVER__START_STATE must name a state"):
+        must_be_playable(config, DriverGroup(rom=own_files.rom, start_state=tmp_path / "no.state"))
+    must_be_playable(CONFIG, DriverGroup())
