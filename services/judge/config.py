@@ -17,6 +17,7 @@ from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
 from shared.runtime.settings import HttpUrl, ReadableFile
+from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
@@ -144,6 +145,17 @@ def load_judges(path: Path | None, default_url: str) -> JudgesFile:
     for route in data["routes"].values():
         route["url"] = default_url
     return _parse(JudgesFile, data, "the built-in judges")
+
+
+def judges_of_service(path: Path | None, default_url: str) -> JudgesFile:
+    """The judges of a file whose scores the other services find; they read one rubric version only."""
+    file = load_judges(path, default_url)
+    if file.rubric != keys.RUBRIC:
+        raise ConfigError(
+            f"{path}: rubric {file.rubric!r}: what the other services read is {keys.RUBRIC!r}; "
+            "use that name here, and `zelda judge segments` to judge a run again under another one"
+        )
+    return file
 
 
 def rules_alone() -> JudgesFile:

@@ -10,7 +10,7 @@ from services.judge.adapters.rules import RulesModel
 from services.judge.books import Books
 from services.judge.checks import Checks
 from services.judge.clips import Clips
-from services.judge.config import ConfigError, JudgesFile, load_judges, load_phases
+from services.judge.config import ConfigError, JudgesFile, judges_of_service, load_phases
 from services.judge.domain.budget import Budget
 from services.judge.handlers import Handlers
 from services.judge.juror import Juror
@@ -21,7 +21,6 @@ from shared.bus import topology
 from shared.bus.consumer import Consumer
 from shared.errors import Fatal
 from shared.runtime.service import Ports, Service
-from shared.store import keys
 from shared.store.port import Store
 
 PROBE_S = 30.0  # how often a route that has not told its models is asked again
@@ -100,15 +99,10 @@ class Court:
 async def wire(settings: JudgeSettings, ports: Ports) -> Service:
     """The service as the runtime runs it."""
     try:
-        file = load_judges(settings.judges_file, settings.judge.default_url)
+        file = judges_of_service(settings.judges_file, settings.judge.default_url)
         court = Court(ports.store, file, settings.judge)
     except ConfigError as error:
         raise Fatal(str(error)) from error
-    if file.rubric != keys.RUBRIC:
-        raise Fatal(
-            f"{settings.judges_file}: rubric {file.rubric!r}: what the other services read is {keys.RUBRIC!r}; "
-            "use that name here, and `zelda judge segments` to judge a run again under another one"
-        )
     subscription = dataclasses.replace(topology.JUDGE_SEGMENTS, slots=settings.judge.slots)
     consumer = Consumer(subscription, court.handlers.segment_ready, on_dead=court.handlers.segment_dead)
     return Service(consumers=[consumer], background=[court.books.keep, court.introduce], drain=court.close)

@@ -90,6 +90,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["up", "--rom", "rom.gbc"], exits.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
         (["up", "--judges", "no.yaml"], exits.USAGE, "--judges no.yaml: cannot be read"),
         (["up", "--judges", "list.json"], exits.USAGE, "--judges list.json: not a mapping; it needs rubric"),
+        (["up", "--judges", "v2.yaml"], exits.USAGE, "--judges v2.yaml: rubric 'v2': what the other services read is"),
         (["demo", "--judges", "rom.gbc"], exits.USAGE, "--judges rom.gbc: cannot be read"),
         (["demo", "-s", "game=oracle-of-seasons"], exits.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "-s", "game=oracle-of-seasons"], exits.USAGE, "oracle-of-seasons needs your own ROM image: name"),
@@ -105,6 +106,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
 )
 def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
     (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "v2.yaml").write_text("{rubric: v2, judges: [{name: r, kind: rules, dimensions: [progress]}]}")
     (tmp_path / "rom.gbc").write_bytes(b"\xce\xed\x66\x66")
     (tmp_path / "token").write_text("operator:abc\n")
     (tmp_path / "accents").write_text("sésame")
