@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from services.coordinator.settings import Settings as CoordinatorSettings
+from services.exporter.settings import ExporterSettings
+from services.judge.settings import JudgeSettings
+from services.rewardmodel.settings import RewardModelSettings
+from services.trainer.settings import DriverSettings, TrainerSettings
 from shared.runtime.configure import configure, known_names, redacted, unknown_names
 from shared.runtime.settings import BusSettings, ServiceSettings, StoreSettings, read_secret
 
@@ -144,8 +149,25 @@ def test_help_lists_every_variable() -> None:
         assert name in text
 
 
-def test_another_services_group_in_a_shared_environment_is_left_alone() -> None:
-    assert unknown_names(ServiceSettings, {"ZELDA_JUDGE__SLOTS": "3", "ZELDA_TRAINER__ANYTHING": "x"}) == []
+OF_SERVICES = (
+    CoordinatorSettings,
+    TrainerSettings,
+    DriverSettings,
+    JudgeSettings,
+    RewardModelSettings,
+    ExporterSettings,
+)
+
+
+@pytest.mark.parametrize("owner", OF_SERVICES)
+def test_another_services_group_in_a_shared_environment_is_left_alone(owner: type[ServiceSettings]) -> None:
+    names = {*known_names(owner)} - {*known_names(ServiceSettings)}
+    shared = {name: "x" for name in names if "__" in name}
+    assert shared
+    assert unknown_names(ServiceSettings, shared) == []
+
+
+def test_a_misspelt_group_of_another_service_is_told() -> None:
     assert unknown_names(ServiceSettings, {"ZELDA_JUGDE__SLOTS": "3"})
 
 
