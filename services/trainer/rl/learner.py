@@ -88,7 +88,14 @@ class PlayLearner(PPOTorchLearner):
             optimizer.step()
 
     def drain_figures(self) -> dict[str, float]:
-        """Mean losses since the last call, the batch builder's figures, and steps left out."""
+        """Mean losses since the last call, the batch builder's figures, and steps left out; empty without a batch.
+
+        What was read is gone: RLlib learns nothing while all its runners are away, and the last batch must not be
+        told again as if it were new.
+        """
+        if not self.builder.figures:
+            return {}
         figures = {name: float(torch.stack(parts).mean()) for name, parts in self.losses.items()}
-        self.losses = {}
-        return figures | self.builder.figures | {"skipped_steps": float(self.skipped_steps)}
+        figures |= self.builder.figures | {"skipped_steps": float(self.skipped_steps)}
+        self.losses, self.builder.figures = {}, {}
+        return figures

@@ -121,7 +121,7 @@ class Session:
         figures = self.learner.drain_figures()
         took = time.perf_counter() - started
         steps = int(figures.pop("steps", 0))
-        self.figures = figures
+        self.figures = figures or self.figures  # nothing is learnt while all runners are away
         self.iteration += 1
         self.steps += steps
         self.lifetime_steps += steps

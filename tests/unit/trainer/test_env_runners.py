@@ -40,3 +40,21 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
 
 def number_of(summary: EpisodeSummary) -> int:
     return int(summary.episode.split("-")[3])
+
+
+def test_while_no_runner_is_there_no_step_is_counted() -> None:
+    session = Session(SessionSpec(corridor(), 1, 4, 512, curiosity=False, seed=1))
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    session.iterate()
+    made, figures = session.steps, session.figures
+    pids = session.algorithm.env_runner_group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
+    os.kill(pids[0], signal.SIGKILL)
+    session.iterate()
+    assert (session.steps, session.lifetime_steps, session.steps_per_s) == (made, made, 0.0)
+    assert session.figures == figures  # still those of the last batch
+    for _ in range(20):
+        session.iterate()
+        if session.steps > made:
+            break
+    assert session.steps > made
+    session.close()
