@@ -92,5 +92,7 @@ def _harvest(runner: Any, final: bool, steps: int, recorded: int) -> Harvest:
     plan = getattr(runner, PLAN, None)
     if plan is not None:  # a runner born a moment ago is told it with its next sample
         setattr(runner, PLAN, replace(plan, steps=steps, recorded=recorded))
+    # RLlib keeps all chunks of open episodes for metrics that nobody here reads: of pictures, a gigabyte per episode.
+    runner._ongoing_episodes_for_metrics.clear()
     found: Harvest = runner.env.unwrapped.harvest(final=final)
     return found

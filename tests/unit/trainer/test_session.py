@@ -84,6 +84,16 @@ def test_the_acting_policy_follows_a_rollback_to_an_older_checkpoint() -> None:
     learner.close()
 
 
+def test_what_the_learner_has_of_an_open_episode_does_not_stay_in_the_runner() -> None:
+    learner = session()
+    learner.begin(lambda numbers: plan(0), 0)
+    learner.iterate()
+    runner = learner.algorithm.env_runner
+    assert any(episode.t > 0 for episode in runner._ongoing_episodes), "no episode is open: nothing is shown"
+    assert not runner._ongoing_episodes_for_metrics
+    learner.close()
+
+
 class Broken(Corridor):
     """A game that fails on every reset."""
 
