@@ -38,14 +38,12 @@ class EpochRunner:
         self.last_checkpoint: str | None = None
         self._clock = clock
 
-    def run(self, order: EpochStart) -> CheckpointPointer | None:
+    def run(self, order: EpochStart) -> CheckpointPointer:
         """Carry out the order; the newest checkpoint. The account is committed unless the pulse ended it early."""
         self._begin(order)
         pointer = self._train(order)
         if self.pulse.leave is None or self.session.steps >= order.config.epoch_steps:
-            pointer = self._finish(order, pointer)
-        else:
-            self.session.gather(final=True)
+            self._finish(order, pointer)
         return pointer
 
     def _begin(self, order: EpochStart) -> None:
@@ -73,8 +71,9 @@ class EpochRunner:
             curriculum=self.curriculum,
         )
 
-    def _train(self, order: EpochStart) -> CheckpointPointer | None:
-        session, pointer = self.session, None
+    def _train(self, order: EpochStart) -> CheckpointPointer:
+        session = self.session
+        pointer: CheckpointPointer | None = None
         saved_at = self._clock()
         while session.steps < order.config.epoch_steps and self.pulse.leave is None:
             session.iterate()
@@ -82,6 +81,7 @@ class EpochRunner:
             self._report(order)
             if self._clock() - saved_at >= CHECKPOINT_S:
                 pointer, saved_at = self._save(order, pointer), self._clock()
+        session.gather(final=True)  # first, so that whoever goes on from this checkpoint has every episode, too
         return self._save(order, pointer)
 
     def _report(self, order: EpochStart) -> None:
@@ -105,17 +105,13 @@ class EpochRunner:
         reach("driver.after_checkpoint")
         return pointer
 
-    def _finish(self, order: EpochStart, pointer: CheckpointPointer | None) -> CheckpointPointer:
-        if pointer is None:  # `_train` always saves; this narrows the type
-            raise AssertionError("an epoch ended without a checkpoint")
+    def _finish(self, order: EpochStart, pointer: CheckpointPointer) -> None:
         session = self.session
-        session.gather(final=True)
         evaluation = self._evaluate(order)
         segments = self.archive.segments(order.epoch, session.segments)
         reach("driver.before_finished")
         self.archive.finish(self._account(order, pointer, segments, evaluation))
         log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
-        return pointer
 
     def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
         config = order.config

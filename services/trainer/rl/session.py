@@ -7,7 +7,7 @@ no store.
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -104,14 +104,17 @@ class Session:
 
         `plan` gets the numbers of the next episodes by place and returns the plan for the environments.
         """
-        within = self._resumed if self._resumed is not None and self._resumed["epoch"] == epoch else None
+        within = self._resumed if self._resumed is not None and self._resumed["epoch"] == epoch else {}
         self.epoch = epoch
-        self.iteration = within["iteration"] if within else 0
-        self.steps = within["steps"] if within else 0
-        self.seconds = within["seconds"] if within else 0.0
-        self.attempts = within["attempts"] + 1 if within else 1
-        self._counters = {place: number + 1 for place, number in within["episodes"].items()} if within else {}
-        self._resumed, self.summaries, self.segments, self.dropped = None, [], {}, 0
+        self.iteration = within.get("iteration", 0)
+        self.steps = within.get("steps", 0)
+        self.seconds = within.get("seconds", 0.0)
+        self.attempts = within.get("attempts", 0) + 1
+        self.figures = within.get("figures", {})
+        self.summaries = [EpisodeSummary(**summary) for summary in within.get("summaries", [])]
+        self.dropped = within.get("dropped", 0)
+        self._counters = {place: number + 1 for place, number in within.get("episodes", {}).items()}
+        self._resumed, self.segments = None, {}
         begin_epoch(self.algorithm, plan(self._counters))
 
     def iterate(self) -> None:
@@ -150,6 +153,9 @@ class Session:
             "seconds": self.seconds,
             "attempts": self.attempts,
             "episodes": self._counters,
+            "summaries": [asdict(summary) for summary in self.summaries],
+            "dropped": self.dropped,
+            "figures": self.figures,
             "streams": self.learner.builder.streams.state(),
             "random": random_state(),
         }

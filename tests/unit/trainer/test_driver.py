@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from services.trainer.control import Heartbeat, latest_checkpoint
+from services.trainer.domain.figures import epoch_metrics
 from services.trainer.rl import epochs
 from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
@@ -100,6 +102,7 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     word = DriverStopped.from_bytes(asyncio.run(store.get(keys.driver_stopped(RUN, 1))))
     assert 0 < word.steps < 2048
     assert word.checkpoint_key is not None
+    before = len(running.summaries)
     resumed, tester = make(RUN, record.config)
     second = driver(store, "d2")
     second._make = lambda run, config: (resumed, tester)
@@ -107,6 +110,7 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     second.run(None)
     account = finished(store, 0)
     assert account.attempt == 2
+    assert account.episodes >= 2 * before > 0  # those of both drivers, each of which made half of the steps
     assert account.steps < word.steps + 2048  # the steps before the stop were not made again
     assert [plan.steps for plan in plans] == [word.steps]  # what is left of the budget is for the steps after it
 
@@ -168,6 +172,29 @@ def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
     assert finished(store, 0).steps < 1024 + 2048
     stored = asyncio.run(store.list(keys.checkpoint_prefix(RUN, 0)))
     assert len([entry for entry in stored if entry.key.endswith(".zip")]) <= 2
+
+
+def test_a_driver_killed_while_it_evaluates_loses_nothing_of_the_account(store: Store) -> None:
+    record = asyncio.run(prepare(store))
+    session, _ = make(RUN, record.config)
+
+    class Killed(RuntimeError):
+        pass
+
+    class NoEvaluation(Evaluation):
+        def run(self, policy: Any, epoch: int, limit: int) -> dict[str, float]:
+            raise Killed
+
+    killed = driver(store, "d1")
+    killed._make = lambda run, config: (session, NoEvaluation(lambda envs: None, 1))
+    with pytest.raises(Killed):
+        killed.run(None)
+    driver(store, "d2").run(None)
+    account = finished(store, 0)
+    assert account.episodes == len(session.summaries) > 0
+    assert account.metrics["milestones_mean"] == epoch_metrics(session.summaries)["milestones_mean"]
+    assert account.metrics["learner/entropy"] == session.figures["entropy"]
+    assert account.evaluation is not None
 
 
 def test_a_driver_does_not_wait_for_one_that_is_known_to_be_dead() -> None:
