@@ -21,13 +21,14 @@ from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
 from services.trainer.rl.evaluation import Evaluation
-from services.trainer.rl.game import Unplayable, evaluation_of, must_be_playable, session_of, stop_ray
+from services.trainer.rl.game import Unplayable, evaluation_of, session_of, stop_ray
 from services.trainer.rl.pulse import Pulse
 from services.trainer.rl.session import Session
 from services.trainer.settings import DriverGroup, DriverSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
+from shared.errors import ZeldaError
 from shared.runtime import failpoints
 from shared.runtime.configure import EXIT_CONFIG, read
 from shared.runtime.logging import setup_logging
@@ -36,6 +37,7 @@ from shared.store.open import open_store
 log = structlog.get_logger(__name__)
 
 Make = Callable[[RunId, RunConfig], tuple[Session, Evaluation]]
+EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
 POLL_S = 0.25  # between two looks for an order; more would be felt as a pause between epochs
 
 
@@ -139,16 +141,16 @@ def main(argv: list[str] | None = None) -> int:
     store = BlockingStore(open_store(settings.store))
 
     def make(run: RunId, config: RunConfig) -> tuple[Session, Evaluation]:
-        must_be_playable(config, settings.driver)
         return session_of(run, config, settings.driver, settings.store), evaluation_of(run, config, settings.driver)
 
     driver = Driver(Archive(store, arguments.run, name), settings.driver, make, arguments.parent)
     driver.listen_for_signals()
     try:
         driver.run(arguments.former)
-    except Unplayable as error:
+    except ZeldaError as error:
+        log.exception("driver fails")
         sys.stderr.write(f"driver: {error}\n")  # the last line of a driver is what its run is told to have failed of
-        return EXIT_CONFIG
+        return EXIT_CONFIG if isinstance(error, Unplayable) else EXIT_FAILED
     log.info("driver leaves", reason=driver.pulse.leave or "idle")
     store.close()
     stop_ray()

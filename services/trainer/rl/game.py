@@ -5,10 +5,12 @@ from typing import Any
 import ray
 
 from services.trainer.env.env import action_space, observation_space
+from services.trainer.env.rewards import RewardProfile
 from services.trainer.rl.evaluation import Evaluation
 from services.trainer.rl.hyper import Hyper
 from services.trainer.rl.playing import PlayVector
 from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from services.trainer.rl.starts import starts_for
 from services.trainer.settings import DriverGroup
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
@@ -22,7 +24,7 @@ OWN_CORES = 2  # threads that step the games when the driver samples itself; the
 
 
 class Unplayable(Permanent):
-    """No driver can play this run with the files that it was given."""
+    """No driver can play this run with what it was given."""
 
 
 def play_config(
@@ -52,18 +54,28 @@ def play_config(
 
 
 def must_be_playable(config: RunConfig, driver: DriverGroup) -> None:
-    """Raise Unplayable, before Ray starts its processes, if a file that the person must bring is missing or wrong."""
+    """Raise Unplayable if something that the run or the settings name is missing or does not fit.
+
+    In an env runner the same would only look like a game that fails, and be tried again.
+    """
     own = {"rom": driver.rom, "start": driver.start_state}
     try:
         game = open_game(config.game, world=config.world, difficulty=config.difficulty, seed=config.seed, **own)
         if config.game != "bramble":  # which brings a start that is known to be good
             true_start(game)
+        RewardProfile.load(config.rewards)
+        if driver.curriculum:
+            starts_for(game, config, driver.curriculum)
     except Permanent as error:
         raise Unplayable(str(error)) from error
 
 
 def session_of(run: RunId, config: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Session:
-    """A new session that plays the run's game. Starts Ray, or joins the cluster that the settings name."""
+    """A new session that plays the run's game. Starts Ray, or joins the cluster that the settings name.
+
+    Raises Unplayable before that if there is nothing to play.
+    """
+    must_be_playable(config, driver)
     start_ray(config.env_runners, driver)
     hyper = hyper_of(driver)
     game = GameSpec(
