@@ -15,6 +15,10 @@ SAMPLE_TIMEOUT_S = 600.0
 """A runner that needs longer for its share of a batch is dropped by RLlib without an error: 60 s, the default, is
 too short for big batches at frame_skip 24."""
 
+RESTART_PAUSE_S = 5.0
+"""A runner that raised waits this long before it ends and is started again, and all others wait with it: RLlib's
+default is a minute. Much shorter, and a game that fails at once would keep the machine busy with starts."""
+
 
 def build(
     *,
@@ -57,7 +61,11 @@ def _sampling(config: PPOConfig, runners: int, envs_per_runner: int) -> None:
         add_default_connectors_to_module_to_env_pipeline=False,
         sample_timeout_s=SAMPLE_TIMEOUT_S,
     )
-    config.fault_tolerance(restart_failed_env_runners=True, restart_failed_sub_environments=True)
+    config.fault_tolerance(
+        restart_failed_env_runners=True,
+        restart_failed_sub_environments=True,
+        delay_between_env_runner_restarts_s=RESTART_PAUSE_S,
+    )
 
 
 def _learning(config: PPOConfig, batch_size: int, hyper: Hyper, curiosity: bool, shape: tuple[int, ...]) -> None:

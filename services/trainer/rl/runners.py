@@ -4,6 +4,7 @@ RLlib rebuilds an environment that raised and a runner that died, both with the 
 of the epoch is therefore kept on the runner, and by the driver for runners that are born anew.
 """
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,8 @@ PLAN = "zelda_plan"
 LIVES = "zelda_lives"
 MOST_LIVES = 10  # rebuilt environments per runner and epoch; RLlib alone would rebuild a broken game for ever
 LIVES_OF_RUNNERS = "zelda_lives_of_runners"
+RESTARTS = "zelda_restarts"
+MOST_RUNNER_RESTARTS = 5  # of one runner and epoch; RLlib alone would start one in which nothing works again for ever
 
 
 class PlanKeeper(RLlibCallback):
@@ -45,6 +48,7 @@ class PlanKeeper(RLlibCallback):
         plan = getattr(algorithm, PLAN, None)
         if plan is None or is_evaluation:
             return
+        _limit(getattr(algorithm, RESTARTS), env_runner_indices)
         lives = getattr(algorithm, LIVES_OF_RUNNERS, 0) + 1
         setattr(algorithm, LIVES_OF_RUNNERS, lives)
         fresh = plan.next_life(lives * GENERATIONS_PER_RUNNER)
@@ -56,6 +60,7 @@ class PlanKeeper(RLlibCallback):
 def begin_epoch(algorithm: Any, plan: EpochPlan) -> None:
     """Hand the plan to every environment. The next sample starts with a reset of all of them."""
     setattr(algorithm, PLAN, plan)
+    setattr(algorithm, RESTARTS, Counter())
     _everywhere(algorithm, lambda runner: _begin(runner, plan))
 
 
@@ -72,6 +77,17 @@ def harvest(algorithm: Any, *, final: bool, steps: int) -> list[Harvest]:
     recorded += sum(len(one.segments) for one in harvests)
     setattr(algorithm, PLAN, replace(plan, steps=steps, recorded=recorded))
     return harvests
+
+
+def _limit(restarts: Counter[int], again: list[int]) -> None:
+    """Count the restarts of each runner in this epoch; Fatal where there were too many."""
+    restarts.update(again)
+    runner, times = restarts.most_common(1)[0]
+    if times > MOST_RUNNER_RESTARTS:
+        raise Fatal(
+            f"env runner {runner} was started again {times} times in one epoch: worker-*.err in Ray's "
+            "session_latest/logs say why"
+        )
 
 
 def _everywhere(algorithm: Any, call: Any) -> list[Any]:

@@ -29,7 +29,11 @@ from services.trainer.rl.hyper import Hyper
 from services.trainer.rl.plan import EpochPlan, Harvest, next_episodes
 from services.trainer.rl.runners import PlanKeeper, begin_epoch, harvest
 from shared.contracts.epoch import SegmentRef
-from shared.errors import Permanent
+from shared.errors import Fatal, Permanent
+
+STANDSTILL_S = 900.0
+"""Without a step for this long the driver ends and is started again: its runners find no room or never answer. It is
+longer than `algorithm.SAMPLE_TIMEOUT_S`, so that one batch that came too late is forgiven."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Session:
         self.summaries: list[EpisodeSummary] = []
         self.segments: dict[str, SegmentRef] = {}
         self.dropped = 0
+        self._idle_s = 0.0
         self._counters: dict[str, int] = {}
         self._resumed: dict[str, Any] | None = None
 
@@ -131,6 +136,9 @@ class Session:
         self.seconds += took
         self.steps_per_s = steps / took
         self.gather(final=False)
+        self._idle_s = 0.0 if steps else self._idle_s + took
+        if self._idle_s > STANDSTILL_S:
+            raise Fatal(f"no env runner has made a step for {self._idle_s:.0f} s: `ray status` says what they wait for")
 
     def gather(self, *, final: bool) -> None:
         """Collect episode summaries and segments from all runners; with `final`, wait for what is being stored."""

@@ -1,14 +1,17 @@
-"""Env runners as Ray actors: one is killed in mid-epoch, and the epoch goes on without a name used twice."""
+"""Env runners as Ray actors: one is killed, and the epoch goes on; all fail for good, and the epoch ends."""
 
 import os
 import signal
+from typing import Any
 
 import pytest
 
 from services.trainer.domain.figures import EpisodeSummary
 from services.trainer.rl.plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
-from services.trainer.rl.session import Session, SessionSpec
-from tests.unit.trainer.corridor import corridor
+from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from shared.errors import Fatal
+from shared.game.errors import EmulatorFault
+from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,8 +25,7 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     session = Session(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
     session.begin(lambda numbers: EpochPlan(3), 3)
     session.iterate()
-    pids = session.algorithm.env_runner_group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
-    os.kill(pids[0], signal.SIGKILL)
+    kill_a_runner(session)
     for _ in range(20):
         session.iterate()
         if any(number_of(summary) >= GENERATION for summary in session.summaries):
@@ -38,17 +40,12 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     session.close()
 
 
-def number_of(summary: EpisodeSummary) -> int:
-    return int(summary.episode.split("-")[3])
-
-
-def test_while_no_runner_is_there_no_step_is_counted() -> None:
+def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(SessionSpec(corridor(), 1, 4, 512, curiosity=False, seed=1))
     session.begin(lambda numbers: EpochPlan(0), 0)
     session.iterate()
     made, figures = session.steps, session.figures
-    pids = session.algorithm.env_runner_group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
-    os.kill(pids[0], signal.SIGKILL)
+    kill_a_runner(session)
     session.iterate()
     assert (session.steps, session.lifetime_steps, session.steps_per_s) == (made, made, 0.0)
     assert session.figures == figures  # still those of the last batch
@@ -57,4 +54,42 @@ def test_while_no_runner_is_there_no_step_is_counted() -> None:
         if session.steps > made:
             break
     assert session.steps > made
+    monkeypatch.setattr("services.trainer.rl.session.STANDSTILL_S", 0.0)
+    kill_a_runner(session)
+    with pytest.raises(Fatal, match="no env runner has made a step"):
+        session.iterate()
     session.close()
+
+
+class Failing(Corridor):
+    """A game that fails wherever it is reset."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        raise EmulatorFault("no picture")
+
+
+def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("services.trainer.rl.runners.MOST_RUNNER_RESTARTS", 1)
+    session = Session(SessionSpec(GameSpec(Failing, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1))
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    with pytest.raises(Fatal, match="env runner 1 was started again 2 times in one epoch"):
+        iterate(session, 100)
+    assert session.steps == 0
+    session.close()
+
+
+def iterate(session: Session, times: int) -> None:
+    for _ in range(times):
+        session.iterate()
+
+
+def kill_a_runner(session: Session) -> None:
+    group = session.algorithm.env_runner_group
+    pids = group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
+    os.kill(pids[0], signal.SIGKILL)
+
+
+def number_of(summary: EpisodeSummary) -> int:
+    return int(summary.episode.split("-")[3])

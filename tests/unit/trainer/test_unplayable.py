@@ -1,4 +1,4 @@
-"""What cannot be played is said once, at once, and by the driver: in an env runner it would only be one more failure."""
+"""What cannot be played is said once, at once, and by the driver: in an env runner it would be one more failure."""
 
 import asyncio
 import os
