@@ -46,7 +46,11 @@ class Announcer:
         self._tails: dict[RunId, Tail] = {}
 
     async def follow_all(self, fences: Mapping[RunId, int]) -> None:
-        """Follow each of these runs. What is wrong with one keeps nobody from the others; Fatal goes up."""
+        """Follow each of these runs, and forget where all others stood: they have ended.
+
+        What is wrong with one keeps nobody from the others; Fatal goes up.
+        """
+        self._tails = {run: tail for run, tail in self._tails.items() if run in fences}
         for run, fence in fences.items():
             try:
                 await self.follow(run, fence)
@@ -61,10 +65,6 @@ class Announcer:
         while await self._announce(tail, fence):
             tail.epoch += 1
             tail.announced = set()
-
-    def forget(self, run: RunId) -> None:
-        """The run has ended."""
-        self._tails.pop(run, None)
 
     async def _begin(self, run: RunId) -> Tail:
         """Start one epoch before the first unfinished one: whether its account was announced is not known."""

@@ -96,5 +96,5 @@ class LocalBackend:
         return f"The driver {how}: {told}"[:500]
 
     def _environment(self) -> dict[str, str]:
-        # An HTTP port belongs to the service; a driver has none and must not try to explain it.
+        # Its log is passed on line by line: no line may wait in a buffer or count as a repetition of another worker's.
         return {**self._environ, "PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0"}

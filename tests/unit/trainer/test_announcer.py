@@ -79,6 +79,20 @@ async def test_the_next_epoch_is_followed_without_being_told() -> None:
     assert [event.epoch for event in segments] == [event.epoch for event in accounts] == [0, 1]
 
 
+async def test_a_run_that_ended_is_forgotten_and_read_from_the_store_when_it_comes_back() -> None:
+    store = MemoryStore()
+    await run_in(store)
+    await order(store)
+    ref = await segment(store, 1)
+    announcer = Announcer(store, MemoryBus())
+    await announcer.follow_all({RUN: 1})
+    await announcer.follow_all({})
+    announcer.bus = bus = MemoryBus()  # one that has heard nothing, because a bus drops what it heard before
+    await announcer.follow_all({RUN: 1})
+    segments, _ = await heard(bus)
+    assert [event.data.key for event in segments] == [ref.key]
+
+
 async def test_a_coordinator_that_lost_its_lease_is_not_obeyed() -> None:
     store = MemoryStore()
     await run_in(store)
