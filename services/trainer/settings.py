@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from services.trainer.domain.curriculum import Shares
 from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
 
 
@@ -33,6 +34,13 @@ class DriverGroup(Group):
     curriculum: list[float] = Field(
         default_factory=list, max_length=64, description="share of episodes begun after milestone 1, 2, ...: sum <= 0.5"
     )
+
+    @field_validator("curriculum")
+    @classmethod
+    def _fair(cls, curriculum: list[float]) -> list[float]:
+        """Refuse here what would otherwise be refused in every env runner."""
+        Shares(tuple(curriculum))
+        return curriculum
 
 
 class TrainerSettings(ServiceSettings):

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.starts import milestone_states, starts_for
+from services.trainer.settings import DriverGroup
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
 from shared.game.roms import open_game
@@ -29,6 +31,11 @@ def test_shares_of_starts_are_those_asked_for() -> None:
     game = open_game("bramble", world="garden")
     names = [state.name for state in starts_for(game, run, (0.25, 0.0, 0.25))]
     assert (names.count("sword"), names.count("gate"), names.count("start")) == (25, 25, 50)
+
+
+def test_shares_of_more_than_half_are_refused_with_the_settings() -> None:
+    with pytest.raises(ValidationError, match="may begin after a milestone"):
+        DriverGroup(curriculum=[0.4, 0.4])
 
 
 def test_a_game_without_a_walk_through_has_no_curriculum() -> None:
