@@ -145,16 +145,22 @@ def main(argv: list[str] | None = None) -> int:
 
     driver = Driver(Archive(store, arguments.run, name), settings.driver, make, arguments.parent)
     driver.listen_for_signals()
+    failure: ZeldaError | None = None
     try:
         driver.run(arguments.former)
+        log.info("driver leaves", reason=driver.pulse.leave or "idle")
     except ZeldaError as error:
         log.exception("driver fails")
-        sys.stderr.write(f"driver: {error}\n")  # the last line of a driver is what its run is told to have failed of
-        return EXIT_CONFIG if isinstance(error, Unplayable) else EXIT_FAILED
-    log.info("driver leaves", reason=driver.pulse.leave or "idle")
+        failure = error
     store.close()
     stop_ray()
-    return 0
+    return 0 if failure is None else _said(failure)
+
+
+def _said(failure: ZeldaError) -> int:
+    """The exit code of a failure, told in the very last line: what a run is told to have failed of is read there."""
+    sys.stderr.write(f"driver: {failure}\n")
+    return EXIT_CONFIG if isinstance(failure, Unplayable) else EXIT_FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
