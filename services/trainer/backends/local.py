@@ -89,9 +89,9 @@ class LocalBackend:
             return b"(a line of more than 1 MiB was left out)\n"
 
     def _why(self, name: str, code: int) -> str:
-        told = next((line for line in reversed(self._last_lines[name]) if line), "")
+        told = next((line for line in reversed(self._last_lines[name]) if line), "").removeprefix("driver: ")
         if code == EXIT_CONFIG:
-            return f"The driver refused the run: {told.removeprefix('driver: ')}"[:500]
+            return f"The driver refused the run: {told}"[:500]
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"The driver {how}: {told}"[:500]
 

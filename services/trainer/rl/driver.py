@@ -149,6 +149,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         driver.run(arguments.former)
         log.info("driver leaves", reason=driver.pulse.leave or "idle")
+    except Unplayable as error:
+        failure = error
     except ZeldaError as error:
         log.exception("driver fails")
         failure = error

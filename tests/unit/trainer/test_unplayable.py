@@ -11,14 +11,11 @@ import pytest
 
 from services.trainer.rl.game import Unplayable, must_be_playable, session_of
 from services.trainer.settings import DriverGroup
-from shared.contracts.epoch import EpochStart
-from shared.contracts.run import RunConfig, RunRecord
+from shared.contracts.run import RunConfig
 from shared.runtime.configure import EXIT_CONFIG
-from shared.state.runs import Runs
-from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
-from tests.unit.trainer.stage import CONFIG, NOW, RUN
+from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
 
@@ -55,7 +52,5 @@ def test_a_driver_that_has_nothing_to_play_ends_with_the_sentence_and_a_code_tha
 
 
 async def ordered(store: Store, config: RunConfig) -> None:
-    record = RunRecord(run=RUN, revision=0, state="running", config=config, created=NOW, updated=NOW)
-    await Runs(store).create(record)
-    order = EpochStart(run=RUN, epoch=0, fence=1, config=config, created=NOW)
-    await store.create(keys.epoch_start(RUN, 0), order.to_bytes())
+    await run_in(store, config=config)
+    await order(store, config=config)
