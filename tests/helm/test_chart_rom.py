@@ -1,4 +1,7 @@
-"""The ROM's init container as rendered, run by a shell: it brings the right file and stops the pod for any other."""
+"""The ROM's init container as rendered, run by a shell: it brings the right file and stops the pod for any other.
+
+With the ROM it brings the saved state at which its runs begin.
+"""
 
 import asyncio
 import hashlib
@@ -15,31 +18,41 @@ from tests.helm.rendering import ROOT, Object, merged, named, profile, render
 
 GAME = b"the bytes of a game that somebody owns"
 DIGEST = hashlib.sha256(GAME).hexdigest()
-SOURCES = {
-    "secret": ({"name": "zelda-rom", "path": "game.gbc"}, "source/game.gbc"),
-    "pvc": ({"name": "roms", "path": "seasons/zelda.gbc"}, "source/seasons/zelda.gbc"),
-    "bucket": ({"path": "roms/zelda.gbc"}, ""),
+STATE = b"where the hero can walk"
+SOURCES: dict[str, dict[str, Any]] = {
+    "secret": {"name": "zelda-rom", "path": "game.gbc"},
+    "pvc": {"name": "roms", "path": "seasons/zelda.gbc"},
+    "bucket": {"path": "roms/zelda.gbc"},
 }
 
 
-def init_container(source: str, digest: str) -> Object:
-    values: dict[str, Any] = {"rom": {"source": source, "sha256": digest, **SOURCES[source][0]}}
-    spec = named(render(merged(profile("dev"), values)), "Deployment", "zelda-trainer")["spec"]["template"]["spec"]
-    (container,) = spec["initContainers"]
-    assert {mount["name"] for mount in spec["containers"][0]["volumeMounts"]} >= {"rom"}
-    return dict(container)
+def trainer(source: str, digest: str, start: dict[str, str] | None = None) -> Object:
+    """The pod of the trainer."""
+    values: dict[str, Any] = {"rom": {"source": source, "sha256": digest, **SOURCES[source], "start": start or {}}}
+    deployment = named(render(merged(profile("dev"), values)), "Deployment", "zelda-trainer")
+    return dict(deployment["spec"]["template"]["spec"])
 
 
-def bring(source: str, digest: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run the container's command with the folder as its root."""
-    for name in ("rom", "source/seasons", "store"):
-        (folder / name).mkdir(parents=True)
-    if SOURCES[source][1]:
-        (folder / SOURCES[source][1]).write_bytes(GAME)
-    else:
-        asyncio.run(local_store(folder / "store").put("models/roms/zelda.gbc", GAME))
-    *shell, script = init_container(source, digest)["command"]
-    script = script.replace("/rom/game", f"{folder}/rom/game").replace("/source/", f"{folder}/source/")
+def bring(pod: Object, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the init container's command with the folder as its root, which has what the pod's volumes hold."""
+    (container,) = pod["initContainers"]
+    for mount in container["volumeMounts"]:
+        for name in ("", "seasons") if mount["name"] in ("rom", "rom-source", "start-source") else ():
+            (folder / mount["mountPath"].lstrip("/") / name).mkdir(parents=True, exist_ok=True)
+    for volume, path, content in (
+        ("rom-source", "game.gbc", GAME),
+        ("rom-source", "seasons/zelda.gbc", GAME),
+        ("start-source", "field.state", STATE),
+        ("start-source", "seasons/field.state", STATE),
+    ):
+        if (folder / volume).exists():
+            (folder / volume / path).write_bytes(content)
+    store = local_store(folder / "store")
+    asyncio.run(store.put("models/roms/zelda.gbc", GAME))
+    asyncio.run(store.put("models/roms/field.state", STATE))
+    *shell, script = container["command"]
+    for root in ("rom/", "rom-source/", "start-source/"):
+        script = script.replace(f" /{root}", f" {folder}/{root}")
     environment = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "ZELDA_STORE__URL": f"file://{folder}/store",
@@ -49,13 +62,52 @@ def bring(source: str, digest: str, folder: Path) -> "subprocess.CompletedProces
     )
 
 
+def variables(pod: Object) -> dict[str, str]:
+    return {variable["name"]: variable.get("value", "") for variable in pod["containers"][0]["env"]}
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_right_rom_is_brought(source: str, tmp_path: Path) -> None:
-    done = bring(source, DIGEST, tmp_path)
+    pod = trainer(source, DIGEST)
+    done = bring(pod, tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "rom/game.gbc").read_bytes() == GAME
+    assert not (tmp_path / "rom/start.state").exists()
+    assert {mount["name"] for mount in pod["containers"][0]["volumeMounts"]} >= {"rom"}
+    assert variables(pod)["ZELDA_DRIVER__ROM"] == "/rom/game.gbc"
+    assert "ZELDA_DRIVER__START_STATE" not in variables(pod)
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_another_rom_stops_the_pod(source: str, tmp_path: Path) -> None:
-    assert bring(source, "0" * 64, tmp_path).returncode != 0
+    assert bring(trainer(source, "0" * 64), tmp_path).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("source", "start"),
+    [
+        ("secret", {"name": "zelda-start", "path": "field.state"}),
+        ("pvc", {"path": "seasons/field.state"}),
+        ("bucket", {"path": "roms/field.state"}),
+    ],
+)
+def test_the_state_at_which_runs_begin_comes_with_the_rom(source: str, start: dict[str, str], tmp_path: Path) -> None:
+    pod = trainer(source, DIGEST, start)
+    done = bring(pod, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "rom/start.state").read_bytes() == STATE
+    assert variables(pod)["ZELDA_DRIVER__START_STATE"] == "/rom/start.state"
+    names = {volume["name"]: volume for volume in pod["volumes"]}
+    assert ("start-source" in names) == (source != "bucket")
+    if source == "secret":
+        assert names["start-source"]["secret"]["secretName"] == "zelda-start"
+        assert names["rom-source"]["secret"]["secretName"] == "zelda-rom"
+
+
+def test_the_exporter_gets_the_rom_and_needs_no_start() -> None:
+    values: dict[str, Any] = {
+        "rom": {"source": "pvc", "sha256": DIGEST, **SOURCES["pvc"], "start": {"path": "field.state"}}
+    }
+    pod = named(render(merged(profile("dev"), values)), "Deployment", "zelda-exporter")["spec"]["template"]["spec"]
+    assert variables(pod)["ZELDA_ROM__FILE"] == "/rom/game.gbc"
+    assert "ZELDA_DRIVER__START_STATE" not in variables(pod)

@@ -1,5 +1,6 @@
 {{/* The ROM: an init container brings it to /rom and compares its checksum, so that a wrong file stops the pod early.
-     Without one the free game Bramble is played, which the images contain. dict root service variable */}}
+     Without one the free game Bramble is played, which the images contain. With it comes the saved state at which its
+     runs begin, if the values name one; a driver refuses a state that does not load. dict root service variable */}}
 
 {{- define "zelda.hasRom" -}}
 {{- if ne .root.Values.rom.source "none" }}true{{ end }}
@@ -8,6 +9,9 @@
 {{- define "zelda.romEnv" -}}
 {{- if include "zelda.hasRom" . }}
 - {name: {{ .variable }}, value: /rom/game.gbc}
+{{- if and .root.Values.rom.start.path (eq .variable "ZELDA_DRIVER__ROM") }}
+- {name: ZELDA_DRIVER__START_STATE, value: /rom/start.state}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -22,20 +26,38 @@
 {{- $rom := .root.Values.rom }}
 - name: rom
   emptyDir: {sizeLimit: 64Mi}
-{{- if eq $rom.source "secret" }}
-- name: rom-source
-  secret: {secretName: {{ required "rom.name is needed" $rom.name }}, items: [{key: {{ required "rom.path is needed" $rom.path }}, path: game.gbc}]}
-{{- else if eq $rom.source "pvc" }}
-- name: rom-source
-  persistentVolumeClaim: {claimName: {{ required "rom.name is needed" $rom.name }}, readOnly: true}
+{{ include "zelda.romSource" (dict "volume" "rom-source" "source" $rom.source "name" $rom.name "path" (required "rom.path is needed" $rom.path)) }}
+{{- with $rom.start }}{{ if .path }}
+{{ include "zelda.romSource" (dict "volume" "start-source" "source" $rom.source "name" (.name | default $rom.name) "path" .path) }}
+{{- end }}{{ end }}
 {{- end }}
+{{- end }}
+
+{{/* The volume that a file comes from, if it does not come from the bucket. dict volume source name path */}}
+{{- define "zelda.romSource" -}}
+{{- if eq .source "secret" }}
+- name: {{ .volume }}
+  secret: {secretName: {{ required "rom.name is needed" .name }}, items: [{key: {{ .path }}, path: {{ .path }}}]}
+{{- else if eq .source "pvc" }}
+- name: {{ .volume }}
+  persistentVolumeClaim: {claimName: {{ required "rom.name is needed" .name }}, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{/* The command that brings a file. dict volume source path to */}}
+{{- define "zelda.romBring" -}}
+{{- if eq .source "bucket" }}python -m shared.store.fetch models/{{ .path }} /rom/{{ .to }}
+{{- else }}cp /{{ .volume }}/{{ .path }} /rom/{{ .to }}
 {{- end }}
 {{- end }}
 
 {{- define "zelda.romInit" -}}
 {{- $rom := .root.Values.rom }}
-{{- $source := ternary "/source/game.gbc" (printf "/source/%s" $rom.path) (eq $rom.source "secret") }}
-{{- $bring := ternary (printf "python -m shared.store.fetch models/%s /rom/game.gbc" $rom.path) (printf "cp %s /rom/game.gbc" $source) (eq $rom.source "bucket") -}}
+{{- $bring := include "zelda.romBring" (dict "volume" "rom-source" "source" $rom.source "path" $rom.path "to" "game.gbc") }}
+{{- $start := $rom.start.path }}
+{{- if $start }}
+{{- $bring = printf "%s && %s" $bring (include "zelda.romBring" (dict "volume" "start-source" "source" $rom.source "path" $start "to" "start.state")) }}
+{{- end -}}
 name: rom
 image: {{ include "zelda.image" . }}
 imagePullPolicy: {{ .root.Values.images.pullPolicy }}
@@ -49,6 +71,9 @@ volumeMounts:
   {{- include "zelda.storeMounts" .root | nindent 2 }}
   - {name: rom, mountPath: /rom}
   {{- if ne $rom.source "bucket" }}
-  - {name: rom-source, mountPath: /source, readOnly: true}
+  - {name: rom-source, mountPath: /rom-source, readOnly: true}
+  {{- if $start }}
+  - {name: start-source, mountPath: /start-source, readOnly: true}
+  {{- end }}
   {{- end }}
 {{- end }}

@@ -90,15 +90,24 @@ class Store(Section):
     embedded: EmbeddedStore = Field(default_factory=EmbeddedStore, description="the server that the chart runs")
 
 
+FilePath = Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$")]
+
+
+class RomStart(Section):
+    """The saved state at which runs of the ROM begin: nobody presses START for the agent."""
+
+    name: Name = Field("", description="Secret or claim that holds it; default is the ROM's")
+    path: FilePath = Field("", description="entry, file or object key of the state, from the ROM's source; empty: none")
+
+
 class Rom(Section):
     """Where a game's ROM comes from. It is never part of an image; without one the free game Bramble is played."""
 
     source: Literal["none", "secret", "pvc", "bucket"] = Field("none", description="`none` plays Bramble")
     name: Name = Field("", description="Secret, or PersistentVolumeClaim")
-    path: Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$")] = Field(
-        "", description="entry of the Secret, file in the claim, or object key in the models bucket"
-    )
+    path: FilePath = Field("", description="entry of the Secret, file in the claim, or object key in the models bucket")
     sha256: Sha256 = Field("", description="checksum; the pod does not start with another file")
+    start: RomStart = Field(default_factory=RomStart, description="where runs begin")
 
 
 class Secrets(Section):
