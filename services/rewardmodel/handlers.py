@@ -17,7 +17,7 @@ from services.rewardmodel import telemetry
 from services.rewardmodel.adapters.scores import Scores
 from services.rewardmodel.adapters.shelf import Filed, Shelf, history
 from services.rewardmodel.cards import Circumstances, card_of
-from services.rewardmodel.domain.completeness import Outcomes, deadline, tally
+from services.rewardmodel.domain.completeness import Outcomes, tally
 from services.rewardmodel.orders import Product
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.streaming import Streaming
@@ -98,7 +98,7 @@ class Handlers:
 
     async def _awaited(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> Outcomes | None:
         """The epoch's outcomes once all are in, or as they are at the deadline; None if the run stands still then."""
-        until = deadline(finished, judge_deadline_s)
+        until = finished.deadline(judge_deadline_s)
         while True:
             wake = self._streaming.arrival(finished.run, finished.epoch)
             scores = await self._scores.of_epoch(finished.run, finished.epoch)
@@ -109,7 +109,7 @@ class Handlers:
                 record = await self._record(finished.run)
                 if record is not None and record.state in STANDING:
                     return None  # a card is for ever; the coordinator rings when the run goes on
-                until = deadline(finished, judge_deadline_s, record.updated if record else None)
+                until = finished.deadline(judge_deadline_s, record.updated if record else None)
                 left = (until - self._now()).total_seconds()
             if outcomes.complete or left <= 0:
                 log.info("scores settled", **outcomes.counts(), complete=outcomes.complete)

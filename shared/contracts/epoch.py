@@ -1,5 +1,6 @@
 """The two documents that bracket an epoch: the coordinator's order to start it and the trainer's account of it."""
 
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
@@ -65,3 +66,11 @@ class EpochFinishedRecord(Contract):
         None, description="same, without exploration"
     )
     created: AwareDatetime
+
+    def deadline(self, judge_deadline_s: float, changed: datetime | None = None) -> datetime:
+        """Until when scores are waited for. It counts from the epoch's end, so that no restart prolongs it.
+
+        `changed` is when the run's record was last changed: who resumes a run gives its judges their whole time again.
+        """
+        since = self.created if changed is None else max(self.created, changed)
+        return since + timedelta(seconds=judge_deadline_s)

@@ -111,16 +111,12 @@ def more_epochs(view: RunView, current: EpochView, now: datetime) -> bool:
 
 
 def settled(epoch: EpochView, view: RunView, now: datetime) -> bool:
-    """Whether nothing more is awaited of an epoch: it is complete, or its judges' deadline has passed.
-
-    The deadline counts from the run's last change, too: a run that is resumed gives its judges their whole time again.
-    """
+    """Whether nothing more is awaited of an epoch: it is complete, or its judges' deadline has passed."""
     if epoch.finished is None:
         return False
     if epoch.complete:
         return True
-    since = max(epoch.finished.document.created, view.record.updated)
-    deadline = since + timedelta(seconds=view.record.config.judge_deadline_s)
+    deadline = epoch.finished.document.deadline(view.record.config.judge_deadline_s, view.record.updated)
     return now > deadline + CARD_GRACE
 
 

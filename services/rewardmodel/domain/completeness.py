@@ -5,9 +5,7 @@ Decided against the exact list of finished.json, never by counting events.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
-from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.events import ScoreStatus
 from shared.contracts.ids import SegmentId
 
@@ -44,12 +42,3 @@ def tally(listed: Iterable[SegmentId], found: Mapping[SegmentId, ScoreStatus]) -
     """Count the outcomes of the listed segments; scores of others are ignored."""
     statuses = [found.get(segment) for segment in listed]
     return Outcomes(statuses.count("judged"), statuses.count("abstained"), statuses.count("dead"), statuses.count(None))
-
-
-def deadline(finished: EpochFinishedRecord, judge_deadline_s: float, changed: datetime | None = None) -> datetime:
-    """When waiting ends. It counts from the epoch's end, so that a restart of this service does not prolong it.
-
-    `changed` is when the run's record was last changed: who resumes a run gives its judges their whole time again.
-    """
-    since = max(finished.created, changed) if changed is not None else finished.created
-    return since + timedelta(seconds=judge_deadline_s)
