@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from services.trainer.env.tray import Buffer
 from shared.game.layout import SIZE
-from shared.game.moment import Still
+from shared.game.moment import BUSY, Still
 
 
 class Draft:
@@ -17,12 +17,13 @@ class Draft:
 
     A moment is what decoding needs of its image (see moment.py), and its observation. For each, `moved` is given what
     moves and `seen` the observation, as bytes; before it, what stands still goes to `turn`, but only when it changed.
+    Of that, most is kept only when more changed than its busy part.
 
     An environment has one draft for all its segments: memory that was written lately is the quickest to write again.
     """
 
     def __init__(self) -> None:
-        self._moved, self._seen, self._still = BytesIO(), BytesIO(), BytesIO()
+        self._moved, self._seen, self._busy, self._quiet = BytesIO(), BytesIO(), BytesIO(), BytesIO()
         # Called each step: the quickest way to append to memory that is there already.
         self.moved: Final = self._moved.write
         self.seen: Final = self._seen.write
@@ -31,14 +32,21 @@ class Draft:
     def empty(self) -> None:
         """Begin again."""
         self._ram: list[bytes] = []
-        self._turns = array("I")  # where in `_moved` those moments are
-        for stream in (self._moved, self._seen, self._still):
+        # Where in `_moved` the moments are before which something turned, and more than what is busy.
+        self._turns, self._changes = array("I"), array("I")
+        self._last_quiet: Still = ()
+        for stream in (self._moved, self._seen, self._busy, self._quiet):
             stream.seek(0)
 
     def turn(self, still: Still) -> None:
         """From the coming moment on, this stands still: the decoder's own bytes."""
-        self._turns.append(self._moved.tell())
-        self._still.write(b"".join(still))
+        place, quiet = self._moved.tell(), still[BUSY:]
+        self._turns.append(place)
+        self._busy.write(b"".join(still[:BUSY]))
+        if quiet != self._last_quiet:
+            self._last_quiet = quiet
+            self._changes.append(place)
+            self._quiet.write(b"".join(quiet))
 
     def add_ram(self, image: bytes) -> None:
         """Keep all RAM of this very moment: first at the start, then at the end of the segment."""
@@ -49,12 +57,12 @@ class Draft:
         return np.frombuffer(bytes(_written(self._seen)), np.float32).reshape(-1, SIZE)
 
     def parts(self) -> tuple[Buffer, ...]:
-        """RAM at the start and at the end, what moved, what stood still, turns (uint32), observations (float32).
+        """RAM at the start and at the end, what moved, what turned (busy, quiet; where, as uint32), observations.
 
         Let go of them before anything else is gathered here.
         """
-        moved, still, seen = _written(self._moved), _written(self._still), _written(self._seen)
-        return *self._ram, moved, still, self._turns.tobytes(), seen
+        turned = _written(self._busy), _written(self._quiet), self._turns.tobytes(), self._changes.tobytes()
+        return *self._ram, _written(self._moved), *turned, _written(self._seen)
 
 
 def _written(stream: BytesIO) -> memoryview:

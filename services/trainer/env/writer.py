@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from mmap import mmap
 from typing import IO, Any, Final
 
@@ -24,7 +25,7 @@ from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
 from shared.game.decoder import Decoder
 from shared.game.layout import SIZE
-from shared.game.moment import STILL_SIZE, Album
+from shared.game.moment import BUSY_SIZE, QUIET_SIZE, Album
 from shared.game.png import palette_png
 from shared.game.rows import Lines
 from shared.game.segment import Members, write_segment
@@ -48,8 +49,10 @@ class Gathered:
     ram_start: bytes
     ram_end: bytes
     moved: bytes  # see draft.py
-    still: bytes
+    busy: bytes
+    quiet: bytes
     turns: bytes
+    changes: bytes
     seen: bytes
     actions: bytes
     prefix: bytes
@@ -63,15 +66,21 @@ class Gathered:
 
     def images(self) -> Iterator[bytes]:
         """The moments' images again, as far as decoding needs them."""
-        turns = set(np.frombuffer(self.turns, np.uint32).tolist())
-        album, begin, still = Album(), 0, 0
+        turns, busy = _places(self.turns), BytesIO(self.busy)
+        changes, quiet = _places(self.changes), BytesIO(self.quiet)
+        album, begin = Album(), 0
         while begin < len(self.moved):
             if begin in turns:
-                album.turn(self.still[still : still + STILL_SIZE])
-                still += STILL_SIZE
+                album.turn(busy.read(BUSY_SIZE))
+            if begin in changes:
+                album.change(quiet.read(QUIET_SIZE))
             end = begin + album.size
             yield album.image(self.moved[begin:end])
             begin = end
+
+
+def _places(numbers: bytes) -> frozenset[int]:
+    return frozenset(np.frombuffer(numbers, np.uint32).tolist())
 
 
 def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:

@@ -11,7 +11,7 @@ from shared.game.decoder import Decoder
 from shared.game.encoder import VectorEncoder
 from shared.game.errors import UnknownRom
 from shared.game.layout import FEATURES, UNKNOWN
-from shared.game.moment import Album, moving, still_of
+from shared.game.moment import BUSY, Album, moving, still_of
 from shared.game.roms import ORACLE_MD5, open_game, recognise
 from shared.game.rows import Lines, StateRow
 from shared.game.state import GameState
@@ -57,7 +57,8 @@ def test_what_moves_and_what_stands_still_is_all_that_decoding_needs(moments: li
     whole, parts, album = Decoder(EVERYTHING), Decoder(EVERYTHING), Album()
     for image in moments:
         still = still_of(image)
-        album.turn(b"".join(still))
+        album.turn(b"".join(still[:BUSY]))
+        album.change(b"".join(still[BUSY:]))
         again = album.image(image[moving(still)])
         one, other = whole.decode(image), parts.decode(again)
 
