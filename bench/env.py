@@ -3,7 +3,7 @@
 Everything is compared in turns within one run. `recording_over_not` is the worst of three stores: a local directory, a
 server that answers after 50 ms, and one that is away; every finished segment is recorded. It is measured on Bramble,
 whose steps are short; `recording_over_not_cpu_bound` is the same on the load ROM, whose frames take as long as those
-of a commercial game.
+of a commercial game. Both have one game, as env runners have by default; `recording_over_not_8` has eight of Bramble.
 
 `p99_down_over_up` is what an absent store does to the slowest steps of a recorded game. `p99_down_over_not` compares
 with a game that is not recorded at all: seven steps of 300 are drawn (2.3 %), so its p99 is that of a drawn step.
@@ -32,6 +32,7 @@ from shared.game.start import true_start
 
 CHUNK = SEGMENT  # steps of one turn
 ROUNDS = 41
+RECORDINGS = (("bramble", 1, ""), ("bramble", 8, "_8"), ("cpu_bound", 1, "_cpu_bound"))  # game, how many, key's ending
 
 
 @dataclass
@@ -111,10 +112,10 @@ def main() -> None:
             share, env, bare = over_raw(game, skip, rounds if skip == 4 else max(rounds // 4, 3))
             figures[f"env_over_raw_{name}" + ("" if skip == 4 else f"_{skip}")] = share
             rows.append((f"{name}, frame_skip {skip}", f"{env:7,.0f} of {bare:7,.0f} steps/s of CPU time: {share:.3f}"))
-    for name in games:
-        more_rows, more = recording.measure(name, rounds)
-        rows += [(f"{name}, {row}", text) for row, text in more_rows]
-        figures |= {key if name == "bramble" else f"{key}_{name}": value for key, value in more.items()}
+    for name, envs, suffix in RECORDINGS:
+        more_rows, more = recording.measure(name, rounds, envs)
+        rows += [(f"{name}, {'one game' if envs == 1 else f'{envs} games'}, {row}", text) for row, text in more_rows]
+        figures |= {f"{key}{suffix}": value for key, value in more.items()}
     one, two = processes(1), processes(2)
     rows.append(("two processes over one", f"{two:,.0f} over {one:,.0f} steps/s: {two / one:.2f}"))
     report("Environment", rows, {**figures, "two_processes_over_one": two / one}, options.json)

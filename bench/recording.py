@@ -1,8 +1,9 @@
 """What recording costs a step: the recording part of `python bench/env.py`.
 
-One player plays every turn, because two emulators in one process differ by some per cent merely by where their memory
-lies. In a round it plays the same course (start, seed, actions) once for each store and twice without recording, in a
-random order: recording is compared with both, and they with each other, which says how exact that is. The first
+The environment is the one that env runners step, with one game (what runs have by default) or several. The same
+emulators play every turn, because two of them in one process differ by some per cent merely by where their memory
+lies. In a round they play the same course (start, seeds, actions) once for each store and twice without recording, in
+a random order: recording is compared with both, and they with each other, which says how exact that is. The first
 segments of a turn are not timed: in a running system, the writer is always busy with those before. The timed ones are
 whole batches of the recorder.
 """
@@ -14,23 +15,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from bench.games import GAMES
 from bench.measure import Figures, ratio
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.player import Player
 from services.trainer.env.recording import BATCH, Recorder, recording_of
 from services.trainer.env.take import Take
+from services.trainer.env.vector import ZeldaVectorEnv
 from shared.game.roms import Game
 from shared.game.start import StartState
 
 SEGMENT = 300  # steps
-SEGMENTS = BATCH  # timed in each turn, after as many that are not
+SEGMENTS = BATCH  # timed in each turn at least, after as many that are not
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
 PLACES = 8  # of random play, from which the turns begin
 REMOTE_S = 0.05
@@ -78,23 +81,22 @@ def recorder(store: dict[str, Any]) -> Recorder:
     return made
 
 
-def places(player: Player) -> list[StartState]:
+def places(env: ZeldaVectorEnv) -> list[StartState]:
     """Where random play comes to, as saved states."""
-    dice, found = random.Random(0), []
-    player.reset()
+    found = []
+    env.reset()
     for number in range(PLACES):
-        found.append(StartState(f"place-{number}", player.emulator.save()))
-        play(player, dice, 5 * SEGMENT)
+        found.append(StartState(f"place-{number}", env.players[0].emulator.save()))
+        play(env, number, 5 * SEGMENT)
     return found
 
 
-def play(player: Player, dice: random.Random, steps: int) -> list[float]:
+def play(env: ZeldaVectorEnv, seed: int, steps: int) -> list[float]:
     """Random play; the time of each step in microseconds. It costs half a microsecond a step to take it."""
     now, times = time.perf_counter, []
-    for action in [dice.randrange(ACTIONS) for _ in range(steps)]:
+    for actions in np.random.default_rng(seed).integers(ACTIONS, size=(steps, env.num_envs)):
         start = now()
-        if player.step(action).report is not None:
-            player.reset()
+        env.step(actions)
         times.append((now() - start) * 1e6)
     return times
 
@@ -103,20 +105,21 @@ def play(player: Player, dice: random.Random, steps: int) -> list[float]:
 class Contender:
     """One way to record, or none, and what its turns took."""
 
-    take: Take | None = None
+    takes: Sequence[Take | None]
     recorder: Recorder | None = None
     rates: list[float] = field(default_factory=list)
     steps_us: list[float] = field(default_factory=list)
 
-    def turn(self, player: Player, number: int) -> None:
+    def turn(self, env: ZeldaVectorEnv, number: int) -> None:
         """One turn on the course of that number."""
-        player.recording = self.take
-        player.skip_to(number * EPISODES_A_TURN)
-        player.reset()
-        dice = random.Random(number)
-        play(player, dice, SEGMENTS * SEGMENT)
-        times = play(player, dice, SEGMENTS * SEGMENT)
-        self.rates.append(1e6 * len(times) / sum(times))
+        for player, take in zip(env.players, self.takes, strict=True):
+            player.recording = take
+            player.skip_to(number * EPISODES_A_TURN)
+        env.reset()
+        steps = SEGMENT * max(1, SEGMENTS // env.num_envs)
+        play(env, 2 * number, steps)
+        times = play(env, 2 * number + 1, steps)
+        self.rates.append(1e6 * len(times) * env.num_envs / sum(times))
         self.steps_us += times
         self._wait()
 
@@ -146,32 +149,32 @@ class Account:
         return cls(one.rates[1:], statistics.quantiles(one.steps_us, n=100)[98], kept, dropped)
 
 
-def accounts(game: Game, rounds: int) -> dict[str, Account]:
-    """Play `rounds` rounds in this process."""
+def accounts(game: Game, rounds: int, envs: int) -> dict[str, Account]:
+    """Play `rounds` rounds of `envs` games in this process."""
     with stores() as where:
-        player = Player(EnvConfig(), game=game)
-        begin_at = places(player)
+        env = ZeldaVectorEnv(EnvConfig(num_envs=envs), game=game)
+        begin_at = places(env)
         recorders = {name: recorder(store) for name, store in where.items()}
-        contenders = {PLAIN: Contender(), CONTROL: Contender()}
-        contenders |= {name: Contender(one.take(0), one) for name, one in recorders.items()}
+        contenders = {name: Contender([None] * envs) for name in (PLAIN, CONTROL)}
+        contenders |= {name: Contender([one.take(n) for n in range(envs)], one) for name, one in recorders.items()}
         order = list(contenders.values())
         for number in range(rounds + 1):
-            player.set_starts([begin_at[number % PLACES]])
+            env.set_starts([begin_at[number % PLACES]])
             random.shuffle(order)
             for contender in order:
-                contender.turn(player, number)
+                contender.turn(env, number)
         for one in recorders.values():
             one.close(patience_s=0.5)
         return {name: Account.of(one) for name, one in contenders.items()}
 
 
-def measure(game: str, rounds: int) -> tuple[list[tuple[str, str]], Figures]:
+def measure(game: str, rounds: int, envs: int = 1) -> tuple[list[tuple[str, str]], Figures]:
     """Steps per second of wall time with each store over those without recording: table rows and figures.
 
     `game` is a name in `GAMES`. In several processes one after the other: where its memory lies makes one of them
     slower than the next by half a per cent, for all of its life.
     """
-    command = [sys.executable, "-m", "bench.recording", game, str(max(rounds // PROCESSES, 2))]
+    command = [sys.executable, "-m", "bench.recording", game, str(max(rounds // PROCESSES, 2)), str(envs)]
     found: dict[str, list[Account]] = {}
     for _ in range(PROCESSES):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -205,5 +208,6 @@ def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figur
 
 
 if __name__ == "__main__":
-    name, rounds = sys.argv[1:]
-    json.dump({key: asdict(one) for key, one in accounts(GAMES[name](), int(rounds)).items()}, sys.stdout)
+    name, rounds, envs = sys.argv[1:]
+    found = accounts(GAMES[name](), int(rounds), int(envs))
+    json.dump({key: asdict(one) for key, one in found.items()}, sys.stdout)
