@@ -6,7 +6,7 @@ What stands still begins with the little that turns most often (`busy`): a wall 
 Everything that decodes or records images shares this list; a byte that is not in it must not be decoded.
 """
 
-from itertools import accumulate
+from io import BytesIO
 from operator import itemgetter
 from typing import Final
 
@@ -85,8 +85,7 @@ class Album:
         sizes = _SIZES[first:after]
         if len(content) != sum(sizes):
             raise ValueError(f"these parts of an image have {sum(sizes)} bytes, not {len(content)}")
-        begins = accumulate(sizes, initial=0)
-        parts = tuple(content[begin : begin + size] for begin, size in zip(begins, sizes, strict=False))
+        parts = tuple(map(BytesIO(content).read, sizes))
         for place, part in zip(_STILL[first:after], parts, strict=True):
             self._image[place] = part
         return parts
