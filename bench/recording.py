@@ -171,8 +171,8 @@ def accounts(game: Game, rounds: int, envs: int) -> dict[str, Account]:
 def measure(game: str, rounds: int, envs: int) -> tuple[list[tuple[str, str]], Figures]:
     """Steps per second of wall time with each store over those without recording: table rows and figures.
 
-    `game` is a name in `GAMES`, `envs` how many of it each process plays. In several processes one after the other: where its memory lies makes one of them
-    slower than the next by half a per cent, for all of its life.
+    `game` is a name in `GAMES`, `envs` how many of it each process plays. In several processes one after the other:
+    where its memory lies makes one of them slower than the next by half a per cent, for all of its life.
     """
     command = [sys.executable, "-m", "bench.recording", game, str(max(rounds // PROCESSES, 2)), str(envs)]
     found: dict[str, list[Account]] = {}
