@@ -1,4 +1,10 @@
-"""What the writer does with a store that errs: it tries again, and what is there already counts as written."""
+"""What the writer does with a store that errs: it tries again, and what is there already counts as written.
+
+And with one that is quick or slow: it never runs beside a quick one, and does not wait for a slow one.
+"""
+
+import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -46,3 +52,39 @@ async def test_a_lost_answer_and_an_error_while_it_looks_again_cost_nothing() ->
 
 async def test_a_store_that_stays_away_is_given_up() -> None:
     assert await writer.put(Flaky(times=100), KEY, b"segment") is None
+
+
+class Slow(MemoryStore):
+    """Takes its time for each object, and notes what happens to `log`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds, self.log = seconds, list[str]()
+
+    async def create(self, key: str, data: bytes) -> str:
+        await asyncio.sleep(self.seconds)
+        self.log.append(f"stored {data.decode()}")
+        return await super().create(key, data)
+
+    def making(self, number: int) -> Callable[[], bytes]:
+        def make() -> bytes:
+            self.log.append(f"made {number}")
+            return str(number).encode()
+
+        return make
+
+    async def three(self) -> list[str]:
+        turn = asyncio.Lock()
+        keys = [KEY.replace("s0", f"s{number}") for number in range(3)]
+        await asyncio.gather(*(writer.in_turn(self, key, self.making(n), turn) for n, key in enumerate(keys)))
+        return self.log
+
+
+async def test_an_archive_is_made_when_a_quick_store_has_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "TURN_S", 30.0)
+
+    assert await Slow(0.001).three() == ["made 0", "stored 0", "made 1", "stored 1", "made 2", "stored 2"]
+
+
+async def test_several_archives_are_on_their_way_to_a_slow_store() -> None:
+    assert (await Slow(0.5).three())[:3] == ["made 0", "made 1", "made 2"]
