@@ -17,20 +17,9 @@ from shared.game.rows import Lines, StateRow
 from shared.game.state import GameState
 from shared.game.table import IMAGE_SIZE
 from shared.game.trace import EpisodeTrace
+from tests.unit.game.noise import images
 
 EVERYTHING = capabilities.every()
-
-
-@st.composite
-def images(draw: st.DrawFn) -> bytes:
-    """Memory of noise, with a few places set to any value: noise alone would seldom look like a running game."""
-    noise = np.random.default_rng(draw(st.integers(0, 2**32))).integers(0, 256, IMAGE_SIZE, np.uint8)
-    if draw(st.booleans()):
-        noise[:] = draw(st.sampled_from((0, 255)))
-    offsets = st.sampled_from([entry.offset for entry in memory.entries().values() if entry.bank != "slot"])
-    for offset, value in draw(st.dictionaries(offsets, st.integers(0, 255), max_size=40)).items():
-        noise[offset] = value
-    return noise.tobytes()
 
 
 @given(
