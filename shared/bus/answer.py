@@ -7,7 +7,8 @@ ends as a dead letter when it repeats. An answer that the bus does not confirm l
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -40,11 +41,17 @@ class Answer:
         self._bus, self._consumer, self._outage, self._rng = bus, consumer, outage, rng
         self._name = consumer.subscription.name
         self._told: dict[str, float] = {}
+        self._in_work: set[int] = set()  # numbers of messages
 
     async def give(self, delivery: Delivery) -> None:
         """Handle the delivery and answer it. Raises only Fatal and CancelledError, after giving the message back."""
         if delivery.attempt > 1:
             metrics.REDELIVERIES.labels(self._name).inc()
+        if delivery.number in self._in_work:
+            # Our signs of life did not arrive, and the bus delivers again what is in work here. That work answers for
+            # both when it ends; a message that is acknowledged before would be lost if it fails.
+            metrics.DELIVERIES.labels(self._name, "in_work").inc()
+            return
         try:
             outcome = await self._outcome(delivery)
         except (Fatal, asyncio.CancelledError):
@@ -71,7 +78,7 @@ class Answer:
     async def _handled(self, delivery: Delivery, event: Envelope) -> str:
         try:
             metrics.AGE.labels(self._name).observe(max(0.0, (datetime.now(UTC) - event.time).total_seconds()))
-            with metrics.HANDLE.labels(self._name).time():
+            with metrics.HANDLE.labels(self._name).time(), self._noted(delivery):
                 await self._work(event)
         except Permanent as error:
             return await self._dead(delivery, event, "permanent", str(error))
@@ -83,6 +90,14 @@ class Answer:
         with metrics.ACK.labels(self._name).time():
             await delivery.ack()
         return "done"
+
+    @contextmanager
+    def _noted(self, delivery: Delivery) -> Iterator[None]:
+        self._in_work.add(delivery.number)
+        try:
+            yield
+        finally:
+            self._in_work.discard(delivery.number)
 
     async def _work(self, event: Envelope) -> None:
         limit = self._consumer.subscription.timeout_s

@@ -103,7 +103,7 @@ class NatsDelivery:
     def __init__(self, bus: "NatsBus", message: Msg, subscription: Subscription) -> None:
         self._bus, self._message, self._subscription = bus, message, subscription
         self.raw, self.subject = message.data, message.subject
-        self.attempt = message.metadata.num_delivered
+        self.number, self.attempt = message.metadata.sequence.stream, message.metadata.num_delivered
 
     async def ack(self) -> None:
         """Done."""
@@ -119,9 +119,8 @@ class NatsDelivery:
 
     async def reject(self, reason: str) -> None:
         """Keep the message in the dead-letter stream, and only then end its delivery."""
-        place = self._message.metadata.sequence.stream
         headers = {
-            "Nats-Msg-Id": f"dead.{self._subscription.name}.{place}",
+            "Nats-Msg-Id": f"dead.{self._subscription.name}.{self.number}",
             REASON: reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:500],
             CONSUMER: self._subscription.name,
             SUBJECT: self.subject,

@@ -8,7 +8,7 @@ IN_FLIGHT: Final = metrics.gauge("bus_events_in_flight", "events in work", ["con
 PENDING: Final = metrics.gauge("bus_events_pending", "events not yet acknowledged, all replicas", ["consumer"])
 LAST_FETCH: Final = metrics.gauge("bus_last_fetch_timestamp_seconds", "time of the last answered fetch", ["consumer"])
 DELIVERIES: Final = metrics.counter(
-    "bus_deliveries_total", "answered deliveries by outcome: done, retried, dead, given_back, unconfirmed",
+    "bus_deliveries_total", "deliveries by outcome: done, retried, dead, given_back, unconfirmed, in_work",
     ["consumer", "outcome"],
 )  # fmt: skip
 REDELIVERIES: Final = metrics.counter("bus_redeliveries_total", "deliveries beyond the first", ["consumer"])

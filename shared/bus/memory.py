@@ -134,13 +134,13 @@ class MemoryDelivery:
     """One delivered message."""
 
     def __init__(self, bus: MemoryBus, queue: _Queue, number: int, message: _Message) -> None:
-        self._bus, self._queue, self._number, self._message = bus, queue, number, message
-        self.raw, self.subject, self.attempt = message.raw, message.subject, message.attempt
+        self._bus, self._queue, self._message = bus, queue, message
+        self.raw, self.subject, self.number, self.attempt = message.raw, message.subject, number, message.attempt
 
     async def ack(self) -> None:
         """Done."""
         self._bus._require_connection()
-        self._queue.messages.pop(self._number, None)
+        self._queue.messages.pop(self.number, None)
 
     async def nak(self, delay_s: float) -> None:
         """Again after `delay_s`."""

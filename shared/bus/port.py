@@ -36,10 +36,11 @@ class Subscription:
 
 
 class Delivery(Protocol):
-    """One received message. Exactly one of the three endings is called."""
+    """One received message. At most one of the three endings is called; without one it is delivered again."""
 
     raw: bytes
     subject: str
+    number: int  # of the message, the same at each delivery
     attempt: int  # 1 for the first delivery
 
     async def ack(self) -> None:

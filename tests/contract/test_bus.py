@@ -107,14 +107,28 @@ async def test_after_a_purge_only_a_new_ring_passes(world: World) -> None:
 
 async def test_a_message_given_back_comes_again_after_its_delay(world: World) -> None:
     await world.bus.publish(segment_ready())
-    await (await one(world.bus)).nak(0)
+    first = await one(world.bus)
+    await first.nak(0)
     second = await one(world.bus)
-    assert second.attempt == 2
+    assert (second.attempt, second.number) == (2, first.number)
     started = asyncio.get_running_loop().time()
     await second.nak(0.5)
     third = await one(world.bus)
     assert third.attempt == 3
     assert 0.4 < asyncio.get_running_loop().time() - started < 1.5
+
+
+async def test_an_answer_to_an_earlier_delivery_counts(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    first = await one(world.bus)
+    await first.nak(0)
+    second = await one(world.bus)
+    await first.nak(0)  # the work that the first delivery began has failed
+    third = await one(world.bus)
+    assert third.attempt > second.attempt
+    await first.ack()
+    assert await nothing(world.bus)
+    assert await world.bus.pending(JUDGE_SEGMENTS) == 0
 
 
 async def test_fetch_returns_what_is_there_without_waiting_for_a_full_batch(world: World) -> None:
@@ -123,6 +137,7 @@ async def test_fetch_returns_what_is_there_without_waiting_for_a_full_batch(worl
     started = asyncio.get_running_loop().time()
     deliveries = await world.bus.fetch(JUDGE_SEGMENTS, 10, SOON_S)
     assert [parse(d.raw).data.key[-9:-4] for d in deliveries] == ["00000", "00001", "00002"]
+    assert len({d.number for d in deliveries}) == 3
     assert asyncio.get_running_loop().time() - started < 0.5
 
 

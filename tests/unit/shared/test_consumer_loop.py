@@ -10,7 +10,7 @@ from shared.bus.answer import BACKOFF_S
 from shared.bus.consumer import Consumer, ConsumerLoop
 from shared.bus.memory import MemoryBus
 from shared.bus.outage import Outage
-from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
+from shared.bus.topology import ACK_WAIT_S, JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
 from tests.events import segment_ready
@@ -143,6 +143,32 @@ async def test_long_work_is_kept_alive_and_not_delivered_twice() -> None:
             await asyncio.sleep(0.05)
         gate.set()
     assert starts == 1
+    assert await bus.pending(JUDGE_SEGMENTS) == 0
+
+
+async def test_work_that_fails_after_the_bus_took_it_for_dead_is_done_again() -> None:
+    clock, starts, gate = Clock(), 0, asyncio.Event()
+    bus = MemoryBus(clock)
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal starts
+        starts += 1
+        if starts == 1:
+            await gate.wait()
+            raise Transient("the judge went away")
+        return []
+
+    await bus.publish(segment_ready())
+    async with running(bus, Consumer(JUDGE_SEGMENTS, handler), keep_alive_s=60):
+        await until(lambda: starts == 1)
+        clock.now += ACK_WAIT_S + 1  # no sign of life has arrived: the message is delivered once more
+        await asyncio.sleep(0.2)
+        assert starts == 1
+        assert await bus.pending(JUDGE_SEGMENTS) == 1
+        gate.set()
+        await asyncio.sleep(0.05)
+        clock.now += BACKOFF_S[0]
+        await until(lambda: starts == 2)
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
