@@ -7,8 +7,7 @@ ends as a dead letter when it repeats. An answer that the bus does not confirm l
 import asyncio
 import random
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -78,8 +77,8 @@ class Answer:
     async def _handled(self, delivery: Delivery, event: Envelope) -> str:
         try:
             metrics.AGE.labels(self._name).observe(max(0.0, (datetime.now(UTC) - event.time).total_seconds()))
-            with metrics.HANDLE.labels(self._name).time(), self._noted(delivery):
-                await self._work(event)
+            with metrics.HANDLE.labels(self._name).time():
+                await self._work(delivery, event)
         except Permanent as error:
             return await self._dead(delivery, event, "permanent", str(error))
         except Fatal:
@@ -91,16 +90,9 @@ class Answer:
             await delivery.ack()
         return "done"
 
-    @contextmanager
-    def _noted(self, delivery: Delivery) -> Iterator[None]:
-        self._in_work.add(delivery.number)
-        try:
-            yield
-        finally:
-            self._in_work.discard(delivery.number)
-
-    async def _work(self, event: Envelope) -> None:
+    async def _work(self, delivery: Delivery, event: Envelope) -> None:
         limit = self._consumer.subscription.timeout_s
+        self._in_work.add(delivery.number)
         try:
             async with asyncio.timeout(limit) as timer:
                 await self._publish(await self._consumer.handler(event))
@@ -108,6 +100,8 @@ class Answer:
             if timer.expired():
                 raise Transient(f"handling took longer than {limit:g} s") from error
             raise
+        finally:
+            self._in_work.discard(delivery.number)
 
     async def _publish(self, events: Sequence[Envelope]) -> None:
         for event in events:
