@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from cli.exits import USAGE, Quit
+from shared.runtime.groups import GROUPS
 
-GROUPS: Final = {
-    "coordinator": ("ZELDA_COORDINATOR__", "ZELDA_LOG__"),
-    "trainer": ("ZELDA_TRAINER__", "ZELDA_DRIVER__", "ZELDA_LOG__"),
-    "judge": ("ZELDA_JUDGE__", "ZELDA_JUDGES_FILE", "ZELDA_LOG__"),
-    "rewardmodel": ("ZELDA_REWARDMODEL__", "ZELDA_LOG__"),
-    "exporter": ("ZELDA_EXPORT__", "ZELDA_ROM__", "ZELDA_LOG__"),
+# Beginnings of the variables that a service may be given.
+NAMES: Final = {
+    service: ("ZELDA_LOG__", *(f"ZELDA_{group}__" for group in groups)) for service, groups in GROUPS.items()
 }
 # The local system has a rules judge and tokens of its own: another judge belongs into a judges file.
 OURS: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE")
@@ -28,8 +26,8 @@ def brought(
 ) -> dict[str, dict[str, str]]:
     """Settings by service; an option wins over the environment. Quit if a file does not fit: nothing runs yet."""
     settings = {
-        service: {name: value for name, value in environ.items() if name.startswith(groups) and name not in OURS}
-        for service, groups in GROUPS.items()
+        service: {name: value for name, value in environ.items() if name.startswith(names) and name not in OURS}
+        for service, names in NAMES.items()
     }
     image, file = rom_of(environ, rom), judges_of(environ, judges)
     if image is not None:
@@ -41,7 +39,7 @@ def brought(
 
 def left_out(environ: Mapping[str, str]) -> str | None:
     """A sentence about the `ZELDA_*` variables that reach no service; None if there are none."""
-    known = tuple({group for groups in GROUPS.values() for group in groups})
+    known = (JUDGES, *(name for names in NAMES.values() for name in names))
     names = sorted(n for n in environ if n.startswith("ZELDA_") and (n in OURS or not n.startswith(known)))
     if not names:
         return None

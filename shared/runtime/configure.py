@@ -15,13 +15,14 @@ from typing import Any, NoReturn, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import SettingsError
 
+from shared.runtime.groups import GROUPS
 from shared.runtime.settings import NESTED, PREFIX, ProcessSettings, ServiceSettings
 
 EXIT_CONFIG = 2
 # Read by the runtime itself, not by a settings class.
 RUNTIME_NAMES = ("ZELDA_FAILPOINTS", "ZELDA_PRODUCTION")
 # Variables of another service's own group (ZELDA_JUDGE__...) may stand in a shared environment.
-GROUPS = ("TRAINER", "DRIVER", "JUDGE", "REWARDMODEL", "COORDINATOR", "EXPORT", "ROM")
+SERVICE_GROUPS = {group for groups in GROUPS.values() for group in groups}
 # Kubernetes injects such names for every Service object that is called `zelda...`.
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?$")
 
@@ -85,7 +86,7 @@ def redacted(settings: BaseModel) -> dict[str, Any]:
 
 def _not_ours(name: str, value: str, known: set[str]) -> bool:
     group = name.upper().removeprefix(PREFIX).partition(NESTED)[0]
-    if group in GROUPS and NESTED in name:
+    if group in SERVICE_GROUPS and NESTED in name:
         return not any(candidate.startswith(f"{PREFIX}{group}{NESTED}") for candidate in known)
     return bool(_SERVICE_LINK.search(name)) and ("://" in value or "_SERVICE_" in name or "_TCP_" in name)
 
