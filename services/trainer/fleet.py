@@ -17,7 +17,7 @@ from services.trainer.domain.supervision import Supervision
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
-from shared.errors import Fatal, Permanent, ZeldaError
+from shared.errors import Fatal, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
 from shared.state.runs import Runs
@@ -94,8 +94,7 @@ class Fleet:
             return
         try:
             record = await self._runs.latest(member.run)
-        except Permanent as error:  # the next event of the run takes it up again
-            log.error("run let go", run=member.run, error=str(error))
+        except NotFound:  # somebody deleted the run
             del self.members[member.run]
             return
         if record.state not in ACTIVE:

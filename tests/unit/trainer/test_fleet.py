@@ -144,7 +144,29 @@ async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
     team.take_up(RUN)
     await team.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
-    assert list(team.members) == [RUN]
+    assert "cannot be read" in str(team.members[odd].trouble)
+
+
+async def test_a_run_is_looked_after_again_when_its_record_is_mended() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    sound = await store.get(keys.run_revision(RUN, 0))
+    await store.put(keys.run_revision(RUN, 0), b"{}")
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    assert backend.launches == []
+    await store.put(keys.run_revision(RUN, 0), sound)
+    await team.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+
+
+async def test_a_run_that_was_deleted_is_let_go() -> None:
+    team, _ = fleet(MemoryStore(), FakeBackend())
+    team.take_up(RUN)
+    await team.tick()
+    assert team.members == {}
 
 
 async def test_a_run_whose_heartbeat_cannot_be_read_keeps_no_driver_from_the_runs_behind_it() -> None:
