@@ -5,10 +5,11 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+SOAK_ARGS ?=
 # Many tests wait for servers and processes: two at a time fill two cores. A file's tests stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo up test test-fast test-llm check format bramble contracts charts docs clean
+.PHONY: help setup demo up test test-fast test-llm soak check format bramble contracts charts docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,9 @@ test-fast: $(VENV)/.dev ## tests that take less than ten seconds each
 
 test-llm: $(VENV)/.dev ## judges against a real inference server with a tiny random model
 	@$(BIN)/pytest -m llm $(PYTEST_ARGS)
+
+soak: $(VENV)/.dev ## faults at random moments on the whole ring, for a night (SOAK_ARGS="--kind kills --rounds 100")
+	@$(BIN)/python -m tests.faults.soak $(SOAK_ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, architecture
 	@$(BIN)/ruff format --check .

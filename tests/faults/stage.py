@@ -52,6 +52,7 @@ class Stage:
     system: System
     store: Store
     said: list[str] = field(default_factory=list)
+    epochs: int = 0
 
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the coordinator, again and again while it is away."""
@@ -72,7 +73,9 @@ class Stage:
 
     async def start(self, **config: Any) -> None:
         """Start the run."""
-        await self.ask("POST", "/runs", {"run": RUN, "config": CONFIG | config})
+        whole = CONFIG | config
+        self.epochs = whole["epochs"]
+        await self.ask("POST", "/runs", {"run": RUN, "config": whole})
 
     async def state(self) -> str:
         """State of the run."""
@@ -123,16 +126,22 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(root: Path, store_wire: Wire | None = None, **extra: dict[str, str]) -> AsyncIterator[Stage]:
-    """A system for the time of the body; `extra` are settings of a service. The store may be behind a wire."""
+async def stage(
+    root: Path, store_wire: Wire | None = None, bus_wire: Wire | None = None, **extra: dict[str, str]
+) -> AsyncIterator[Stage]:
+    """A system for the time of the body; `extra` are settings of a service. Store and bus may be behind wires."""
     said: list[str] = []
     wired = {"ZELDA_STORE__ENDPOINT": f"http://127.0.0.1:{store_wire.port}"} if store_wire else {}
+    if bus_wire:
+        wired["ZELDA_BUS__URL"] = f"nats://127.0.0.1:{bus_wire.port}"
     settings = {
         name: {**wired, **HASTE.get(name, {}), **EXPORTS.get(name, {}), **extra.get(name, {})} for name in NAMES
     }
     system = prepare(Options(root=root, extra=settings), said.append)
     if store_wire:
         store_wire.target = system.addresses.store or 0
+    if bus_wire:
+        bus_wire.target = system.addresses.bus
     async with kept(system):
         yield Stage(system, store_of(system.settings), said)
 

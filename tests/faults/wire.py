@@ -40,6 +40,7 @@ class Wire:
     delay: tuple[float, float] = (0.0, 0.0)
     seed: int = 0
     port: int = 0
+    away: bool = False
     faults: "Counter[str]" = field(default_factory=Counter)
     links: set[Link] = field(default_factory=set)
 
@@ -56,7 +57,19 @@ class Wire:
         for link in self.links:
             link.silent = True
 
+    def cut_off(self) -> None:
+        """From now on the server cannot be reached."""
+        self.away = True
+        self.cut()
+
+    def join(self) -> None:
+        """It can be reached again."""
+        self.away = False
+
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.away:
+            writer.transport.abort()
+            return
         try:
             answers, server = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
