@@ -93,5 +93,5 @@ class Hooks(Section):
     provision: bool = Field(
         True, description="make streams, consumers and buckets after every installation and upgrade"
     )
-    test_epoch_steps: int = Field(2000, ge=200, le=100000, description="length of the epoch that `helm test` plays")
+    test_epoch_steps: int = Field(2000, ge=300, le=100000, description="length of the epoch that `helm test` plays")
     test_timeout_seconds: int = Field(900, ge=60, le=7200, description="limit of `helm test`")

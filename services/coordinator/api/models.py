@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
@@ -27,6 +27,21 @@ class NewRun(BaseModel):
 
     run: RunId | None = Field(None, description="name of the run; one is made up if it is missing")
     config: RunConfig = Field(default_factory=lambda: RunConfig())
+
+    @field_validator("config")
+    @classmethod
+    def _gives_segments(cls, config: RunConfig) -> RunConfig:
+        """Of new runs only: the records of older ones, which nobody asked this, must stay readable."""
+        environments = max(1, config.env_runners) * config.envs_per_runner
+        steps = -(-config.epoch_steps // config.batch_size) * config.batch_size  # an epoch ends with a batch
+        each = steps // environments
+        if each < config.segment_steps:
+            raise ValueError(
+                f"epoch_steps {config.epoch_steps} are {each} for each of {environments} environments, fewer than "
+                f"segment_steps {config.segment_steps}: an epoch would give nothing to judge; "
+                "raise epoch_steps or take fewer environments"
+            )
+        return config
 
 
 class Page(BaseModel, Generic[Item]):

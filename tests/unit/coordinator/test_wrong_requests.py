@@ -58,6 +58,14 @@ CASES: list[tuple[str, str, Any, int, str]] = [
     (
         "POST",
         "/runs",
+        {"config": {"epoch_steps": 10000, "batch_size": 4000, "env_runners": 8, "envs_per_runner": 8}},
+        422,
+        "config: epoch_steps 10000 are 187 for each of 64 environments, fewer than segment_steps 300: an epoch would "
+        "give nothing to judge; raise epoch_steps or take fewer environments.",
+    ),
+    (
+        "POST",
+        "/runs",
         {"config": {"game": "tetris"}},
         422,
         "config.game: input should be 'bramble' or 'oracle-of-seasons'.",

@@ -21,7 +21,7 @@ from shared.store.memory import MemoryStore
 
 RUN = RunId("demo")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-SHORT = {"epochs": 3, "epoch_steps": 600, "batch_size": 64, "episode_length": 300}
+SHORT = {"epochs": 3, "epoch_steps": 600, "batch_size": 64, "episode_length": 300, "env_runners": 1}
 
 
 class World:
