@@ -19,16 +19,20 @@ from services.trainer.env.tray import Tray
 from shared.runtime.settings import StoreSettings
 
 WRITER: Final = "services.trainer.env.writer"
+IDLE: Final = "--idle"
 MOST: Final = 12  # segments with the writer: it stores eight at a time, and the next ones lie ready
 
 
 class Clerk:
     """One writer process, from its start to its end."""
 
-    def __init__(self, store: StoreSettings, tray: Tray) -> None:
-        """Start it. `store` is where it creates the archives of what is in `tray`. Raises OSError if it cannot."""
+    def __init__(self, store: StoreSettings, tray: Tray, idle: bool) -> None:
+        """Start it. `store` is where it creates the archives of what is in `tray`. Raises OSError if it cannot.
+
+        With `idle` it runs only when a core has nothing else to do.
+        """
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-m", WRITER, str(tray.file)],
+            [sys.executable, "-m", WRITER, str(tray.file), *([IDLE] if idle else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(tray.file,),
@@ -51,11 +55,11 @@ class Clerk:
             yield json.loads(line)
 
     def kill(self) -> None:
-        """End it at once."""
+        """End it, whatever it still holds. `close` waits for that: an idle process dies no sooner than it may run."""
         self._process.kill()
 
     def close(self) -> None:
-        """End it. What it still held is lost."""
+        """End it and clear up."""
         self.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

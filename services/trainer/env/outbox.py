@@ -3,6 +3,9 @@
 Nothing here waits, and no thread runs beside the games: whoever posts or asks also sends what can be sent and reads
 what was answered. When the queue is full, a random one of the waiting segments makes room with the odds of reservoir
 sampling: whatever is kept is a fair sample of the outage, not just its beginning or its end. Drops are counted.
+
+The writer runs when a core is idle, so that no game waits for it. Where no core ever is, it is replaced by one that
+takes its share (`_hurry`); the store takes what both create for one.
 """
 
 import random
@@ -19,6 +22,7 @@ from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.runtime.settings import StoreSettings
 
 RESTART_S: Final = 5.0  # pause before a writer that died is started again
+IDLE_S: Final = 3.0  # an idle writer that has work for so long on end finds no idle time; it starts in one
 POLL_S: Final = 0.005  # of whoever waits for the end
 
 log = structlog.get_logger(__name__)
@@ -55,12 +59,15 @@ class Outbox:
         """Parcels are in buffers of `pool` and go back there. `start` False leaves everything waiting."""
         self._store, self._pool, self._slots, self._start = store, pool, slots, start
         self._waiting: list[Parcel] = []
-        self._sent: dict[int, SegmentBuffer] = {}  # by place: the writer reads them, and has not answered
+        self._sent: dict[int, Parcel] = {}  # by place: the writer reads them, and has not answered
+        self._sent_since = 0.0  # never empty since then
         self._lock = threading.Lock()
         self._seen_full = 0
         self._dice = random.Random(seed)  # noqa: S311 - a fair draw, not a secret
         self._written: list[dict[str, Any]] = []  # answers
         self._clerk: Clerk | None = None
+        self._idle = True
+        self._former: Clerk | None = None  # the idle one that was replaced
         self._rest_until = 0.0
         self.dropped = 0
 
@@ -69,6 +76,8 @@ class Outbox:
         with self._lock:
             self._waiting.append(parcel)
             self._move()
+            if len(self._waiting) > self._slots:
+                self._hurry()
             if len(self._waiting) <= self._slots:
                 self._seen_full = len(self._waiting)
                 return
@@ -92,11 +101,6 @@ class Outbox:
             self._move()
             return len(self._waiting) + len(self._sent)
 
-    def kill_writer(self) -> None:
-        """End the writer at once, as the system may; for tests of what follows."""
-        if self._clerk is not None:
-            self._clerk.kill()
-
     def written(self) -> list[Written]:
         """What the writer put into the store since the last call."""
         with self._lock:
@@ -115,6 +119,8 @@ class Outbox:
                 self._pool.give_back(parcel.buffer)
             self._waiting.clear()
             self._dismiss()
+            if self._former is not None:
+                self._former.close()
 
     def _move(self) -> None:
         """Take in what the writer answered, and send what waits as far as it may hold it. Ends a writer that died."""
@@ -125,35 +131,54 @@ class Outbox:
             if not clerk.alive:
                 self._dismiss()
                 self._rest_until = time.monotonic() + RESTART_S
+        if self._sent and time.monotonic() - self._sent_since > IDLE_S:
+            self._hurry()
+        self._send()
+
+    def _send(self) -> None:
         while self._waiting and self._start and time.monotonic() >= self._rest_until:
             clerk = self._clerk or self._hire()
             if clerk is None or not clerk.alive or len(self._sent) == MOST:
                 return
             parcel = self._waiting.pop(0)
-            self._sent[parcel.buffer.place] = parcel.buffer
+            if not self._sent:
+                self._sent_since = time.monotonic()
+            self._sent[parcel.buffer.place] = parcel
             clerk.send(parcel.facts, parcel.buffer)
 
     def _hire(self) -> Clerk | None:
         """Start a writer; where the system has no process or memory left, wait before the next try."""
         try:
-            self._clerk = Clerk(self._store, self._pool.tray)
+            self._clerk = Clerk(self._store, self._pool.tray, self._idle)
         except OSError as error:
             log.warning("the segment writer does not start", error=str(error), again_in_s=RESTART_S)
             self._rest_until = time.monotonic() + RESTART_S
         return self._clerk
 
+    def _hurry(self) -> None:
+        """From now on the writer takes its share of the processor. What the idle one holds, this one gets."""
+        if not self._idle:
+            return
+        self._idle = False
+        if self._clerk is not None:
+            self._clerk.kill()
+            self._former, self._clerk = self._clerk, None
+        self._waiting[:0] = self._sent.values()
+        self._sent.clear()
+        self._send()
+
     def _dismiss(self) -> None:
-        """End the writer; what it held is lost."""
+        """End the writer; what it held is lost: it may be what ended it."""
         if self._clerk is not None:
             self._clerk.close()
             self._clerk = None
         self.dropped += len(self._sent)
-        for buffer in self._sent.values():
-            self._pool.give_back(buffer)
+        for parcel in self._sent.values():
+            self._pool.give_back(parcel.buffer)
         self._sent.clear()
 
     def _note(self, answer: dict[str, Any]) -> None:
-        self._pool.give_back(self._sent.pop(answer["place"]))
+        self._pool.give_back(self._sent.pop(answer["place"]).buffer)
         if answer["digest"] is None:
             self.dropped += 1
         else:

@@ -70,10 +70,6 @@ class Recorder:
         self._outbox.close(patience_s)
         self._pool.close()
 
-    def kill_writer(self) -> None:
-        """End the writer at once, as the system may; for tests of what follows."""
-        self._outbox.kill_writer()
-
     def _lose(self) -> None:
         with self._lock:
             self._lost += 1

@@ -1,4 +1,4 @@
-"""The writer process of an env runner: `python -m services.trainer.env.writer FILE`, started by clerk.py.
+"""The writer process of an env runner: `python -m services.trainer.env.writer FILE [--idle]`, started by clerk.py.
 
 It makes archives of finished segments and creates them in the store, several at a time. Segments lie in the tray that
 FILE is the descriptor of; each has one line of JSON on its standard input, and is answered by one on its standard
@@ -19,6 +19,7 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.env.clerk import IDLE
 from services.trainer.env.tray import PICTURE, PICTURE_SIZE, Tray
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
@@ -179,6 +180,14 @@ async def _write(store: Store, facts: dict[str, Any], tray: Tray, free: asyncio.
         os.write(sys.stdout.fileno(), json.dumps(answer).encode() + b"\n")
 
 
-if __name__ == "__main__":
+def give_way(idle: bool) -> None:
+    """Let the games come first; if `idle`, run only when a core has nothing else to do."""
     os.nice(NICENESS)
+    if idle:
+        with suppress(OSError):  # a sandbox that forbids it: then by niceness alone
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+if __name__ == "__main__":
+    give_way(IDLE in sys.argv[2:])
     asyncio.run(serve(sys.stdin, int(sys.argv[1])))

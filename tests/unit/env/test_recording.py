@@ -352,27 +352,3 @@ def test_a_writer_whose_games_were_killed_ends_without_a_word(tmp_path: Path) ->
 
     assert done.stderr == ""
     assert list(tmp_path.rglob("*.zip"))
-
-
-def test_a_writer_that_dies_is_started_again(tmp_path: Path) -> None:
-    config = EnvConfig.of({"world": "garden", "recording": _every_segment(tmp_path), "segment_steps": 20})
-    vector = ZeldaVectorEnv(config)
-    vector.reset()
-    recorder = vector.recording
-    assert recorder is not None
-    written: list[Written] = []
-
-    def play_until(enough: int) -> None:
-        deadline = time.monotonic() + 30
-        while len(written) < enough and time.monotonic() < deadline:
-            vector.step(np.array([0]))
-            written.extend(recorder.written())
-
-    play_until(1)
-    recorder.kill_writer()
-    before = len(written)
-    play_until(before + 1)
-    vector.close()
-
-    assert len(written) > before
-    assert recorder.dropped >= 0

@@ -1,0 +1,123 @@
+"""The writer process of a recording: it runs when a core is idle, is replaced where none ever is, and may die."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from services.trainer.env import outbox
+from services.trainer.env.buffers import BufferPool
+from services.trainer.env.clerk import MOST, WRITER
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.outbox import Outbox, Parcel, Written
+from services.trainer.env.recording import Recorder
+from services.trainer.env.vector import ZeldaVectorEnv
+from shared.runtime.settings import StoreSettings
+
+STEP_S = 0.002  # twenty segments a second, which one writer easily makes
+
+
+def _writer() -> int:
+    """The writer process of this test's recording. It has no command line for a moment after its start."""
+    deadline = time.monotonic() + 5
+    while not (found := [int(process.name) for process in Path("/proc").glob("[0-9]*") if _is_writer(process)]):
+        assert time.monotonic() < deadline, "no writer runs"
+    return found[0]
+
+
+def _is_writer(process: Path) -> bool:
+    try:
+        ours = f"PPid:\t{os.getpid()}\n" in (process / "status").read_text()
+        return ours and WRITER in (process / "cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@dataclass
+class Play:
+    """A game that is played until enough of its segments are in the store."""
+
+    vector: ZeldaVectorEnv
+    written: list[Written] = field(default_factory=list)
+
+    @property
+    def recorder(self) -> Recorder:
+        """Of all its segments."""
+        assert self.vector.recording is not None
+        return self.vector.recording
+
+    def until(self, enough: int) -> None:
+        """Play on, for half a minute at most."""
+        deadline = time.monotonic() + 30
+        while len(self.written) < enough and time.monotonic() < deadline:
+            self.vector.step(np.array([0]))
+            time.sleep(STEP_S)
+            self.written.extend(self.recorder.written())
+        assert len(self.written) >= enough
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Play]:
+    """Short segments, so that there are many."""
+    recording = {
+        "run": "test",
+        "epoch": 0,
+        "store": {"url": f"file://{tmp_path}"},
+        "sampling": {"share": 1.0, "budget": 100_000},
+        "epoch_steps": 1_000_000,
+        "slots": 256,
+    }
+    config = EnvConfig.of({"world": "garden", "recording": recording, "segment_steps": 20})
+    vector = ZeldaVectorEnv(config)
+    vector.reset()
+    yield Play(vector)
+    vector.close()
+
+
+def _parcel(pool: BufferPool, number: int) -> Parcel:
+    buffer = pool.lend()
+    assert buffer is not None
+    return Parcel({"segment": f"s{number}", "number": number}, buffer)
+
+
+def test_a_writer_that_dies_is_started_again(play: Play) -> None:
+    play.until(1)
+    os.kill(_writer(), signal.SIGKILL)
+    play.until(len(play.written) + 1)
+
+
+def test_a_writer_without_idle_time_is_replaced_by_one_that_takes_its_share(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost of what the first one held. A stopped process is one that finds no idle time."""
+    monkeypatch.setattr(outbox, "IDLE_S", 60.0)
+    play.until(1)
+    first = _writer()
+    assert os.sched_getscheduler(first) == os.SCHED_IDLE
+    os.kill(first, signal.SIGSTOP)
+    monkeypatch.setattr(outbox, "IDLE_S", 1.0)
+    play.until(len(play.written) + 30)
+    assert os.sched_getscheduler(_writer()) == os.SCHED_OTHER
+    play.recorder.close()
+    play.written.extend(play.recorder.written())
+    assert play.recorder.dropped == 0
+    numbers = sorted(one.segment[-4:] for one in play.written)
+    assert numbers == [f"s{number:03d}" for number in range(len(numbers))]
+
+
+def test_a_writer_of_which_too_much_is_asked_takes_its_share_at_once(tmp_path: Path) -> None:
+    pool = BufferPool()
+    box = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2)
+    box.post(_parcel(pool, 0))
+    first = _writer()
+    os.kill(first, signal.SIGSTOP)
+    for number in range(1, MOST + 3):
+        box.post(_parcel(pool, number))
+    assert _writer() != first
+    assert (len(box.waiting()), box.dropped) == (2, 1)
+    box.close(patience_s=0.0)
