@@ -8,8 +8,9 @@ from cli.stack.layout import Layout
 from cli.stack.probes import answers
 from cli.stack.process import Spec
 from cli.stack.servers import plain_environment
+from shared.runtime.groups import GROUPS
 
-SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
+SERVICES = tuple(GROUPS)
 JUDGE_URL = "ZELDA_JUDGE__DEFAULT_URL"
 TRAINER_GRACE_S = 120.0  # its driver writes a checkpoint first
 

@@ -13,6 +13,7 @@ from typing import Any
 from cli.client import open_client
 from cli.stack.process import Supervised
 from cli.stack.reach import store_of
+from cli.stack.services import SERVICES
 from cli.stack.system import Options, System, kept, prepare
 from shared.contracts.ids import RunId
 from shared.store import keys
@@ -135,7 +136,7 @@ async def stage(
     if bus_wire:
         wired["ZELDA_BUS__URL"] = f"nats://127.0.0.1:{bus_wire.port}"
     settings = {
-        name: {**wired, **HASTE.get(name, {}), **EXPORTS.get(name, {}), **extra.get(name, {})} for name in NAMES
+        name: {**wired, **HASTE.get(name, {}), **EXPORTS.get(name, {}), **extra.get(name, {})} for name in SERVICES
     }
     system = prepare(Options(root=root, extra=settings), said.append)
     if store_wire:
@@ -144,6 +145,3 @@ async def stage(
         bus_wire.target = system.addresses.bus
     async with kept(system):
         yield Stage(system, store_of(system.settings), said)
-
-
-NAMES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
+from cli.stack.services import SERVICES
 from shared.store import keys
-from tests.faults.stage import NAMES, RUN, Stage
+from tests.faults.stage import RUN, Stage
 from tests.faults.tiny import memory_mb
 from tests.faults.wire import Wire
 
@@ -31,7 +32,7 @@ async def kills(ring: Stage, _wires: Wires, dice: random.Random) -> str:
     """`kill -9` of one process after the other: services, bus and rules judge."""
     for _ in range(KILLS):
         await asyncio.sleep(dice.uniform(*PAUSE_S))
-        _kill(ring, dice.choice((*NAMES, "bus", "rules-judge")))
+        _kill(ring, dice.choice((*SERVICES, "bus", "rules-judge")))
     return f"{KILLS} kills"
 
 
@@ -39,7 +40,7 @@ async def together(ring: Stage, _wires: Wires, dice: random.Random) -> str:
     """`kill -9` of all five services at once, a few times."""
     for _ in range(ALL_AT_ONCE):
         await asyncio.sleep(dice.uniform(1.0, 10.0))
-        for name in NAMES:
+        for name in SERVICES:
             _kill(ring, name)
     return f"all killed {ALL_AT_ONCE} times"
 
@@ -87,7 +88,7 @@ async def _away(ring: Stage, wires: Wires, dice: random.Random, name: str) -> st
 
 def _memory(ring: Stage) -> list[float]:
     """What each service holds now, in megabytes."""
-    return [memory_mb(process) for name in NAMES if (process := ring.process(name).process) is not None]
+    return [memory_mb(process) for name in SERVICES if (process := ring.process(name).process) is not None]
 
 
 async def _objects(ring: Stage) -> int:

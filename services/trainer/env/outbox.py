@@ -78,6 +78,7 @@ class Outbox:
             self._move()
             if len(self._waiting) > self._slots:
                 self._hurry()
+                self._send()
             if len(self._waiting) <= self._slots:
                 self._seen_full = len(self._waiting)
                 return
@@ -123,7 +124,7 @@ class Outbox:
                 self._former.close()
 
     def _move(self) -> None:
-        """Take in what the writer answered, and send what waits as far as it may hold it. Ends a writer that died."""
+        """Take in what the writer answered, and send what waits. Ends a writer that died, or finds no idle time."""
         clerk = self._clerk
         if clerk is not None:
             for answer in clerk.answers():
@@ -136,6 +137,7 @@ class Outbox:
         self._send()
 
     def _send(self) -> None:
+        """Hand over what waits, as far as the writer may hold it; start one if there is none."""
         while self._waiting and self._start and time.monotonic() >= self._rest_until:
             clerk = self._clerk or self._hire()
             if clerk is None or not clerk.alive or len(self._sent) == MOST:
@@ -165,7 +167,6 @@ class Outbox:
             self._former, self._clerk = self._clerk, None
         self._waiting[:0] = self._sent.values()
         self._sent.clear()
-        self._send()
 
     def _dismiss(self) -> None:
         """End the writer; what it held is lost: it may be what ended it."""

@@ -15,7 +15,7 @@ import pytest
 
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.outbox import Outbox, Parcel, Written
+from services.trainer.env.outbox import Outbox, Written
 from services.trainer.env.player import Player
 from services.trainer.env.recording import recording_of
 from services.trainer.env.take import SHORTEST, key_steps
@@ -32,26 +32,15 @@ from shared.game.replay import replay, verify
 from shared.game.rows import Lines, StateRow
 from shared.game.segment import Segment, read_segment
 from shared.runtime.settings import StoreSettings
+from tests.unit.env.every_segment import every_segment, parcel_of
 
 SEGMENTS = int(os.environ.get("ZELDA_TEST_SEGMENTS", "60"))  # 1,000 for the full proof, see bench/replay.py
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _every_segment(folder: Path) -> dict[str, object]:
-    """A recording of every segment into a directory store."""
-    return {
-        "run": "test",
-        "epoch": 3,
-        "store": {"url": f"file://{folder}"},
-        "sampling": {"share": 1.0, "budget": 100_000},
-        "epoch_steps": 1_000_000,
-        "slots": 64,
-    }
-
-
 def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[Written], int]:
     """Record every segment of random play into a directory store; what was written, and how many were dropped."""
-    recording = _every_segment(folder)
+    recording = every_segment(folder)
     config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "recording": recording, "segment_steps": 60, **more})
     vector = ZeldaVectorEnv(config)
     vector.reset()
@@ -202,12 +191,6 @@ def test_the_same_run_again_writes_the_same_actions_under_the_same_ids(tmp_path:
         assert one.states == two.states
 
 
-def _parcel(pool: BufferPool, number: int) -> Parcel:
-    buffer = pool.lend()
-    assert buffer is not None
-    return Parcel({"segment": f"s{number}", "number": number}, buffer)
-
-
 def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
     """Each of 40 segments of an outage survives about equally often in an outbox of 8."""
     kept: Counter[int] = Counter()
@@ -215,7 +198,7 @@ def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
     for seed in range(300):
         outbox = Outbox(StoreSettings(url="file:///nowhere"), pool, slots=8, seed=seed, start=False)
         for number in range(40):
-            outbox.post(_parcel(pool, number))
+            outbox.post(parcel_of(pool, number))
         assert outbox.dropped == 32
         kept.update(parcel.facts["number"] for parcel in outbox.waiting())
         outbox.close(patience_s=0.0)
@@ -234,7 +217,7 @@ def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
     outbox = Outbox(away, pool, slots=4)
     began = time.perf_counter()
     for number in range(200):
-        outbox.post(_parcel(pool, number))
+        outbox.post(parcel_of(pool, number))
     waited = time.perf_counter() - began
     outbox.close(patience_s=0.2)
 
@@ -251,7 +234,7 @@ def test_a_writer_that_cannot_start_costs_the_games_nothing(tmp_path: Path, monk
     pool = BufferPool()
     outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=4)
     for number in range(6):
-        outbox.post(_parcel(pool, number))
+        outbox.post(parcel_of(pool, number))
 
     assert (len(outbox.waiting()), outbox.dropped) == (4, 2)
 
@@ -302,7 +285,7 @@ def test_places_are_used_again(tmp_path: Path) -> None:
     outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2, start=False)
     places = set()
     for number in range(20):
-        parcel = _parcel(pool, number)
+        parcel = parcel_of(pool, number)
         places.add(parcel.buffer.place)
         outbox.post(parcel)
 
@@ -310,7 +293,7 @@ def test_places_are_used_again(tmp_path: Path) -> None:
 
 
 def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
-    config = EnvConfig.of({"world": "garden", "recording": _every_segment(tmp_path), "segment_steps": 30})
+    config = EnvConfig.of({"world": "garden", "recording": every_segment(tmp_path), "segment_steps": 30})
     recorder = recording_of(config)
     assert recorder is not None
     player = Player(config, recording=recorder.take(0))

@@ -14,10 +14,11 @@ from services.trainer.env import outbox
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.clerk import MOST, WRITER
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.outbox import Outbox, Parcel, Written
+from services.trainer.env.outbox import Outbox, Written
 from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.runtime.settings import StoreSettings
+from tests.unit.env.every_segment import every_segment, parcel_of
 
 STEP_S = 0.002  # twenty segments a second, which one writer easily makes
 
@@ -64,25 +65,11 @@ class Play:
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Play]:
     """Short segments, so that there are many."""
-    recording = {
-        "run": "test",
-        "epoch": 0,
-        "store": {"url": f"file://{tmp_path}"},
-        "sampling": {"share": 1.0, "budget": 100_000},
-        "epoch_steps": 1_000_000,
-        "slots": 256,
-    }
-    config = EnvConfig.of({"world": "garden", "recording": recording, "segment_steps": 20})
+    config = EnvConfig.of({"world": "garden", "recording": every_segment(tmp_path, slots=256), "segment_steps": 20})
     vector = ZeldaVectorEnv(config)
     vector.reset()
     yield Play(vector)
     vector.close()
-
-
-def _parcel(pool: BufferPool, number: int) -> Parcel:
-    buffer = pool.lend()
-    assert buffer is not None
-    return Parcel({"segment": f"s{number}", "number": number}, buffer)
 
 
 def test_a_writer_that_dies_is_started_again(play: Play) -> None:
@@ -113,11 +100,11 @@ def test_a_writer_without_idle_time_is_replaced_by_one_that_takes_its_share(
 def test_a_writer_of_which_too_much_is_asked_takes_its_share_at_once(tmp_path: Path) -> None:
     pool = BufferPool()
     box = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2)
-    box.post(_parcel(pool, 0))
+    box.post(parcel_of(pool, 0))
     first = _writer()
     os.kill(first, signal.SIGSTOP)
     for number in range(1, MOST + 3):
-        box.post(_parcel(pool, number))
+        box.post(parcel_of(pool, number))
     assert _writer() != first
     assert (len(box.waiting()), box.dropped) == (2, 1)
     box.close(patience_s=0.0)
