@@ -6,6 +6,7 @@ moment, so that every pair of service and moment is met once in three runs.
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -67,6 +68,21 @@ async def test_killed_services_change_nothing(tmp_path: Path, undisturbed: Audit
         assert await ring.ended() == "finished"
         compare(await ring.audit(), undisturbed)
         assert sorted(line.split()[0] for line in ring.said) == sorted(service for *_, service in PLANS[name])
+
+
+async def test_a_driver_that_lost_its_service_in_mid_epoch_changes_nothing(tmp_path: Path) -> None:
+    # So long that the driver sees that it is alone, and much is to come; of 32 segments, half are recorded.
+    long: dict[str, Any] = {"epochs": 1, "epoch_steps": 9_600, "sampling": {"budget": 16}}
+    async with stage(tmp_path / "undisturbed") as ring:
+        await ring.start(**long)
+        assert await ring.ended() == "finished"
+        undisturbed = await ring.audit()
+    async with stage(tmp_path / "killed") as ring:
+        await ring.start(**long)
+        await ring.until(lambda: ring.recorded(0))
+        ring.kill("trainer")
+        assert await ring.ended() == "finished"
+        compare(await ring.audit(), undisturbed)
 
 
 async def test_purged_streams_change_nothing(tmp_path: Path, undisturbed: Audit) -> None:

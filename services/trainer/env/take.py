@@ -7,10 +7,10 @@ what can wait is done for several of them at once (recording.py).
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from services.trainer.domain.episodes import EpisodeName
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.draft import Draft
 from services.trainer.env.finished import Finished, Open, Standing
-from shared.contracts.ids import EpisodeId
 from shared.contracts.segment import KEY_FRAMES
 from shared.game.decoder import unheeded
 from shared.game.emulator import EMULATOR
@@ -124,11 +124,11 @@ class Take:
     def _facts_of_episode(self, player: "Player") -> dict[str, Any]:
         """The fields of the manifest that all segments of an episode share."""
         settings = self._settings
-        runner, env, number = self._config.runner, self._env, player.episode.number
+        name = EpisodeName(settings.epoch, self._config.runner, self._env, player.episode.number)
         return {
             "run": settings.run,
             "epoch": settings.epoch,
-            "episode": EpisodeId(f"e{settings.epoch:04d}-r{runner:02d}-v{env:02d}-{number:04d}"),
+            "episode": name.id,
             "game": player.game.name,
             "rom": player.rom_digest,
             "emulator": EMULATOR,

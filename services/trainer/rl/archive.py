@@ -97,17 +97,21 @@ class Archive:
         """Remove a checkpoint that a newer one has replaced."""
         self.patiently(lambda: self.store.delete(pointer.key))
 
-    def recorded(self, epoch: int) -> int:
-        """How many segments of the epoch are in the store."""
-        return len(self.patiently(lambda: self.store.list(keys.segments_prefix(self.run, epoch))))
+    def recorded(self, epoch: int) -> list[EpisodeId]:
+        """The segments of the epoch that are in the store: the episode of each."""
+        return [episode for _, episode, _ in self._stored(epoch)]
 
     def segments(self, epoch: int, known: dict[str, SegmentRef]) -> list[SegmentRef]:
         """The exact list of the epoch's segments: what is in the store, whichever driver put it there."""
-        found = []
-        for entry in self.patiently(lambda: self.store.list(keys.segments_prefix(self.run, epoch))):
-            episode, _, name = entry.key.removeprefix(keys.segments_prefix(self.run, epoch)).partition("/")
-            segment = SegmentId(name.removesuffix(".zip"))
-            found.append(known.get(segment) or self._segment(entry.key, EpisodeId(episode), segment))
+        stored = self._stored(epoch)
+        return [known.get(segment) or self._segment(key, episode, segment) for key, episode, segment in stored]
+
+    def _stored(self, epoch: int) -> list[tuple[str, EpisodeId, SegmentId]]:
+        """Key, episode and id of every segment of the epoch that is in the store."""
+        found, prefix = [], keys.segments_prefix(self.run, epoch)
+        for entry in self.patiently(lambda: self.store.list(prefix)):
+            episode, _, name = entry.key.removeprefix(prefix).partition("/")
+            found.append((entry.key, EpisodeId(episode), SegmentId(name.removesuffix(".zip"))))
         return found
 
     def _segment(self, key: str, episode: EpisodeId, segment: SegmentId) -> SegmentRef:

@@ -14,6 +14,7 @@ from services.trainer.rl.plan import EpochPlan
 from services.trainer.rl.pulse import Pulse
 from services.trainer.rl.session import Session
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.ids import EpisodeId
 from shared.runtime.failpoints import reach
 
 log = structlog.get_logger(__name__)
@@ -38,13 +39,17 @@ class EpochRunner:
         self.last_checkpoint: str | None = None
         self._clock = clock
 
-    def run(self, order: EpochStart) -> CheckpointPointer:
-        """Carry out the order; the newest checkpoint. The account is committed unless the pulse ended it early."""
+    def run(self, order: EpochStart) -> None:
+        """Carry out the order. The account is committed unless the pulse ended it early."""
         self._begin(order)
         pointer = self._train(order)
-        if self.pulse.leave is None or self.session.steps >= order.config.epoch_steps:
+        played = self.session.steps >= order.config.epoch_steps
+        if not played and self.pulse.leave == "orphaned":
+            return  # as if killed with its service: a checkpoint here would let the next driver play something else
+        self.session.gather(final=True)  # first, so that whoever goes on from the checkpoint has every episode, too
+        pointer = self._save(order, pointer)
+        if played:
             self._finish(order, pointer)
-        return pointer
 
     def _begin(self, order: EpochStart) -> None:
         session = self.session
@@ -59,19 +64,22 @@ class EpochRunner:
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         self.pulse.tell(state="training", epoch=order.epoch, epoch_steps=order.config.epoch_steps)
 
-    def _plan(self, order: EpochStart, weights: bytes | None, recorded: int, numbers: dict[str, int]) -> EpochPlan:
-        return EpochPlan(
+    def _plan(
+        self, order: EpochStart, weights: bytes | None, recorded: list[EpisodeId], numbers: dict[str, int]
+    ) -> EpochPlan:
+        plan = EpochPlan(
             epoch=order.epoch,
             reward_model=weights,
             reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
             checkpoint=self.last_checkpoint,
             first_episodes=numbers,
             steps=self.session.steps,
-            recorded=recorded,
             curriculum=self.curriculum,
         )
+        return plan.counting(recorded)
 
-    def _train(self, order: EpochStart) -> CheckpointPointer:
+    def _train(self, order: EpochStart) -> CheckpointPointer | None:
+        """Train to the epoch's end, or until the pulse says to leave; the newest checkpoint on the way."""
         session = self.session
         pointer: CheckpointPointer | None = None
         saved_at = self._clock()
@@ -81,8 +89,7 @@ class EpochRunner:
             self._report(order)
             if self._clock() - saved_at >= CHECKPOINT_S:
                 pointer, saved_at = self._save(order, pointer), self._clock()
-        session.gather(final=True)  # first, so that whoever goes on from this checkpoint has every episode, too
-        return self._save(order, pointer)
+        return pointer
 
     def _report(self, order: EpochStart) -> None:
         session = self.session

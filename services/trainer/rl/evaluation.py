@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.figures import EpisodeSummary, epoch_metrics
 from services.trainer.rl.pictures import as_seen
 from services.trainer.rl.plan import EpochPlan
@@ -71,15 +72,10 @@ def metrics(summaries: list[EpisodeSummary]) -> dict[str, float]:
     An episode that is still played at the step limit counts as complete: the limit is evaluation's own truncation, and
     without the survivors one death would be the result of all seven.
     """
-    first: dict[str, EpisodeSummary] = {}
+    first: dict[int, EpisodeSummary] = {}
     for summary in summaries:
-        first.setdefault(place(summary.episode), replace(summary, complete=True))
-    greedy = [summary for name, summary in first.items() if name == "v00"]
-    sampled = [summary for name, summary in first.items() if name != "v00"]
+        first.setdefault(EpisodeName.read(summary.episode).env, replace(summary, complete=True))
+    greedy = [summary for env, summary in first.items() if env == 0]
+    sampled = [summary for env, summary in first.items() if env != 0]
     found = epoch_metrics(sampled)
     return found | {f"best_action/{name}": value for name, value in epoch_metrics(greedy).items()}
-
-
-def place(episode: str) -> str:
-    """The environment's part of an episode id, e.g. `v03` of `e0001-r00-v03-0002`."""
-    return episode.split("-")[2]

@@ -4,10 +4,11 @@ Plain picklable data: it travels to Ray actors. The vector environment behind it
 corridor world in tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.figures import EpisodeSummary
 from shared.contracts.epoch import SegmentRef
 
@@ -37,6 +38,19 @@ class EpochPlan:
     recorded: int = 0
     """Segments this epoch already has in the store: they count against the budget."""
     curriculum: tuple[float, ...] = ()
+
+    def counting(self, episodes: Iterable[str]) -> "EpochPlan":
+        """This plan, of an epoch that has a segment of each of these episodes in the store.
+
+        What a dead driver recorded of episodes that are now played once more does not count: they give the same
+        segments under the same names, and the sampler chooses as it did, unless another budget makes it choose others.
+        """
+        names = map(EpisodeName.read, episodes)
+        return replace(self, recorded=sum(not self._plays_again(name) for name in names))
+
+    def _plays_again(self, name: EpisodeName) -> bool:
+        first = self.first_episode(name.place)
+        return name.number >= first and name.number // GENERATION == first // GENERATION
 
     def first_episode(self, place: str) -> int:
         """Number of the first episode at `{runner}/{env}`."""

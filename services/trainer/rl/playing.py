@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from services.trainer.domain.doubt import Doubt
+from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.figures import EpisodeSummary
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.env import action_space, observation_space, report_info
@@ -172,7 +173,7 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
             **self._habits.take(env),
         }
         return EpisodeSummary(
-            episode=self._name(env, report["episode"]),
+            episode=EpisodeName(self._plan.epoch, self.runner, env, report["episode"]).id,
             steps=int(report["steps"]),
             reward=total,
             terms=terms,
@@ -185,9 +186,6 @@ class PlayVector(VectorEnv):  # type: ignore[type-arg]
         """The account of an episode that the end of the epoch cut short."""
         player = self._open_games().players[env]
         return self._summary(env, report_info(player.account()) | {"cut": True})
-
-    def _name(self, env: int, number: int) -> str:
-        return f"e{self._plan.epoch:04d}-r{self.runner:02d}-v{env:02d}-{number:04d}"
 
     def _open_games(self) -> ZeldaVectorEnv:
         if self._games is None:

@@ -20,6 +20,7 @@ from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.driver import Driver, might_live
 from services.trainer.rl.evaluation import Evaluation
 from services.trainer.rl.plan import EpochPlan
+from services.trainer.rl.pulse import Reason
 from services.trainer.rl.session import Session, SessionSpec
 from services.trainer.settings import DriverGroup
 from shared.contracts.driver import DriverStopped
@@ -88,16 +89,7 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     record = asyncio.run(prepare(store))
     monkeypatch.setattr("services.trainer.rl.pulse.HEARTBEAT_S", 0.05)
     stopper = driver(store, "d1", idle_s=60)
-    running = make(RUN, record.config)[0]
-    real = running.iterate
-
-    def iterate_then_stop() -> None:
-        real()
-        if stopper.pulse.leave is None:
-            stopper.pulse.end("stop")
-
-    running.iterate = iterate_then_stop  # type: ignore[method-assign]
-    stopper._make = lambda run, config: (running, Evaluation(lambda envs: Corridor({"num_envs": envs}), 1))
+    running = leaves_after_one_iteration(stopper, record.config, "stop")
     stopper.run(None)
     word = DriverStopped.from_bytes(asyncio.run(store.get(keys.driver_stopped(RUN, 1))))
     assert 0 < word.steps < 2048
@@ -113,6 +105,32 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     assert account.episodes >= 2 * before > 0  # those of both drivers, each of which made half of the steps
     assert account.steps < word.steps + 2048  # the steps before the stop were not made again
     assert [plan.steps for plan in plans] == [word.steps]  # what is left of the budget is for the steps after it
+
+
+def test_a_driver_that_lost_its_service_leaves_the_epoch_as_if_it_had_been_killed(store: Store) -> None:
+    record = asyncio.run(prepare(store))
+    alone = driver(store, "d1", idle_s=60)
+    session = leaves_after_one_iteration(alone, record.config, "orphaned")
+    alone.run(None)
+    assert 0 < session.steps < 2048
+    assert not asyncio.run(store.exists(latest_checkpoint(RUN, 0)))
+    assert not asyncio.run(store.exists(keys.epoch_finished(RUN, 0)))
+    driver(store, "d2").run(None)
+    assert finished(store, 0).attempt == 1  # it began the epoch, and went on with nothing
+
+
+def leaves_after_one_iteration(driver: Driver, config: RunConfig, reason: Reason) -> Session:
+    """The session of a driver that gets this reason to leave in mid-epoch."""
+    session, evaluation = make(RUN, config)
+    real = session.iterate
+
+    def iterate() -> None:
+        real()
+        driver.pulse.end(reason)
+
+    session.iterate = iterate  # type: ignore[method-assign]
+    driver._make = lambda run, config: (session, evaluation)
+    return session
 
 
 def plans_of(session: Session) -> list[EpochPlan]:
