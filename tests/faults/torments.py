@@ -61,6 +61,7 @@ TORMENTS: Final[dict[str, Torment]] = {
     "bus-away": bus_away,
     "store-away": store_away,
 }
+COSTS_SEGMENTS: Final = frozenset({"store-away"})  # recorders drop what does not fit into their memory, and say so
 
 
 def _kill(ring: Stage, name: str) -> None:
