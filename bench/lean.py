@@ -22,6 +22,7 @@ import numpy as np
 
 from bench.measure import Figures, report
 from cli.study.stats import RESAMPLES, Reals, iqm_estimate, iqm_rows, resampled
+from shared.runtime.leave import leave
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = 5
@@ -116,6 +117,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # Ray's exit handlers can hang; everything of ours is closed by now
+    leave(main())

@@ -1,33 +1,47 @@
 """The entry of `zelda`: runs the command and turns every expected trouble into one sentence and an exit code."""
 
 import sys
+import traceback
+from collections.abc import Sequence
 
 from cli.app import build
 from cli.console import say
-from cli.exits import FAILED, INTERRUPTED, USAGE, Quit
+from cli.exits import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, Quit
+from shared.runtime.leave import leave
 
 
 def main() -> None:
     """Run the command line."""
+    leave(code_of(sys.argv[1:]))
+
+
+def code_of(arguments: Sequence[str]) -> int:
+    """Run these words; the exit code."""
     try:
-        build(sys.argv[1:])(prog_name="zelda")
+        build(arguments)(arguments, prog_name="zelda")
+    except SystemExit as left:  # the command line's own way to end, also when all went well
+        return left.code if isinstance(left.code, int) else OK
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
     except Exception as error:
         end = expected(error)
         if end is None:
-            raise
+            traceback.print_exc()
+            return FAILED
         say(f"zelda: {end}")
-        sys.exit(end.code)
+        return end.code
+    return OK
 
 
 def expected(error: Exception) -> Quit | None:
     """The sentence and the code for an error that says enough by itself; None for one that needs its traceback."""
-    from shared.errors import ZeldaError
+    from shared.errors import Transient, ZeldaError
 
     match error:
         case Quit():
             return error
+        case Transient():
+            return Quit(UNREACHABLE, f"{error}: are the ZELDA_* addresses right, and is the system up?")
         case ZeldaError():
             return Quit(FAILED, str(error))
         case OSError(filename=name, strerror=reason) if name is not None:  # others have no place to name

@@ -40,7 +40,7 @@ def connection(url: str | None = None, token_file: Path | None = None) -> Connec
             raise Quit(UNREACHABLE, f"No system runs here: start one with `zelda up`, or set {URL} and {TOKEN_FILE}.")
         return saved
     if file is None:
-        raise Quit(USAGE, f"{url} needs a token: name its file with --token-file or {TOKEN_FILE}.")
+        raise Quit(DENIED, f"{url} needs a token: name its file with --token-file or {TOKEN_FILE}.")
     return Connection(url, file, 0, {})
 
 
@@ -112,6 +112,8 @@ def open_client(to: Connection) -> Iterator[Client]:
     headers = {"Authorization": f"Bearer {_token(to.token_file)}"}
     try:
         http = httpx.Client(base_url=to.url, headers=headers, timeout=20, follow_redirects=False)
+        if http.base_url.scheme not in ("http", "https"):
+            raise httpx.InvalidURL("it does not begin with http:// or https://")
     except httpx.InvalidURL as error:
         raise Quit(USAGE, f"{to.url} is no address ({error}): write http://HOST:PORT.") from error
     with http:

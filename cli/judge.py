@@ -11,10 +11,9 @@ import typer
 
 from cli.console import data, line, number, say, table
 from cli.direct import settings
-from cli.exits import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Quit
+from cli.exits import FAILED, NOT_FOUND, USAGE, Quit
 from cli.files import must_have_place
 from shared.contracts.ids import RunId
-from shared.errors import Transient
 
 if TYPE_CHECKING:
     from services.judge.compare import Account, Comparison
@@ -180,5 +179,3 @@ def _run(work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run(work)
     except LookupError as error:
         raise Quit(NOT_FOUND, f"{error.args[0]}.") from error
-    except Transient as error:
-        raise Quit(UNREACHABLE, f"{error}.") from error

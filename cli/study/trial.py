@@ -25,6 +25,7 @@ from shared.contracts.card import Pooling
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
+from shared.runtime.leave import leave
 from shared.runtime.logging import setup_logging
 from shared.runtime.settings import LogSettings, StoreSettings
 from shared.state.runs import Runs
@@ -149,6 +150,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stderr.flush()
-    os._exit(code)  # Ray's exit handlers can hang; everything of ours is closed by now
+    leave(main(sys.argv[1:]))

@@ -18,7 +18,7 @@ from shared.errors import Permanent, Transient
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
-RETRY_S = 2.0  # pause before a segment whose route was away is tried again
+RETRY_S = 2.0  # pause before a segment is tried again when the route or the store was away
 
 
 @dataclass
@@ -49,8 +49,9 @@ async def judge_run(
             told(done)
 
     try:
+        events = [event async for event in segments(store, run, epoch)]  # a store that is away ends it here
         async with asyncio.TaskGroup() as group:
-            for event in [event async for event in segments(store, run, epoch)]:
+            for event in events:
                 group.create_task(one(event))
     finally:
         keeping.cancel()
@@ -88,17 +89,22 @@ async def _finished(store: Store, run: RunId, epoch: int) -> dict[str, Digest]:
 
 
 async def _outcome(store: Store, court: Court, event: Envelope) -> str:
+    while True:
+        try:
+            return await _judged(store, court, event)
+        except Transient:
+            await asyncio.sleep(RETRY_S)
+
+
+async def _judged(store: Store, court: Court, event: Envelope) -> str:
     data = event.data
     assert isinstance(data, SegmentReady)
     if await store.exists(keys.score(data.run, data.epoch, data.segment, court.file.rubric)):
         return "before"
-    while True:
-        try:
-            return _status(await court.handlers.segment_ready(event))
-        except Permanent as error:
-            return _status(await court.handlers.segment_dead(event, str(error)))
-        except Transient:
-            await asyncio.sleep(RETRY_S)
+    try:
+        return _status(await court.handlers.segment_ready(event))
+    except Permanent as error:
+        return _status(await court.handlers.segment_dead(event, str(error)))
 
 
 def _status(events: Sequence[Envelope]) -> str:

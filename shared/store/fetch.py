@@ -5,13 +5,13 @@ It overwrites nothing half: the file appears under its name when it is complete.
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from shared.errors import ZeldaError
 from shared.runtime.configure import required
+from shared.runtime.leave import leave
 from shared.store.open import open_store
 from shared.store.provision import ProvisionSettings
 
@@ -36,9 +36,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # The store client's threads may still be on their way while the interpreter is taken down, which then aborts (134)
-    # now and then: an init container would start again for nothing.
-    os._exit(code)
+    leave(main())  # an init container that ends with another code would start again for nothing

@@ -31,6 +31,7 @@ from shared.contracts.run import RunConfig
 from shared.errors import ZeldaError
 from shared.runtime import failpoints
 from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.leave import leave
 from shared.runtime.logging import setup_logging
 from shared.store.open import open_store
 
@@ -175,7 +176,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # Ray's and PyBoy's exit handlers can hang; everything of ours is closed by now
+    leave(main())

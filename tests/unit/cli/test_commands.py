@@ -62,7 +62,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
     ("words", "code", "sentence"),
     [
         (["run", "list"], exits.UNREACHABLE, "No system runs here: start one with `zelda up`"),
-        (["run", "list", "--url", "http://127.0.0.1:9"], exits.USAGE, "http://127.0.0.1:9 needs a token"),
+        (["run", "list", "--url", "http://127.0.0.1:9"], exits.DENIED, "http://127.0.0.1:9 needs a token"),
         (["run", "start", "-s", "epochs"], exits.USAGE, "--set epochs: write FIELD=VALUE, e.g. --set epochs=5."),
         (["run", "start", "--config", "no.json"], exits.USAGE, "--config no.json: No such file or directory: name a"),
         (["run", "start", "--config", "list.json"], exits.USAGE, "--config list.json: it must hold a JSON object."),
@@ -74,6 +74,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["epoch", "--run", "No Name"], exits.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
         (["dlq", "list"], exits.UNREACHABLE, "No system runs here"),
         (["run", "list", "--url", "http://[::1", "--token-file", "token"], exits.USAGE, "http://[::1 is no address"),
+        (["run", "list", "--url", "127.0.0.1:9", "--token-file", "token"], exits.USAGE, "127.0.0.1:9 is no address"),
         (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], exits.USAGE, "rom.gbc holds no text"),
         (["run", "list", "--url", "http://x", "--token-file", "accents"], exits.USAGE, "accents holds no token"),
         (
@@ -123,6 +124,18 @@ def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
     done = zelda("run", "list", cwd=tmp_path)
     assert done.returncode == exits.UNREACHABLE
     assert "http://127.0.0.1:9 does not answer" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("export", "segments", "x"), ("judge", "segments", "x", "--rules"), ("judge", "compare", "x", "a", "b")]
+)
+def test_a_store_that_is_away_is_told(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "key").write_text("of nobody")
+    store = {"URL": "s3://zelda", "ENDPOINT": "http://127.0.0.1:9", "ACCESS_KEY_FILE": "key", "SECRET_KEY_FILE": "key"}
+    done = zelda(*command, cwd=tmp_path, **{f"ZELDA_STORE__{name}": value for name, value in store.items()})
+    assert done.returncode == exits.UNREACHABLE, done.stderr
+    assert "are the ZELDA_* addresses right, and is the system up?" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", '{"url": 1', "[1]", '{"url": "x", "token_file": "t", "pid": 1, "settings": 3}'])
