@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.__main__ import expected
 from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
 from cli.judge import compare, segments
 from services.judge.compare import compare as compared
+from shared.errors import Transient
 from shared.store import keys
 from shared.store.object_store import local_store
 from tests.rules import RulesServer
@@ -98,9 +100,11 @@ def test_without_a_server_nothing_is_judged_and_nothing_is_lost(
     recorded_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", nobody())
-    with pytest.raises(Quit, match=r"route qwen25-.*ConnectError") as left:
+    with pytest.raises(Transient, match=r"route qwen25-.*ConnectError") as left:
         segments(RUN)
-    assert left.value.code == UNREACHABLE
+    end = expected(left.value)
+    assert end is not None
+    assert end.code == UNREACHABLE
     with RulesServer() as server:
         monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", server.url)
         segments(RUN)
