@@ -14,6 +14,7 @@ from shared.contracts.ids import RunId
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v1", "pixels/v1"]
 Difficulty = Literal["harmless", "normal", "harsh"]
+LONGEST_REASON = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
 
 
@@ -102,4 +103,4 @@ class RunRecord(Contract):
     attempt: int = Field(1, ge=1, description="counts resumes")
     created: AwareDatetime
     updated: AwareDatetime
-    reason: str | None = Field(None, max_length=500, description="why the state is what it is, for people")
+    reason: str | None = Field(None, max_length=LONGEST_REASON, description="why the state is what it is, for people")

@@ -1,5 +1,6 @@
 """What happens next in a run: one pure function from what is known to one decision. It performs nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,6 +12,8 @@ from shared.contracts.events import RunState
 
 CARD_GRACE: Final = timedelta(seconds=180)
 """After the judges' deadline a reward model is still trained by quorum; without this wait it would never be used."""
+
+MOST_NAMED: Final = 8  # epochs named one by one in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,14 @@ def _finish(view: RunView, now: datetime) -> Decision:
     if open_epoch is not None:
         return Wait(_what_is_missing(open_epoch))
     incomplete = [epoch.epoch for epoch in view.epochs if not epoch.complete]
-    return Enter("finished", f"Past the judges' deadline in epochs {incomplete}." if incomplete else None)
+    return Enter("finished", f"Past the judges' deadline in {_named(incomplete)}." if incomplete else None)
+
+
+def _named(epochs: Sequence[int]) -> str:
+    """Epochs in words; a long run may have thousands of them."""
+    if len(epochs) > MOST_NAMED:
+        return f"{len(epochs)} epochs, the first of them {epochs[0]}, the last {epochs[-1]}"
+    return f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {', '.join(map(str, epochs))}"
 
 
 def more_epochs(view: RunView, current: EpochView, now: datetime) -> bool:

@@ -7,10 +7,11 @@ created ─▶ running ─▶ finished          stopping and stopped come from a
 """
 
 from datetime import datetime
+from textwrap import shorten
 from typing import Final
 
 from shared.contracts.events import RunState
-from shared.contracts.run import RunRecord
+from shared.contracts.run import LONGEST_REASON, RunRecord
 from shared.errors import Permanent
 
 FOLLOWS: Final[dict[RunState, frozenset[RunState]]] = {
@@ -46,9 +47,10 @@ def advance(
         "epoch": record.epoch if epoch is None else epoch,
         "fence": max(record.fence, fence),
         "updated": now,
-        "reason": reason,
+        "reason": reason if reason is None else shorten(reason, LONGEST_REASON, placeholder=" ..."),
     }
-    return record.model_copy(update=change)
+    # Checked, because a record that nobody can read would be the end of its run.
+    return RunRecord.model_validate(record.model_dump() | change)
 
 
 def stop(record: RunRecord, now: datetime) -> RunRecord | None:
