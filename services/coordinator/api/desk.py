@@ -44,13 +44,15 @@ class Desk:
         """The run's record and whether it is new. The same key and body give the same run, however often."""
         run = request.run or _name(idempotency_key)
         if idempotency_key is not None:
-            await self._bind(idempotency_key, run)
+            await self._bind(idempotency_key, run, named=request.run is not None)
         now = self.now()
         record = RunRecord(run=run, revision=0, state="created", config=request.config, created=now, updated=now)
         try:
             await self.runs.create(record)
         except AlreadyExists:
-            return await self._existing(record, idempotency_key), False
+            # Without a key: ours after all, if the answer to an earlier attempt was lost on its way.
+            if idempotency_key is not None or await self.runs.revision(run, 0) != record:
+                return await self._existing(record, idempotency_key), False
         await self._announce(record)
         return record, True
 
@@ -82,9 +84,14 @@ class Desk:
             return following
         raise Transient(f"Run {run} is being changed by others all the time: try again.")
 
-    async def _bind(self, idempotency_key: str, run: RunId) -> None:
-        """Let a key mean one run. It comes before the run: who sends the request again after a crash makes that run."""
+    async def _bind(self, idempotency_key: str, run: RunId, named: bool) -> None:
+        """Let a key mean one run. It comes before the run: who sends the request again after a crash makes that run.
+
+        A name that somebody chose (`named`) may be that of an older run, which a new key does not mean.
+        """
         key = keys.run_request(sha256(idempotency_key.encode()).hexdigest())
+        if named and not await self.store.exists(key) and await self.store.exists(keys.run_revision(run, 0)):
+            raise WrongState(_taken(run))
         try:
             await self.store.create(key, run.encode())
         except AlreadyExists:
@@ -97,7 +104,7 @@ class Desk:
     async def _existing(self, wanted: RunRecord, idempotency_key: str | None) -> RunRecord:
         first = await self.runs.revision(wanted.run, 0)
         if idempotency_key is None:
-            raise WrongState(f"There is a run {wanted.run} already: choose another name.")
+            raise WrongState(_taken(wanted.run))
         if first.config != wanted.config:
             raise WrongState(
                 f"Run {wanted.run} was made with another configuration: use a new Idempotency-Key for a new run."
@@ -106,6 +113,10 @@ class Desk:
 
     async def _announce(self, record: RunRecord) -> None:
         await self.announce(wrap(state(record), source=SOURCE, fence=record.fence, time=self.now()), 0)
+
+
+def _taken(run: RunId) -> str:
+    return f"There is a run {run} already: choose another name."
 
 
 def _name(idempotency_key: str | None) -> RunId:

@@ -1,12 +1,16 @@
 """Twenty wrong requests and the one sentence that each gets."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from services.coordinator.build import make_desk
 from shared.contracts.ids import RunId
+from shared.store.memory import MemoryStore
+from shared.store.port import AlreadyExists
 from tests.unit.coordinator.door import client
 from tests.unit.coordinator.world import SHORT, World
 
@@ -145,6 +149,7 @@ async def test_one_clear_sentence(
 ) -> None:
     world = World()
     await world.ask()
+    world.time += timedelta(seconds=1)
     async with client(world, tmp_path) as http:
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         answer = await http.request(method, path, content=content, headers={"Content-Type": "application/json"})
@@ -181,7 +186,36 @@ async def test_a_request_whose_coordinator_died_between_key_and_run_makes_its_ru
     tmp_path: Path,
 ) -> None:
     world = World()
-    await world.desk._bind("k", RunId("aa"))
+    await world.desk._bind("k", RunId("aa"), named=True)
     async with client(world, tmp_path) as http:
         answer = await http.post("/runs", json={"run": "aa", "config": SHORT}, headers={"Idempotency-Key": "k"})
     assert (answer.status_code, answer.json()["run"]) == (201, "aa")
+
+
+async def test_a_new_key_does_not_mean_the_run_that_has_the_name_already(tmp_path: Path) -> None:
+    world = World()
+    async with client(world, tmp_path) as http:
+        await http.post("/runs", json={"run": "aa", "config": SHORT}, headers={"Idempotency-Key": "old"})
+        for _ in range(2):
+            answer = await http.post("/runs", json={"run": "aa", "config": SHORT}, headers={"Idempotency-Key": "new"})
+            assert answer.status_code == 409
+            assert answer.json()["detail"] == "There is a run aa already: choose another name."
+
+
+class Forgetful(MemoryStore):
+    """Stores the first revision of a record, and says that somebody else did: the first answer was lost."""
+
+    async def create(self, key: str, data: bytes) -> str:
+        digest = await super().create(key, data)
+        if key.endswith("record/00000000.json"):
+            raise AlreadyExists(key)
+        return digest
+
+
+async def test_a_run_whose_stores_answer_was_lost_is_started_all_the_same(tmp_path: Path) -> None:
+    world = World()
+    world.store = Forgetful(clock=lambda: world.time.timestamp())
+    world.desk = make_desk(world.bus, world.store, lambda: world.time)
+    async with client(world, tmp_path) as http:
+        answer = await http.post("/runs", json={"config": SHORT})
+    assert answer.status_code == 201
