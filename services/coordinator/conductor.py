@@ -20,6 +20,7 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.events import EventData
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
+from shared.errors import ContractError
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import AlreadyExists, Store
@@ -38,7 +39,7 @@ class Conductor:
     async def step(self, run: RunId, fence: int) -> tuple[RunView, Decision, list[Envelope]]:
         """One decision for one run: what was seen, what was decided, and the events to publish."""
         record = await self._runs.latest(run)
-        view = await self._views.read(record)
+        view = await self._view(record)
         now = self._now()
         silent = self._vigils.setdefault(run, Vigil()).look((record.revision, view.last_sign), now)
         decision = decide(view, now, self._limits, silent)
@@ -51,6 +52,15 @@ class Conductor:
             # The process that gave the start order died before it wrote the record: write it now.
             events = await self._enter(record, Enter("running", epoch=view.current.epoch), fence)
         return view, decision, [wrap(data, source=SOURCE, fence=fence, time=self._now()) for data in events]
+
+    async def _view(self, record: RunRecord) -> RunView:
+        """What is known of the run. One that a person stopped ends in time, even if its documents cannot be read."""
+        try:
+            return await self._views.read(record)
+        except ContractError:
+            if record.state != "stopping" or self._now() - record.updated <= self._limits.stop:
+                raise
+            return RunView(record)
 
     def forget(self, run: RunId) -> None:
         """Free what is remembered about a run that has ended."""

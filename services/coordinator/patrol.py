@@ -50,12 +50,17 @@ class Patrol:
     interval_s: float
     _paces: dict[RunId, Pace] = field(default_factory=dict)
     _locks: dict[RunId, asyncio.Lock] = field(default_factory=dict)
+    _trouble: dict[RunId, str] = field(default_factory=dict)
 
     async def walk(self) -> None:
         """Rounds without end."""
         while True:
             if self.fence() is not None:
-                await self.round()
+                try:
+                    await self.round()
+                except Transient as error:  # of the list itself: the next round is soon
+                    TROUBLE.inc()
+                    log.warning("runs could not be listed", error=str(error))
             await asyncio.sleep(self.interval_s)
 
     async def round(self) -> None:
@@ -65,9 +70,16 @@ class Patrol:
         for record in active:
             try:
                 await self.visit(record.run)
+                self._trouble.pop(record.run, None)
             except (Transient, Permanent) as error:
                 TROUBLE.inc()
-                log.warning("run could not be looked at", run=record.run, error=str(error))
+                self._tell(record.run, str(error))
+
+    def _tell(self, run: RunId, problem: str) -> None:
+        """Once for each problem: rounds are made every other second."""
+        if self._trouble.get(run) != problem:
+            log.warning("run could not be looked at", run=run, error=problem)
+            self._trouble[run] = problem
 
     async def visit(self, run: RunId) -> None:
         """Move one run as far as it goes now, and publish what that brings."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from services.coordinator import gauges
+from services.coordinator.adapters.recall import Recall
 from services.coordinator.adapters.tallies import Tallies
 from services.coordinator.adapters.views import Views
 from services.coordinator.domain.report import progress, row, summary
@@ -29,7 +30,7 @@ class Reporter:
     def __init__(self, store: Store, views: Views, tallies: Tallies, now: Callable[[], datetime]) -> None:
         self._store, self._views, self._tallies, self._now = store, views, tallies, now
         self._written: dict[RunId, RunSummary] = {}
-        self._rows: dict[RunId, dict[int, EpochRow]] = {}
+        self._rows: Recall[dict[int, EpochRow]] = Recall(dict)
 
     async def report(self, view: RunView, doing: str) -> RunProgress:
         """Write the progress, and the tables if an epoch changed; return the progress."""
@@ -41,7 +42,7 @@ class Reporter:
 
     async def rows(self, view: RunView) -> list[EpochRow]:
         """The rows of all finished epochs. A row is final when its epoch is complete, and then kept."""
-        kept = self._rows.setdefault(view.record.run, {})
+        kept = self._rows.of(view.record)
         rows: list[EpochRow] = []
         for epoch in view.epochs:
             line = kept.get(epoch.epoch) or await self._row(view, epoch)
@@ -66,7 +67,7 @@ class Reporter:
     def forget(self, run: RunId) -> None:
         """Free what is remembered about a run that has ended."""
         self._written.pop(run, None)
-        self._rows.pop(run, None)
+        self._rows.forget(run)
 
     async def _progress(self, view: RunView, doing: str, now: datetime) -> RunProgress:
         run, current = view.record.run, view.current

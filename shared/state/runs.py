@@ -56,6 +56,7 @@ class Runs:
         gate = asyncio.Semaphore(PARALLEL)
         found = await asyncio.gather(*(self._newest(name, gate) for name in names))
         self._unreadable = {name: self._unreadable[name] for name in names if name in self._unreadable}
+        self._finished = {run: record for run, record in self._finished.items() if run in names}  # others were deleted
         UNREADABLE.set(len(self._unreadable))
         return [record for record in found if record is not None]
 

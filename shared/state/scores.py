@@ -1,7 +1,7 @@
 """Score objects out of the store. They are created once and never change, so nobody has to read one twice."""
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
 from shared.errors import ContractError
 from shared.store import keys
-from shared.store.port import Store
+from shared.store.port import Entry, Store
 
 PARALLEL: Final = 16  # reads at once: a store answers them together, more would only queue there
 log = structlog.get_logger(__name__)
@@ -43,8 +43,17 @@ class ScoreReader:
             log.error("score object refused", key=key, error=str(error))
             return None
 
+    async def listed(self, run: RunId, epoch: int) -> list[Entry]:
+        """The objects of an epoch, unread. One that was deleted and made again is another entry."""
+        return [
+            entry for entry in await self._store.list(keys.scores_prefix(run, epoch)) if entry.key.endswith(".json")
+        ]
+
+    async def of(self, entries: Sequence[Entry]) -> dict[Entry, ScoreObject | None]:
+        """What these entries hold."""
+        return dict(zip(entries, await asyncio.gather(*(self.read(entry.key) for entry in entries)), strict=True))
+
     async def of_epoch(self, run: RunId, epoch: int, known: Container[str] = ()) -> dict[str, ScoreObject | None]:
         """The objects of an epoch by key, but those whose key is `known`."""
-        found = [entry.key for entry in await self._store.list(keys.scores_prefix(run, epoch))]
-        fresh = [key for key in found if key.endswith(".json") and key not in known]
-        return dict(zip(fresh, await asyncio.gather(*map(self.read, fresh)), strict=True))
+        fresh = [entry for entry in await self.listed(run, epoch) if entry.key not in known]
+        return {entry.key: found for entry, found in (await self.of(fresh)).items()}

@@ -4,10 +4,12 @@ Never cache what is overwritten (heartbeat, progress, summary) here.
 """
 
 from collections import OrderedDict
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from services.coordinator.domain.view import Committed
 from shared.contracts.base import Contract, sha256
+from shared.errors import ContractError
 from shared.store.port import Store
 
 Document = TypeVar("Document", bound=Contract)
@@ -20,16 +22,25 @@ class Documents:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: OrderedDict[str, Committed[Any]] = OrderedDict()
+        self._kept: OrderedDict[tuple[datetime, str], Committed[Any]] = OrderedDict()
 
-    async def get(self, key: str, kind: type[Document]) -> Committed[Document]:
-        """The commit object at `key`; raise NotFound or ContractError."""
-        kept = self._kept.get(key)
+    async def get(self, created: datetime, key: str, kind: type[Document]) -> Committed[Document]:
+        """The commit object at `key` of the run that was `created` then; raise NotFound or ContractError.
+
+        A run that was deleted and made again has the same keys, but was created at another time.
+        """
+        place = (created, key)
+        kept = self._kept.get(place)
         if kept is None:
-            raw = await self._store.get(key)
-            kept = Committed(key, sha256(raw), kind.from_bytes(raw))
-            self._kept[key] = kept
+            kept = self._kept[place] = await self._read(key, kind)
             if len(self._kept) > MOST:
                 self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
+        self._kept.move_to_end(place)
         return kept
+
+    async def _read(self, key: str, kind: type[Document]) -> Committed[Document]:
+        raw = await self._store.get(key)
+        try:
+            return Committed(key, sha256(raw), kind.from_bytes(raw))
+        except ContractError as error:
+            raise ContractError(f"{key} is {error}; it is damaged, or a newer version wrote it.") from error

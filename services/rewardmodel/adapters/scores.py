@@ -7,7 +7,7 @@ from services.rewardmodel.domain.ratings import Rating, rating
 from shared.contracts.events import ScoreStatus
 from shared.contracts.ids import RunId, SegmentId
 from shared.state.scores import ScoreObject, ScoreReader
-from shared.store.port import Store
+from shared.store.port import Entry, Store
 
 MOST_RUNS = 16  # remembered; the oldest is read again when it comes back
 
@@ -27,15 +27,18 @@ class Scores:
     def __init__(self, store: Store) -> None:
         """Nothing is read yet."""
         self._reader = ScoreReader(store)
-        self._known: dict[RunId, dict[int, dict[str, Scored | None]]] = {}
+        self._known: dict[RunId, dict[int, dict[Entry, Scored | None]]] = {}
 
     async def of_epoch(self, run: RunId, epoch: int) -> list[Scored]:
         """All readable scores of an epoch."""
         if run not in self._known and len(self._known) >= MOST_RUNS:
             del self._known[next(iter(self._known))]
-        known = self._known.setdefault(run, {}).setdefault(epoch, {})
-        for key, found in (await self._reader.of_epoch(run, epoch, known)).items():
-            known[key] = _scored(found)
+        before = self._known.setdefault(run, {}).get(epoch, {})
+        listed = await self._reader.listed(run, epoch)
+        fresh = await self._reader.of([entry for entry in listed if entry not in before])
+        # Only what is listed: scores of a deleted run must not teach the next one of that name.
+        known = {entry: before[entry] if entry in before else _scored(fresh[entry]) for entry in listed}
+        self._known[run][epoch] = known
         return [scored for scored in known.values() if scored is not None]
 
     async def ratings(self, run: RunId, epoch: int) -> list[Rating]:

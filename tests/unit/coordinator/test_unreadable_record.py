@@ -1,4 +1,4 @@
-"""A run whose record cannot be read stands by itself: it is told, and every other run goes on."""
+"""A run that cannot be read stands by itself: it is told, and every other run goes on."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.store import keys
 from tests.unit.coordinator.door import client
-from tests.unit.coordinator.world import BEGIN, World
+from tests.unit.coordinator.world import BEGIN, RUN, World
 
 ODD = RunId("odd")
 
@@ -74,3 +74,38 @@ async def test_an_object_in_the_index_that_names_no_run_is_passed_over() -> None
     await world.store.put(f"{keys.run_index_prefix()}Not_a_run", b"")
     await world.rounds()
     assert await world.state() == "running"
+
+
+async def test_a_damaged_document_is_named_told_once_and_does_not_keep_the_run_from_being_stopped(
+    tmp_path: Path,
+) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    card = keys.reward_model_card(RUN, 0)
+    await world.store.put(card, b"{")
+    with capture_logs() as logs:
+        await world.rounds(3)
+    told = [line["error"] for line in logs if line["event"] == "run could not be looked at"]
+    assert len(told) == 1
+    assert told[0].startswith(f"{card} is not a valid RewardModelCard")
+    async with client(world, tmp_path) as http:
+        answer = await http.get(f"/runs/{RUN}/epochs")
+        assert answer.status_code == 500
+        assert card in answer.json()["detail"]
+        await http.post(f"/runs/{RUN}/stop")
+    await world.rounds(30)
+    assert await world.state() == "stopped"
+
+
+async def test_a_damaged_sign_of_life_is_none() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.store.put(keys.driver_heartbeat(RUN), b"")
+    await world.train(0)
+    await world.judge(0)
+    await world.train_reward_model(0)
+    await world.rounds()
+    assert (await world.start_order(1)).epoch == 1

@@ -117,9 +117,9 @@ class World:
             scores = self.scores(epoch, number, status)
             await self.store.create(keys.score(RUN, epoch, scores.segment), scores.to_bytes())
 
-    async def judge_more(self) -> None:
-        """The judges give the second segment of epoch 0 its outcome."""
-        scores = self.scores(0, 1)
+    async def judge_more(self, number: int = 1) -> None:
+        """The judges give another segment of epoch 0 its outcome."""
+        scores = self.scores(0, number)
         await self.store.create(keys.score(RUN, 0, scores.segment), scores.to_bytes())
 
     def scores(self, epoch: int, number: int, status: str = "judged") -> SegmentScores:
