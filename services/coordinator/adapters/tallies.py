@@ -11,7 +11,7 @@ from shared.contracts.scores import SegmentScores
 from shared.state.scores import ScoreObject, ScoreReader
 from shared.store.port import Entry, Store
 
-MOST: Final = 64  # epochs remembered over all runs; an older one is counted anew if somebody asks
+MOST: Final = 256  # epochs remembered over all runs; an older one is counted anew if somebody asks
 
 
 @dataclass(slots=True)
