@@ -129,8 +129,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ZeldaError as error:
         sys.stderr.write(f"provision: {error}\n")
         return 1
-    sys.stdout.write(f"provision: store {settings.store.url} has its buckets\n")
+    sys.stdout.write(f"provision: {_done(settings.store.url)}\n")
     return 0
+
+
+def _done(url: str) -> str:
+    """What is true of the store now. Nobody was asked about a bucket that comes from a claim."""
+    if url.startswith("bucket://"):
+        return f"store {url} comes from a claim with its bucket: nothing was asked or made, and nothing expires there"
+    return f"store {url} has its buckets"
 
 
 if __name__ == "__main__":

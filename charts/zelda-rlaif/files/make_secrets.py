@@ -41,13 +41,14 @@ def api_entries() -> dict[str, str]:
 
 
 def wanted(environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The Secrets to make: name -> entries."""
-    store_keys = environment["STORE_KEYS"].split(",")
-    return {
+    """The Secrets to make: name -> entries. A claimed bucket brings its own key pair: no Secret is named then."""
+    found = {
         environment["BUS_SECRET_NAME"]: bus_entries(environment["BUS_USERS"].split(",")),
-        environment["STORE_SECRET_NAME"]: {key: word() for key in store_keys},
         environment["API_SECRET_NAME"]: api_entries(),
     }
+    if "STORE_SECRET_NAME" in environment:
+        found[environment["STORE_SECRET_NAME"]] = {key: word() for key in environment["STORE_KEYS"].split(",")}
+    return found
 
 
 def manifest(name: str, entries: Mapping[str, str]) -> bytes:

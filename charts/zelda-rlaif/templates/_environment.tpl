@@ -20,6 +20,13 @@
 {{- else }}https://$(BUCKET_HOST):$(BUCKET_PORT){{ end }}
 {{- end }}
 
+{{/* {name, key} of the ConfigMap with the store's authority, or nothing. OpenShift signs the servers of its Data Foundation
+     itself, and puts its authority into each namespace. */}}
+{{- define "zelda.storeCa" -}}
+{{- if .Values.store.ca.name }}{{ toJson .Values.store.ca }}
+{{- else if eq .Values.store.mode "bucketclaim" }}{{ dict "name" "openshift-service-ca.crt" "key" "service-ca.crt" | toJson }}{{ end }}
+{{- end }}
+
 {{/* store access alone: Ray's workers write segments and need no bus */}}
 {{- define "zelda.storeEnv" -}}
 {{- $claim := eq .Values.store.mode "bucketclaim" }}
@@ -34,7 +41,7 @@
 - {name: ZELDA_STORE__REGION, value: {{ .Values.store.region | quote }}}
 - {name: ZELDA_STORE__ACCESS_KEY_FILE, value: /var/run/zelda/store/access-key}
 - {name: ZELDA_STORE__SECRET_KEY_FILE, value: /var/run/zelda/store/secret-key}
-{{- if .Values.store.ca.name }}
+{{- if include "zelda.storeCa" . }}
 - {name: ZELDA_STORE__CA_FILE, value: /var/run/zelda/store-ca/ca.crt}
 {{- end }}
 - {name: ZELDA_LOG__LEVEL, value: {{ .Values.log.level }}}
@@ -58,7 +65,7 @@
 {{- define "zelda.storeMounts" -}}
 - {name: tmp, mountPath: /tmp}
 - {name: store, mountPath: /var/run/zelda/store, readOnly: true}
-{{- if .Values.store.ca.name }}
+{{- if include "zelda.storeCa" . }}
 - {name: store-ca, mountPath: /var/run/zelda/store-ca, readOnly: true}
 {{- end }}
 {{- end }}
@@ -79,8 +86,8 @@
     items:
       - {key: {{ .Values.store.accessKey }}, path: access-key}
       - {key: {{ .Values.store.secretKey }}, path: secret-key}
-{{- if .Values.store.ca.name }}
-- {{ include "zelda.caVolume" (dict "name" "store-ca" "ca" .Values.store.ca) }}
+{{- if include "zelda.storeCa" . }}
+- {{ include "zelda.caVolume" (dict "name" "store-ca" "ca" (include "zelda.storeCa" . | fromJson)) }}
 {{- end }}
 {{- end }}
 

@@ -32,8 +32,9 @@
 {{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "components" (list "s3") "ports" (list 8333)))) }}
 {{- $_ := set $edges "store" (dict "pods" (list "s3") "ingress" (list (dict "components" $onStore "ports" (list 8333)))) }}
 {{- else }}
-{{- $port := ternary 443 (include "zelda.urlPort" .Values.store.endpoint | int) (eq .Values.store.mode "bucketclaim") }}
-{{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" (list $port)))) }}
+{{- /* A policy sees the pod's port, not the Service's: NooBaa listens on 6443 behind 443. */}}
+{{- $ports := list 443 6443 }}{{ if eq .Values.store.mode "external" }}{{ $ports = list (include "zelda.urlPort" .Values.store.endpoint | int) }}{{ end }}
+{{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" $ports))) }}
 {{- end }}
 {{- if eq .Values.judges.mode "rules" }}
 {{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "components" (list "rules-judge") "ports" (list 8080)))) }}

@@ -75,7 +75,7 @@ class Store(Section):
     """S3-compatible object store with the two buckets `<prefix>-episodes` and `<prefix>-models`."""
 
     mode: Literal["embedded", "external", "bucketclaim"] = Field(
-        "embedded", description="run a server, use one that exists, or claim buckets from OpenShift Data Foundation"
+        "embedded", description="run a server, use one that exists, or claim a bucket from OpenShift Data Foundation"
     )
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,40}$")] = Field(
         "zelda", description="prefix of both bucket names"
@@ -85,7 +85,10 @@ class Store(Section):
     secret_name: Name = Field("", description="Secret with the key pair; empty uses the one `secrets.generate` makes")
     access_key: str = Field("AWS_ACCESS_KEY_ID", description="entry of that Secret with the access key")
     secret_key: str = Field("AWS_SECRET_ACCESS_KEY", description="entry of that Secret with the secret key")
-    ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority that signed the server's certificate")
+    ca: ConfigMapKey = Field(
+        default_factory=ConfigMapKey,
+        description="authority that signed the server's certificate; `bucketclaim` takes OpenShift's if none is named",
+    )
     claim_storage_class: Name = Field("openshift-storage.noobaa.io", description="storage class of the bucket claims")
     embedded: EmbeddedStore = Field(default_factory=EmbeddedStore, description="the server that the chart runs")
 
