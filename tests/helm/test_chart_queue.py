@@ -1,14 +1,18 @@
 """What waits for quota and who makes the quota: the administrator's objects are none of the release's."""
 
 import re
+from collections import defaultdict
 
+import pytest
 import yaml
 
-from tests.helm.rendering import CHART, ROOT, merged, profile, render, render_files
-from tests.helm.test_chart_objects import switched
+from tests.helm.rendering import CHART, PROFILES, ROOT, Object, merged, of_kind, profile, render, render_files
+from tests.helm.test_chart_objects import EVERYTHING, switched
 
 ADMIN = {"kueue": {"admin": {"enabled": True}}}
 QUOTA = {"ResourceFlavor", "ClusterQueue"}
+UNITS = {"": 1.0, "m": 0.001, "Mi": 2.0**20, "Gi": 2.0**30}
+GPU, GPUS_OF_A_NODE = "nvidia.com/gpu", 8  # of the machine type in deploy/machinesets/llm-inference.yaml
 
 
 def test_the_documented_file_of_the_administrator_holds_nothing_of_the_release() -> None:
@@ -17,3 +21,49 @@ def test_the_documented_file_of_the_administrator_holds_nothing_of_the_release()
     text = render_files(merged(values, ADMIN))[f"{CHART.name}/{name}"]
     assert {one["kind"] for one in yaml.safe_load_all(text) if one} == QUOTA
     assert not QUOTA & {one["kind"] for one in render(values)}
+
+
+def amount(quantity: str) -> float:
+    number, unit = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", quantity).groups()  # type: ignore[union-attr]
+    return float(number) * UNITS[unit]
+
+
+def asked(objects: list[Object]) -> dict[str, float]:
+    """What all pods of Ray's objects and models request when there are most of them."""
+    total: dict[str, float] = defaultdict(float)
+    for one in objects:
+        for number, pod in groups(one["spec"].get("rayClusterSpec", one["spec"])):
+            for container in pod["containers"]:
+                for name, quantity in container["resources"]["requests"].items():
+                    total[name] += number * amount(quantity)
+    return total
+
+
+def groups(spec: Object) -> list[tuple[int, Object]]:
+    """(number, spec) of the pods of a Ray cluster or of a model."""
+    if "headGroupSpec" not in spec:
+        return [(spec["replicas"], spec["template"])]
+    workers = [(group["maxReplicas"], group["template"]["spec"]) for group in spec.get("workerGroupSpecs", [])]
+    return [(1, spec["headGroupSpec"]["template"]["spec"]), *workers]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_everything_that_waits_for_quota_fits_the_quota(name: str) -> None:
+    values = merged(merged(merged(profile(name), switched("on")), {"ray": EVERYTHING["ray"]}), ADMIN)
+    objects = render(values)
+    queued = [one for one in objects if "kueue.x-k8s.io/queue-name" in one["metadata"]["labels"]]
+    assert {one["kind"] for one in queued} <= {"RayCluster", "RayJob"}
+    ((group,),) = (one["spec"]["resourceGroups"] for one in of_kind(objects, "ClusterQueue"))
+    quota = {one["name"]: amount(one["nominalQuota"]) for one in group["flavors"][0]["resources"]}
+    assert {what: (much, quota.get(what)) for what, much in asked(queued).items() if much > quota.get(what, 0)} == {}
+
+
+def test_the_docs_and_the_example_nodes_have_the_gpus_of_the_profiles() -> None:
+    text = (ROOT / "docs/install-openshift.md").read_text()
+    (node,) = yaml.safe_load_all((ROOT / "deploy/machinesets/llm-inference.yaml").read_text())
+    assert node["spec"]["template"]["spec"]["providerSpec"]["value"]["instanceType"] == "p4de.24xlarge"
+    for name in ("openshift", "prod"):
+        models = of_kind(render(profile(name)), "LLMInferenceService")
+        gpus = int(asked(models)[GPU])
+        assert f"{gpus} for {name}" in text
+        assert gpus <= node["spec"]["replicas"] * GPUS_OF_A_NODE

@@ -4,7 +4,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from deploy.generate.values.kinds import Env, Labels, Name, Placement, Resources, Section, Toleration, resources
+from deploy.generate.values.kinds import (
+    Env,
+    Labels,
+    Name,
+    Placement,
+    Quantity,
+    Resources,
+    Section,
+    Toleration,
+    resources,
+)
 
 
 class Head(Placement):
@@ -81,8 +91,10 @@ class KueueAdmin(Section):
     """Cluster-wide objects that an administrator makes once."""
 
     enabled: bool = Field(False, description="create ResourceFlavor and ClusterQueue")
-    cpu: str = Field("32", description="cores that training may hold")
-    memory: str = Field("128Gi", description="memory that training may hold")
+    # Kueue never admits what asks for more than the whole quota. It holds Ray's pods of every profile, with one job of
+    # each kind beside them; the models' GPUs are no part of it, because the models do not wait in a queue.
+    cpu: Quantity = Field("72", description="cores that Ray's pods may hold together, single jobs included")
+    memory: Quantity = Field("128Gi", description="memory that they may hold")
     node_labels: Labels = Field(default_factory=dict, description="labels of the nodes for training")
     tolerations: list[Toleration] = Field(default_factory=list, description="taints of those nodes")
 
