@@ -95,6 +95,9 @@ class KueueAdmin(Section):
     # each kind beside them; the models' GPUs are no part of it, because the models do not wait in a queue.
     cpu: Quantity = Field("72", description="cores that Ray's pods may hold together, single jobs included")
     memory: Quantity = Field("128Gi", description="memory that they may hold")
+    namespaces: list[Name] = Field(
+        default_factory=list, description="namespaces that share the quota; empty: the release's alone"
+    )
     node_labels: Labels = Field(default_factory=dict, description="labels of the nodes for training")
     tolerations: list[Toleration] = Field(default_factory=list, description="taints of those nodes")
 

@@ -1,0 +1,64 @@
+"""What an Argo CD application needs in a cluster beyond valid objects: images, rights, quota."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.helm.rendering import CHART, ROOT, Object, containers, merged, of_kind, pod_templates, profile, render
+from tests.helm.test_chart_objects import switched
+
+APPLICATIONS = {path.stem: path for path in (ROOT / "deploy/argocd/applications").glob("*.yaml")}
+GUIDE = (ROOT / "deploy/README.md").read_text()
+
+
+def application(name: str) -> Object:
+    (one,) = yaml.safe_load_all(APPLICATIONS[name].read_text())
+    return dict(one)
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """`a.b` and a value as Helm's --set reads them."""
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    return dict(value)
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_an_application_takes_the_images_that_the_builds_make(name: str) -> None:
+    helm = application(name)["spec"]["source"]["helm"]
+    values = yaml.safe_load((CHART / helm["valueFiles"][0]).read_text())
+    for parameter in helm["parameters"]:
+        values = merged(values, nested(parameter["name"], parameter["value"]))
+    taken = yaml.safe_load((ROOT / "deploy/components/images/kustomization.yaml").read_text())["images"]
+    built = {f"{image['newName']}:{image['newTag']}" for image in taken}
+    used = {c["image"] for _, pod in pod_templates(render(values)) for c in containers(pod) if "zelda-" in c["image"]}
+    assert used == built
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_argo_may_work_in_the_namespace_that_it_makes_and_its_pods_may_pull(name: str) -> None:
+    spec = application(name)["spec"]
+    labels = spec["syncPolicy"]["managedNamespaceMetadata"]["labels"]
+    assert labels["argocd.argoproj.io/managed-by"] == "openshift-gitops"
+    (names,) = re.findall(r"for e in (.+); do\n  oc policy add-role-to-group system:image-puller", GUIDE)
+    assert spec["destination"]["namespace"] in [f"zelda-{one}" for one in names.split()]
+
+
+def test_the_documented_quota_is_for_the_namespaces_of_all_applications() -> None:
+    (names,) = re.findall(r"kueue\.admin\.namespaces=\{(.+)\}", GUIDE)
+    values = merged(profile("openshift"), switched("on"))
+    admin = {"kueue": {"admin": {"enabled": True, "namespaces": names.split(",")}}}
+    assert selected(render(merged(values, admin))) >= {
+        application(name)["spec"]["destination"]["namespace"] for name in APPLICATIONS
+    }
+    assert selected(render(merged(values, {"kueue": {"admin": {"enabled": True}}}))) == {"zelda-rl"}
+
+
+def selected(objects: list[Object]) -> set[str]:
+    """Namespaces whose workloads the ClusterQueue admits."""
+    (queue,) = of_kind(objects, "ClusterQueue")
+    (expression,) = queue["spec"]["namespaceSelector"]["matchExpressions"]
+    assert (expression["key"], expression["operator"]) == ("kubernetes.io/metadata.name", "In")
+    return set(expression["values"])
