@@ -100,12 +100,15 @@ def test_a_service_mounts_its_own_bus_credentials_only(objects: list[Object]) ->
 
 def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:
     exact = all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
-    return exact and all(labels.get(e["key"]) in e["values"] for e in selector.get("matchExpressions", []))
+    return exact and all(
+        e["key"] in labels if e["operator"] == "Exists" else labels.get(e["key"]) in e["values"]
+        for e in selector.get("matchExpressions", [])
+    )
 
 
 def pods_with_models(objects: list[Object]) -> list[tuple[str, dict[str, str], set[int]]]:
-    """(who, labels, ports) of every pod; the models' pods are made by a controller from its own labels."""
-    found = []
+    """(who, labels, ports) of every pod; those of models and builds are made by a controller with its own labels."""
+    found: list[tuple[str, dict[str, str], set[int]]] = [("Build", {"openshift.io/build.name": "zelda-1"}, set())]
     for owner, pod in pod_templates(objects):
         ports = {port["containerPort"] for c in containers(pod) for port in c.get("ports", [])}
         found.append((owner, pod["metadata"]["labels"], ports))
@@ -169,7 +172,7 @@ def test_only_named_components_reach_the_outside(objects: list[Object]) -> None:
         rules = policy["spec"].get("egress", [])
         if any("ipBlock" in peer for rule in rules for peer in rule["to"]):
             outside.add(policy["metadata"]["name"])
-    clients = {"zelda-store-clients", "zelda-login", "zelda-secrets", "zelda-models"}
+    clients = {"zelda-store-clients", "zelda-login", "zelda-secrets", "zelda-models", "zelda-builds"}
     assert outside <= clients | {"zelda-ray-autoscaler", "zelda-ray-redis"}
 
 

@@ -1,4 +1,5 @@
-{{/* Every allowed connection as data: name -> {pods, ingress|egress: [{peers, ports}]}. Pods and peers are selectors. */}}
+{{/* Every allowed connection as data: name -> {pods, ingress|egress: [{peers, ports}]}. Pods and peers are selectors.
+     Whatever else runs in the namespace is denied as well, but for OpenShift's builds and the workbenches of a client. */}}
 {{- define "zelda.edges" -}}
 {{- $policy := .Values.networkPolicies }}
 {{- $monitoring := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.monitoringNamespace)) }}
@@ -73,6 +74,23 @@
 {{- if .Values.secrets.generate }}
 {{- $_ := set $edges "secrets" (dict "pods" (list "secrets") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
 {{- end }}
+{{- $anywhere := list (dict "peers" (list (dict "ipBlock" (dict "cidr" "0.0.0.0/0")))) }}
+{{- if include "zelda.api" (dict "root" . "api" "route" "group" "route.openshift.io/v1") }}
+{{- /* Builds of deploy/openshift run in this namespace, too: they fetch sources and packages, and push images. */}}
+{{- $_ := set $edges "builds" (dict "labelled" "openshift.io/build.name" "egress" $anywhere) }}
+{{- end }}
+{{- if $policy.clients }}
+{{- $clients := list }}
+{{- range $policy.clients }}
+{{- if eq . $.Release.Namespace }}
+{{- $clients = append $clients (dict "podSelector" (include "zelda.podsOf" (dict "labelled" "notebook-name") | fromYaml)) }}
+{{- $_ := set $edges "workbenches" (dict "labelled" "notebook-name" "egress" $anywhere) }}
+{{- else }}
+{{- $clients = append $clients (dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" .))) }}
+{{- end }}
+{{- end }}
+{{- $_ := set $edges "clients" (dict "pods" (list "coordinator") "ingress" (list (dict "peers" $clients "ports" (list 8080)))) }}
+{{- end }}
 {{- $all := dict }}
 {{- range $name, $edge := $edges }}{{ $_ := set $all $name (merge $edge (dict "instance" $.Release.Name)) }}{{ end }}
 {{- toYaml $all }}
@@ -81,7 +99,7 @@
 {{/* one edge -> spec of a NetworkPolicy */}}
 {{- define "zelda.edge" -}}
 {{- $instance := .instance }}
-podSelector: {{- include "zelda.podsOf" (dict "instance" $instance "components" .pods "models" .models) | nindent 2 }}
+podSelector: {{- include "zelda.podsOf" (dict "instance" $instance "components" .pods "models" .models "labelled" .labelled) | nindent 2 }}
 policyTypes: [{{ if .ingress }}Ingress{{ if .egress }}, {{ end }}{{ end }}{{ if .egress }}Egress{{ end }}]
 {{- range $direction, $word := dict "ingress" "from" "egress" "to" }}
 {{- with index $ $direction }}
@@ -102,10 +120,13 @@ policyTypes: [{{ if .ingress }}Ingress{{ if .egress }}, {{ end }}{{ end }}{{ if 
 {{- end }}
 {{- end }}
 
-{{/* dict instance and components or models -> selector of these pods */}}
+{{/* dict instance and components, or models, or a label that OpenShift gives to pods of its own -> selector of these pods */}}
 {{- define "zelda.podsOf" -}}
 {{- if .models }}
 matchLabels: {app.kubernetes.io/part-of: llminferenceservice}
+{{- else if .labelled }}
+matchExpressions:
+  - {key: {{ .labelled }}, operator: Exists}
 {{- else }}
 matchLabels: {app.kubernetes.io/instance: {{ .instance }}}
 matchExpressions:

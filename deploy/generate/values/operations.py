@@ -55,6 +55,10 @@ class NetworkPolicies(Section):
     )
     monitoring_namespace: Name = Field("openshift-user-workload-monitoring", description="namespace of Prometheus")
     ray_operator_namespace: Name = Field("redhat-ods-applications", description="namespace of the KubeRay operator")
+    clients: list[Name] = Field(
+        default_factory=list,
+        description="namespaces whose pods may reach the API; of the release's own, workbenches, which then may go out",
+    )
     keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
     external_cidr: Cidr = Field(
         "0.0.0.0/0",
