@@ -20,6 +20,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "pull secret": {"images": {"pullSecrets": ["registry"]}},
     "bus replicas": {"bus": {"mode": "embedded", "embedded": {"replicas": 3}}},
     "bucket prefix": {"store": {"prefix": "other"}},
+    "life of segments": {"store": {"keepSegmentsDays": 90}},
     "store authority": {"store": {"ca": {"name": "store-ca"}}},
 }
 
@@ -30,6 +31,15 @@ def provision(values: dict[str, Any], chart: Path = CHART) -> Object:
         one for one in of_kind(render(values, chart), "Job") if one["metadata"]["name"].startswith("zelda-provision-")
     )
     return job
+
+
+@pytest.mark.parametrize(("days", "expected"), [(None, ""), (90, " --keep-segments-days 90")])
+def test_the_life_of_segments_is_set_by_the_job_that_would_undo_it(days: int | None, expected: str) -> None:
+    (container,) = provision(merged(profile("dev"), {"store": {"keepSegmentsDays": days}}))["spec"]["template"]["spec"][
+        "containers"
+    ]
+    store, _, _ = container["command"][-1].partition(" &&")
+    assert store == f"python -m shared.store.provision{expected}"
 
 
 def check_names(one: Object, other: Object) -> None:

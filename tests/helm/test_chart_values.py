@@ -36,6 +36,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "two bus servers": ({"bus": {"embedded": {"replicas": 2}}}, "replicas"),
     "store without scheme": ({"store": {"mode": "external", "endpoint": "s3.example.com"}}, "endpoint"),
     "capital letters in a bucket": ({"store": {"prefix": "Zelda"}}, "prefix"),
+    "segments for no day": ({"store": {"keepSegmentsDays": 0}}, "keepSegmentsDays"),
     "unknown store": ({"store": {"mode": "disk"}}, "mode"),
     "ROM path upwards": ({"rom": {"source": "pvc", "name": "roms", "path": "../zelda.gbc"}}, "path"),
     "ROM checksum too short": ({"rom": {"sha256": "123abc"}}, "sha256"),

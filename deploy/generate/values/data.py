@@ -89,6 +89,9 @@ class Store(Section):
         default_factory=ConfigMapKey,
         description="authority that signed the server's certificate; `bucketclaim` takes OpenShift's if none is named",
     )
+    keep_segments_days: Annotated[int, Field(ge=1, le=36500)] | None = Field(
+        None, description="days after which segments expire; null keeps them for ever; not with `bucketclaim`"
+    )
     claim_storage_class: Name = Field("openshift-storage.noobaa.io", description="storage class of the bucket claims")
     embedded: EmbeddedStore = Field(default_factory=EmbeddedStore, description="the server that the chart runs")
 
