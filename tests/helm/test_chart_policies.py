@@ -196,6 +196,20 @@ def test_models_reach_their_source_however_narrow_the_rest_is() -> None:
     assert not {network for network, _ in reached(mirror, "zelda-models")} & {"0.0.0.0/0"}
 
 
+@pytest.mark.parametrize(("further", "expected"), [(0, {80, 443, 8443}), (8000, {80, 443, 8000, 8443})])
+def test_judges_reach_the_port_of_every_address(further: int, expected: set[int]) -> None:
+    addresses = {
+        "state": "https://a.example.com/v1",
+        "puzzle": "https://b:8443/v1",
+        "vision": "http://c.example.com/v1",
+    }
+    routes = {name: {"baseUrl": address, "model": name} for name, address in addresses.items()}
+    judges = {"mode": "external", "external": {"routes": routes, "port": further}}
+    assert {
+        port for _, port in reached(render(merged(profile("dev"), {"judges": judges})), "zelda-judging")
+    } == expected
+
+
 @pytest.mark.parametrize(
     ("address", "port"),
     [("redis:6379", 6379), ("redis.db.svc:6380", 6380), ("redis", 6379), ("rediss://redis:7000", 7000)],

@@ -13,7 +13,17 @@ IMPOSSIBLE: dict[str, tuple[str, dict[str, Any], str]] = {
         {"store": {"mode": "bucketclaim", "keepSegmentsDays": 90}},
         "leave it null with store.mode bucketclaim",
     ),
+    "a log-in that an Ingress leads past": (
+        "dev",
+        {"expose": {"kind": "ingress", "host": "h", "tlsSecret": "t", "oauth": {"enabled": True}}},
+        "set expose.kind to route",
+    ),
+    "a queued cluster that changes its size": ("prod", {"ray": {"autoscaling": True}}, "set ray.autoscaling to false"),
 }
+
+
+def test_ray_may_change_its_size_where_nothing_queues_it() -> None:
+    render(merged(profile("prod"), {"ray": {"autoscaling": True}, "apis": {"kueue": "off"}}))
 
 
 @pytest.mark.parametrize("title", IMPOSSIBLE)

@@ -41,7 +41,9 @@
 {{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "components" (list "rules-judge") "ports" (list 8080)))) }}
 {{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" $judges "ports" (list 8080)))) }}
 {{- else if eq .Values.judges.mode "external" }}
-{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $external) "ports" (list .Values.judges.external.port)))) }}
+{{- $ports := list }}{{ with int .Values.judges.external.port }}{{ $ports = list . }}{{ end }}
+{{- range .Values.judges.external.routes }}{{ $ports = append $ports (include "zelda.urlPort" .baseUrl | int) }}{{ end }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $external) "ports" (uniq $ports)))) }}
 {{- else if .Values.llm.useGateway }}
 {{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $router) "ports" (list 443)))) }}
 {{- else }}

@@ -30,7 +30,13 @@ class ExternalJudges(Section):
     routes: ExternalRoutes = Field(default_factory=ExternalRoutes, description="one endpoint per judge")
     api_key_secret: Name = Field("", description="Secret with the entry `api-key`; empty sends none")
     ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the endpoints' certificates")
-    port: int = Field(443, ge=1, le=65535, description="port opened in the network policy")
+    port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="further port to open, besides the addresses' own: that of the pods, if a Service in the cluster "
+        "leads to another one; 0 for none",
+    )
 
 
 class Judges(Section):

@@ -12,7 +12,9 @@ Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
 class OauthProxy(Section):
     """OpenShift's oauth-proxy in front of API and HUD; the Route then leads to it."""
 
-    enabled: bool = Field(False, description="put the proxy before the coordinator (OpenShift only)")
+    enabled: bool = Field(
+        False, description="put the proxy before the coordinator (OpenShift only, not with an Ingress)"
+    )
     image: ThirdPartyImage = Field(
         default_factory=lambda: ThirdPartyImage(name="quay.io/openshift/origin-oauth-proxy", tag="4.20"),
         description="the proxy",

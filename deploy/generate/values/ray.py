@@ -78,7 +78,9 @@ class Ray(Section):
     version: str = Field(
         "2.60.0", pattern=r"^\d+\.\d+\.\d+$", description="must equal the version in the trainer image"
     )
-    autoscaling: bool = Field(False, description="let Ray change the number of workers between `min` and `max`")
+    autoscaling: bool = Field(
+        False, description="let Ray change the number of workers between `min` and `max`; not under Kueue"
+    )
     head: Head = Field(default_factory=Head, description="the head pod")
     workers: Workers = Field(default_factory=Workers, description="the worker pods")
     gcs_fault_tolerance: GcsFaultTolerance = Field(
