@@ -2,17 +2,20 @@
 
 import importlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from services.exporter.domain.policy import ExportPolicy
+from services.exporter.settings import ExportGroup
 from services.judge.config import load_judges
 from shared.runtime.configure import read
 from shared.runtime.settings import BusOnlySettings, ProcessSettings
 from shared.store.provision import ProvisionSettings as StoreProvision
 from tests.helm.pods import materialize
-from tests.helm.rendering import PROFILES, Object, merged, of_kind, pod_templates, profile, render
+from tests.helm.rendering import PROFILES, ROOT, Object, merged, of_kind, pod_templates, profile, render
 
 SETTINGS = {
     "coordinator": ("services.coordinator.settings", "Settings"),
@@ -105,6 +108,12 @@ def test_the_hook_accepts_its_environment(variant: str, tmp_path: Path, monkeypa
     container = materialize(objects, job["spec"]["template"], "provision", tmp_path)
     for settings in (BusOnlySettings, StoreProvision):
         assert problems_of(settings, container.environment, monkeypatch) == []
+
+
+def test_the_runbook_advises_no_value_that_is_the_default_already() -> None:
+    advised = re.findall(r"`ZELDA_EXPORT__POLICY: (\w+)`", (ROOT / "docs/runbook.md").read_text())
+    assert advised
+    assert ExportGroup().policy not in [ExportPolicy(value) for value in advised]
 
 
 def test_a_misspelt_variable_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
