@@ -9,7 +9,8 @@ from typing import Literal
 Kind = Literal["answer", "overload", "outage", "refused"]
 
 OVERLOAD = (429, 503)  # llm-d's flow control: 429 contended, 503 no endpoint
-OUTAGE = (408, 500, 502, 504)
+TIMED_OUT = 408
+FIRST_OUTAGE = 500  # all from here on, since proxies make up their own (520 to 529): none is cured by settings
 LONGEST_RETRY_AFTER_S = 300.0  # a server that asks for an hour would stop the run; the breaker covers long outages
 
 
@@ -30,7 +31,7 @@ def outcome_of(status: int, headers: Mapping[str, str], now: datetime) -> Outcom
     detail = f"HTTP {status}" + (f" ({reason[:60]})" if reason.isprintable() and reason else "")
     if status in OVERLOAD:
         return Outcome("overload", detail, retry_after(headers.get("retry-after"), now))
-    if status in OUTAGE:
+    if status == TIMED_OUT or status >= FIRST_OUTAGE:
         return Outcome("outage", detail, retry_after(headers.get("retry-after"), now))
     return Outcome("refused", detail)
 
@@ -44,7 +45,7 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return min(float(text[:9]), LONGEST_RETRY_AFTER_S)
     try:
         when = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, OverflowError):  # the last: a day or year that no clock can hold
         return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return min(max(0.0, (when - now).total_seconds()), LONGEST_RETRY_AFTER_S)

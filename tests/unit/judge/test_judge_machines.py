@@ -151,6 +151,10 @@ def test_an_idle_route_does_not_grow() -> None:
         ("1.5", None),
         ("٣", None),
         ("", None),
+        ("Mon, 99999999999999999999 Jan 2026 00:00:00 GMT", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", LONGEST_RETRY_AFTER_S),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
     ],
 )
 def test_retry_after_is_a_number_or_a_date_or_nothing(value: str | None, seconds: float | None) -> None:
@@ -159,7 +163,8 @@ def test_retry_after_is_a_number_or_a_date_or_nothing(value: str | None, seconds
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(200, "answer"), (429, "overload"), (503, "overload"), (500, "outage"), (502, "outage"), (504, "outage")]
+    [(200, "answer"), (429, "overload"), (503, "overload"), (408, "outage"), (500, "outage"), (502, "outage")]
+    + [(status, "outage") for status in (501, 504, 505, 507, 508, 520, 521, 522, 523, 524, 529, 599)]
     + [(status, "refused") for status in (301, 302, 400, 401, 403, 404, 413, 422)],
 )
 def test_a_status_means_one_thing(status: int, kind: str) -> None:
