@@ -41,7 +41,9 @@ class RewardModelGroup(Group):
     warm_start: bool = Field(True, description="also continue the previous model, and keep the better of the two")
     capacity: int = Field(4_000, ge=10, le=50_000, description="most segments of one training; 16 kB of memory each")
     new_share: float = Field(0.3, ge=0, le=1, description="least share of the newest epoch, beyond 1,000 old segments")
-    pairs_per_segment: int = Field(20, ge=2, le=1_000)
+    pairs_per_segment: int = Field(
+        20, ge=2, le=1_000, description="most pairs a segment is in; below 4, blocks of segments are not connected"
+    )
     tie_margin: float = Field(0.05, ge=0, le=1, description="scores this close are equal")
     quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
     masked: tuple[str, ...] = Field(

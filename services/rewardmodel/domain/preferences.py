@@ -24,7 +24,7 @@ class PairRules:
 
     margin: float = 0.05  # a difference up to it is a tie; larger loses real preferences, smaller trains on noise
     noise: float = 0.03  # standard error of a score that no vote shows; 0 would turn soft labels into hard ones
-    cap: int = 20  # most pairs a segment is in; more cost time and repeat the same opinion
+    cap: int = 20  # most pairs a segment is in, at least 2; more cost time and repeat the same opinion
     block: int = 64  # segments in a minibatch
     tie_share: float = 0.2  # most of the total weight that ties may have: they only say "no difference"
 
@@ -99,10 +99,11 @@ def training_blocks(rated: Rated, rows: Ints, rng: np.random.Generator, rules: P
     """Minibatches over `rows`, each row in at most `rules.cap` pairs; None if fewer than two rows.
 
     With more rows than one block holds there are two rounds with different neighbours, so that blocks are connected.
+    A round gives every row two partners or more, so a cap below two rounds of that allows only one.
     """
     if len(rows) < 2:
         return None
-    rounds = 1 if len(rows) <= rules.block else 2
+    rounds = 1 if len(rows) <= rules.block or rules.cap < 2 * 2 else 2
     parts = [
         part
         for _ in range(rounds)

@@ -56,6 +56,16 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
         assert np.bincount(np.concatenate([pairs.first, pairs.second, rows]), minlength=1).max(initial=1) <= cap + 1
 
 
+@pytest.mark.parametrize("count", [2, 64, 65, 129, 200])
+@pytest.mark.parametrize("cap", [2, 3, 4, 5, 20])
+def test_every_segment_is_compared_however_low_the_cap_is(cap: int, count: int) -> None:
+    values, rows = np.linspace(0, 1, count), np.arange(count)
+    blocks = training_blocks(rated(*values), rows, np.random.default_rng(0), PairRules(cap=cap))
+    assert blocks is not None
+    pairs = blocks.flat()
+    assert set(np.concatenate([pairs.first, pairs.second])) == set(rows)
+
+
 def test_with_few_segments_every_pair_is_used_once() -> None:
     pairs = heldout_pairs(rated(*np.linspace(0, 1, 12)), np.arange(12), np.random.default_rng(0), RULES)
     assert len({frozenset(ends) for ends in zip(pairs.first, pairs.second, strict=True)}) == 12 * 11 // 2
