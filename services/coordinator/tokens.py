@@ -9,21 +9,33 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+import structlog
+
+from shared.errors import Transient
+
 Role = Literal["viewer", "operator"]
 MIN_TOKEN: Final = 16  # shorter tokens can be guessed over the network
+UNUSABLE: Final = "The coordinator cannot use its token file: whoever runs it finds the reason in its log and mends it."
+"""For anybody who asks, so it says nothing about the file."""
+log = structlog.get_logger(__name__)
 
 
 class Tokens:
-    """The tokens of a file with one `ROLE:TOKEN` a line. The file is read again when it changes (rotation)."""
+    """The tokens of a file with one `ROLE:TOKEN` a line. The file is read again when it changes (rotation).
+
+    While the file is missing or wrong, nobody gets in. To go on with the tokens of before would be kinder, but whoever
+    takes a stolen token out must be able to rely on it: a slip in another line would keep it good, told only in a log.
+    Runs need no token, so they go on meanwhile.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp: tuple[int, int] | None = None
         self._roles: Mapping[bytes, Role] = {}
-        self._refresh()
+        self._trouble = ""  # what is wrong with the file now
 
     def role(self, token: str) -> Role | None:
-        """The role of a token, or None for an unknown one."""
+        """The role of a token, or None for an unknown one; Transient while the file cannot be used."""
         self._refresh()
         digest = sha256(token.encode()).digest()
         found: Role | None = None
@@ -33,11 +45,22 @@ class Tokens:
         return found
 
     def _refresh(self) -> None:
-        stat = self._path.stat()
-        stamp = (stat.st_mtime_ns, stat.st_size)
-        if stamp != self._stamp:
-            self._roles = parse_tokens(self._path.read_text(encoding="utf-8"))
-            self._stamp = stamp
+        try:
+            stat = self._path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_size)
+            if stamp != self._stamp:
+                self._roles = parse_tokens(self._path.read_text(encoding="utf-8"))
+                self._stamp, self._trouble = stamp, ""
+        except (OSError, ValueError) as error:
+            self._stamp, self._roles = None, {}
+            self._told(str(error))
+            raise Transient(UNUSABLE) from error
+
+    def _told(self, trouble: str) -> None:
+        """Say once what is wrong: requests come often."""
+        if trouble != self._trouble:
+            log.error("token file refused, nobody gets in", path=str(self._path), error=trouble)
+        self._trouble = trouble
 
 
 def parse_tokens(text: str) -> Mapping[bytes, Role]:
@@ -46,7 +69,7 @@ def parse_tokens(text: str) -> Mapping[bytes, Role]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        role, _, token = line.strip().partition(":")
+        role, token = (part.strip() for part in line.partition(":")[::2])  # a header cannot hold a blank at either end
         if role not in get_args(Role):
             raise ValueError(f"line {number}: the role must be viewer or operator, as in `viewer:TOKEN`")
         if len(token) < MIN_TOKEN:

@@ -35,7 +35,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         422: "a field is wrong; the sentence names it",
         429: "too many requests",
         500: "what is stored cannot be read; the sentence names the object",
-        503: "the coordinator starts, or the store is away; try again after `Retry-After` seconds",
+        503: "the coordinator starts, or its store or token file is away; try again after `Retry-After` seconds",
     }.items()
 }
 

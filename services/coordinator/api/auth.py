@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.coordinator.api.problems import problem
 from services.coordinator.tokens import Tokens
+from shared.errors import Transient
 
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC: Final = frozenset(
@@ -27,7 +28,7 @@ class Guard:
         self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request through, or answer 401 or 403."""
+        """Let the request through, or answer 401, 403, or 503 while nobody can be known."""
         if scope["type"] != "http" or (scope["path"] in PUBLIC and scope["method"] in READING):
             await self._app(scope, receive, send)
             return
@@ -38,7 +39,10 @@ class Guard:
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             return _unauthorized("This needs a token: send `Authorization: Bearer TOKEN`.")
-        role = self._tokens.role(token.strip())
+        try:
+            role = self._tokens.role(token.strip())
+        except Transient as error:
+            return problem(503, str(error), headers={"Retry-After": "2"})
         if role is None:
             return _unauthorized("The token is not known: use one from the coordinator's token file.")
         if scope["method"] not in READING and role != "operator":

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.unit.coordinator.door import OPERATOR, VIEWER, client
 from tests.unit.coordinator.world import SHORT, World
@@ -66,6 +67,30 @@ async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path:
         assert (await http.get("/runs")).status_code == 200
         (tmp_path / "tokens").write_text("operator:another-token-0123456789abc\n")
         assert (await http.get("/runs")).status_code == 401
+
+
+SPOILT = ["", "operator:short", f"viewer:{VIEWER}\nadmin:{OPERATOR}", None]
+
+
+@pytest.mark.parametrize("text", SPOILT)
+async def test_while_the_token_file_is_spoilt_nobody_gets_in_and_everybody_is_told(
+    tmp_path: Path, text: str | None
+) -> None:
+    path = tmp_path / "tokens"
+    async with client(World(), tmp_path, VIEWER) as http:
+        good = path.read_text()
+        assert (await http.get("/runs")).status_code == 200
+        with capture_logs() as logs:
+            path.unlink() if text is None else path.write_text(text)
+            answers = [await http.get("/runs") for _ in range(3)]
+        path.write_text(good)
+        assert (await http.get("/runs")).status_code == 200, "mended"
+    for answer in answers:
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+        assert answer.json()["detail"].startswith("The coordinator cannot use its token file: whoever runs it")
+    (told,) = logs
+    assert told["path"] == str(path)
+    assert OPERATOR not in str(told)
 
 
 async def test_too_many_requests_are_told_to_wait(tmp_path: Path) -> None:

@@ -19,6 +19,14 @@ def test_roles_by_token(tmp_path: Path) -> None:
     assert LONG not in repr(vars(tokens))
 
 
+def test_blanks_around_a_token_do_not_belong_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"operator: {LONG}o \n")
+    assert Tokens(path).role(f"{LONG}o") == "operator"
+    with pytest.raises(ValueError, match="line 1: the token must have at least 16 characters"):
+        parse_tokens(f"viewer:{' ' * 20}\n")
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
