@@ -27,11 +27,12 @@ class ScoreObject:
 
 
 class ScoreReader:
-    """Reads score objects. One that is damaged is logged and None: its segment must not hold up the others."""
+    """Reads score objects. One that is damaged is logged once and None: its segment must not hold up the others."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._slots = asyncio.Semaphore(PARALLEL)
+        self._refused: set[str] = set()  # told in the log: some readers come by every second
 
     async def read(self, key: str) -> ScoreObject | None:
         """One object. NotFound if there is none."""
@@ -40,7 +41,9 @@ class ScoreReader:
         try:
             return ScoreObject(SegmentScores.from_bytes(raw), sha256(raw))
         except ContractError as error:
-            log.error("score object refused", key=key, error=str(error))
+            if key not in self._refused:
+                log.error("score object refused", key=key, error=str(error))
+            self._refused.add(key)
             return None
 
     async def listed(self, run: RunId, epoch: int) -> list[Entry]:

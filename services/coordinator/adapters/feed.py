@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from shared.contracts.ids import RunId
-from shared.errors import Permanent, Transient
+from shared.errors import ZeldaError
 
 LAG: Final = 200  # scores that one reader may lag behind
 RECENT: Final = 30  # scores that a reader sees at once when it comes
@@ -90,13 +90,16 @@ class Feed:
             channel.task.cancel()
 
     async def _watch(self, run: RunId) -> None:
-        look = self._look(run)
+        look, trouble = self._look(run), ""
         while True:
             try:
                 for news in await look():
                     self._spread(run, news)
-            except (Transient, Permanent) as error:  # store away, record damaged: readers see the last news age
-                log.warning("no news", run=run, error=str(error))
+                trouble = ""
+            except Exception as error:  # whatever it is: a reader cannot tell a dead watcher from a run without news
+                if str(error) != trouble:  # once, for the next look is a second away
+                    log.warning("no news", run=run, error=str(error), exc_info=not isinstance(error, ZeldaError))
+                trouble = str(error)
             await asyncio.sleep(self._interval_s)
 
     def _spread(self, run: RunId, news: News) -> None:

@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from structlog.testing import capture_logs
+
 from services.coordinator.adapters.feed import LAG, Feed, News
 from shared.contracts.ids import RunId
+from shared.errors import Transient
 from tests.unit.coordinator.world import RUN
 
 EPOCHS = 230  # more than any bound of the feed
@@ -16,11 +19,14 @@ class Source:
     def __init__(self) -> None:
         self.news: list[News] = []
         self.looked = asyncio.Event()
+        self.trouble: list[Exception] = []
 
     def look(self, _: RunId) -> Callable[[], Awaitable[list[News]]]:
         async def found() -> list[News]:
             news, self.news = self.news, []
             self.looked.set()
+            if self.trouble:
+                raise self.trouble.pop(0)
             return news
 
         return found
@@ -82,3 +88,19 @@ async def test_a_reader_that_sleeps_finds_the_newest_of_each_thing_and_ends_nobo
     assert {news.data for news in got if news.kind == "epoch"} == {f"{number}!" for number in range(EPOCHS)}
     assert [news for news in got if news.kind == "score"] == [score(number) for number in range(50, LAG + 50)]
     await sleeper.aclose()
+
+
+async def test_whatever_a_look_runs_into_the_next_ones_go_on_and_the_log_says_it_once() -> None:
+    source = Source()
+    source.trouble = [*[Transient("store: no answer")] * 3, *[ValueError("our own mistake")] * 3]
+    feed = Feed(source.look, interval_s=0.001)
+    stream = feed.follow(RUN)
+    with capture_logs() as logs:
+        reader = asyncio.ensure_future(anext(stream))
+        for _ in range(len(source.trouble) + 1):
+            await source.tell()
+        await source.tell(News("run", "running"))
+        assert await asyncio.wait_for(reader, 5) == News("run", "running")
+    await stream.aclose()
+    told = [(line["error"], line["exc_info"]) for line in logs if line["event"] == "no news"]
+    assert told == [("store: no answer", False), ("our own mistake", True)]

@@ -27,9 +27,9 @@ SHORT = {"epochs": 3, "epoch_steps": 600, "batch_size": 64, "episode_length": 30
 class World:
     """One store, one bus, one or more coordinators."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[MemoryStore] = MemoryStore) -> None:
         self.time = BEGIN
-        self.store = MemoryStore(clock=lambda: self.time.timestamp())
+        self.store = kind(clock=lambda: self.time.timestamp())
         self.bus = MemoryBus(clock=lambda: self.time.timestamp())
         self.fence: int | None = 1
         self.settings = CoordinatorSettings.model_construct(tokens_file=Path())
