@@ -40,7 +40,7 @@ async function listRuns() {
     return option;
   }));
   const found = page.items.find((run) => run.run === wanted) || page.items[0];
-  if (found) { el("runs").value = found.run; if (found.run !== state.run) follow(found.run); }
+  if (found) { el("runs").value = found.run; if (found.run !== state.run || !state.stream) follow(found.run); }
 }
 
 async function follow(run) {
@@ -50,7 +50,11 @@ async function follow(run) {
   el("votes").replaceChildren();
   history.replaceState(null, "", `?run=${encodeURIComponent(run)}`);
   while (!stream.signal.aborted) {
-    try { await read(await ask(`/runs/${run}/events`, stream.signal)); } catch (error) {
+    try {
+      const answer = await ask(`/runs/${run}/events`, stream.signal);
+      el("votes").replaceChildren();   // every stream tells the newest scores first, also those that were shown
+      await read(answer);
+    } catch (error) {
       if (error.message === "denied") return closed("The token is not known any more.");
     }
     await new Promise((again) => setTimeout(again, 1000));
@@ -170,6 +174,8 @@ function showAge() {
 }
 
 function closed(why) {
+  if (state.stream) state.stream.abort();
+  state.stream = null;   // else whoever comes back to the same run would be taken for one who still follows it
   el("door").hidden = false;
   el("page").hidden = true;
   el("refused").textContent = why;
@@ -183,7 +189,6 @@ async function open() {
   }
   el("door").hidden = true;
   el("page").hidden = false;
-  setInterval(() => listRuns().catch(() => undefined), 5000);
 }
 
 el("runs").addEventListener("change", () => follow(el("runs").value));
@@ -193,4 +198,5 @@ el("door").addEventListener("submit", (event) => {
   open();
 });
 setInterval(showAge, 1000);
+setInterval(() => el("page").hidden || listRuns().catch(() => undefined), 5000);
 open();

@@ -1,0 +1,95 @@
+"""The live page in a real browser, on the real interface over a memory store: what people see when streams break."""
+
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from services.coordinator.api.app import create_app
+from services.coordinator.tokens import Tokens
+from shared.runtime.health import Health, listen, serving
+from shared.store import keys
+from tests.servers import free_ports
+from tests.unit.coordinator.world import RUN, World, segment
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+OLD, NEW = "viewer-token-0123456789", "another-token-0123456789"
+
+
+class Coordinator:
+    """The interface of a world on a port. It can be started again, which breaks every stream."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world, self.port = World(), free_ports(1)[0]
+        self.tokens = folder / "tokens"
+        self.tokens.write_text(f"viewer:{OLD}\n")
+        self._up = AsyncExitStack()
+
+    async def start(self) -> None:
+        """Serve, with streams that begin afresh."""
+        await self._up.aclose()
+        app = create_app(self.world.desk, Tokens(self.tokens), requests_per_s=1_000, burst=1_000)
+        await self._up.enter_async_context(serving(Health(app=app), listen("127.0.0.1", self.port)))
+
+    async def stop(self) -> None:
+        await self._up.aclose()
+
+    async def judge(self, number: int) -> None:
+        """One more segment of epoch 0 is judged."""
+        self.world.time = self.world.time.replace(minute=number)
+        scores = self.world.scores(0, number)
+        await self.world.store.create(keys.score(RUN, 0, scores.segment), scores.to_bytes())
+
+
+@asynccontextmanager
+async def watched(folder: Path) -> AsyncIterator[tuple[Coordinator, Page]]:
+    """A run with three judged segments, and a browser that shows it."""
+    coordinator = Coordinator(folder)
+    await coordinator.world.ask()
+    await coordinator.world.rounds()
+    await coordinator.world.train(0)
+    for number in range(3):
+        await coordinator.judge(number)
+    await coordinator.world.rounds()
+    await coordinator.start()
+    async with async_playwright() as browsers:
+        browser = await browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = await browser.new_page()
+        await page.goto(f"http://127.0.0.1:{coordinator.port}/#token={OLD}")
+        try:
+            yield coordinator, page
+        finally:
+            await browser.close()
+            await coordinator.stop()
+
+
+async def sees(page: Page, *numbers: int) -> None:
+    """The page lists the votes on these segments and on no others, in this order."""
+    wanted = [re.compile(segment(0, number)) for number in numbers]
+    await expect(page.locator("#votes > li > div")).to_have_text(wanted, timeout=15_000)
+
+
+async def test_after_a_broken_stream_every_vote_is_listed_once_newest_first(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (coordinator, page):
+        await sees(page, 2, 1, 0)
+        await coordinator.start()
+        await coordinator.judge(3)
+        await sees(page, 3, 2, 1, 0)
+
+
+async def test_whoever_enters_the_new_token_sees_the_run_go_on(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (coordinator, page):
+        await sees(page, 2, 1, 0)
+        coordinator.tokens.write_text(f"viewer:{NEW}\n")
+        await coordinator.start()
+        await expect(page.locator("#refused")).to_have_text("The token is not known any more.", timeout=15_000)
+        await page.fill("#token", NEW)
+        await page.click("#door button")
+        await expect(page.locator("#page")).to_be_visible()
+        await coordinator.judge(3)
+        await sees(page, 3, 2, 1, 0)
