@@ -15,6 +15,7 @@ from services.coordinator.api.app import create_app
 from services.coordinator.api.desk import Desk
 from services.coordinator.conductor import Conductor
 from services.coordinator.domain.decisions import Limits
+from services.coordinator.epilogue import Epilogue
 from services.coordinator.patrol import Patrol
 from services.coordinator.reporter import Reporter
 from services.coordinator.settings import CoordinatorSettings, Settings
@@ -44,6 +45,7 @@ async def build(settings: Settings, ports: Ports) -> Service:
     lease = Lease(ports.store, LEASE, f"{socket.gethostname()}-{secrets.token_hex(4)}", settings.coordinator.lease_s)
     desk = make_desk(ports.bus, ports.store, utc_now)
     patrol = make_patrol(desk, ports.bus, lambda: lease.fence, settings.coordinator)
+    epilogue = Epilogue(desk.runs, desk.views, desk.reporter, lambda: lease.fence, desk.now)
     app = create_app(
         desk,
         Tokens(settings.coordinator.tokens_file),
@@ -53,7 +55,7 @@ async def build(settings: Settings, ports: Ports) -> Service:
     return Service(
         # A coordinator without the lease leaves the events to the one that holds it.
         consumers=[Consumer(COORDINATOR_RUNS, patrol.handler(), active=lambda: lease.fence is not None)],
-        background=[lease.run, patrol.walk],
+        background=[lease.run, patrol.walk, epilogue.walk],
         app=app,
         drain=lease.release,
     )

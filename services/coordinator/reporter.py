@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from services.coordinator import gauges
+from services.coordinator.adapters.judgings import Judgings
 from services.coordinator.adapters.recall import Recall
 from services.coordinator.adapters.tallies import Tallies
 from services.coordinator.adapters.views import Views
@@ -16,8 +17,8 @@ from services.coordinator.domain.selection import verdict
 from services.coordinator.domain.tally import Tally
 from services.coordinator.domain.view import EpochView, RunView
 from shared.contracts.ids import RunId
-from shared.contracts.judging import EpochJudging
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
+from shared.errors import ContractError
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -29,6 +30,7 @@ class Reporter:
 
     def __init__(self, store: Store, views: Views, tallies: Tallies, now: Callable[[], datetime]) -> None:
         self._store, self._views, self._tallies, self._now = store, views, tallies, now
+        self._judgings = Judgings(store)
         self._written: dict[RunId, RunSummary] = {}
         self._rows: Recall[dict[int, EpochRow]] = Recall(dict)
 
@@ -48,21 +50,24 @@ class Reporter:
             line = kept.get(epoch.epoch) or await self._row(view, epoch)
             if line is not None:
                 rows.append(line)
-                if epoch.complete:
-                    kept[epoch.epoch] = line
+        # All but the judges' report is final: they write it after the last score, and again when their checks end.
+        rows = await self._judgings.into(view.record.run, rows, self._now())
+        kept.update({line.epoch: line for line in rows if view.epochs[line.epoch].complete})
         return rows
+
+    async def amend(self, view: RunView) -> None:
+        """Write those tables of an ended run again that the judges' last figures have changed."""
+        try:
+            stored = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
+        except (NotFound, ContractError):
+            stored = None
+        table = summary(view, await self.rows(view), self._now())
+        if stored is None or not _same(stored, table):
+            await self._write(stored, table)
 
     async def _row(self, view: RunView, epoch: EpochView) -> EpochRow | None:
         alarm = verdict(view.epochs[: epoch.epoch + 1]).reason or None
-        line = row(epoch, await self._tallies.of(view.record.run, epoch.epoch), alarm)
-        return line and line.model_copy(update={"judging": await self._judging(view.record.run, epoch.epoch)})
-
-    async def _judging(self, run: RunId, epoch: int) -> EpochJudging | None:
-        """The judges' own report on an epoch, once there is one."""
-        try:
-            return EpochJudging.from_bytes(await self._store.get(keys.judge_report(run, epoch)))
-        except NotFound:
-            return None
+        return row(epoch, await self._tallies.of(view.record.run, epoch.epoch), alarm)
 
     def forget(self, run: RunId) -> None:
         """Free what is remembered about a run that has ended."""
@@ -83,17 +88,21 @@ class Reporter:
         before = self._written.get(run)
         if before is not None and _same(before, table):
             return
-        known = {line.epoch: line for line in before.epochs} if before else {}
-        for line in table.epochs:
-            if known.get(line.epoch) != line:
-                await self._epoch_documents(run, line)
+        await self._write(before, table)
         if table.epochs:
             gauges.show(table.epochs[-1])
         for epoch in view.epochs:
             if epoch.card is not None:
                 gauges.show_card(epoch.card.document)
-        await self._store.put(keys.run_summary(run), table.to_bytes())
         self._written[run] = table
+
+    async def _write(self, before: RunSummary | None, table: RunSummary) -> None:
+        """The documents of epochs whose row has changed, and then the table of the run."""
+        known = {line.epoch: line for line in before.epochs} if before else {}
+        for line in table.epochs:
+            if known.get(line.epoch) != line:
+                await self._epoch_documents(table.run, line)
+        await self._store.put(keys.run_summary(table.run), table.to_bytes())
 
     async def _epoch_documents(self, run: RunId, line: EpochRow) -> None:
         await self._store.put(keys.evaluation_summary(run, line.epoch), line.to_bytes())

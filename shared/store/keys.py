@@ -111,30 +111,35 @@ def reward_model_card(run: RunId, epoch: int) -> str:
     return f"{reward_model_prefix(run, epoch)}card.json"
 
 
+def evaluations_prefix(run: RunId) -> str:
+    """Figures of all epochs of one run."""
+    return f"{run_prefix(run)}evaluations/"
+
+
 def evaluation_summary(run: RunId, epoch: int) -> str:
     """Judged and trained figures of one epoch."""
-    return f"{run_prefix(run)}evaluations/epoch_{epoch}/summary.json"
+    return f"{evaluations_prefix(run)}epoch_{epoch}/summary.json"
 
 
 def judge_reports_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """What each judge process noted about one epoch's judging, one object a process."""
-    return f"{run_prefix(run)}evaluations/epoch_{epoch}/judges/{rubric}/"
+    return f"{evaluations_prefix(run)}epoch_{epoch}/judges/{rubric}/"
 
 
 def judge_report(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """Quality and cost of one epoch's judging: votes, agreement, drift, position bias, correlation, money."""
     name = "judges" if rubric == RUBRIC else f"judges-{rubric}"
-    return f"{run_prefix(run)}evaluations/epoch_{epoch}/{name}.json"
+    return f"{evaluations_prefix(run)}epoch_{epoch}/{name}.json"
 
 
 def canary_set(run: RunId, rubric: str = RUBRIC) -> str:
     """The segments of a run that are judged again in every epoch, to see whether the judges drift."""
-    return f"{run_prefix(run)}evaluations/canary-{rubric}.json"
+    return f"{evaluations_prefix(run)}canary-{rubric}.json"
 
 
 def canary_claim(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """Which judge process judges the canary set in this epoch."""
-    return f"{run_prefix(run)}evaluations/epoch_{epoch}/canary-{rubric}.json"
+    return f"{evaluations_prefix(run)}epoch_{epoch}/canary-{rubric}.json"
 
 
 def progress(run: RunId) -> str:
