@@ -75,10 +75,13 @@ class LocalBackend:
     async def _pass_on(self, name: str, process: asyncio.subprocess.Process) -> None:
         if process.stderr is None:
             raise AssertionError("the driver was started without a pipe for its log")
+        lost = 0
         while line := await self._line(process.stderr):
-            sys.stderr.buffer.write(line)
-            sys.stderr.flush()
             self._last_lines[name].append(line.decode(errors="replace").strip())
+            written = _written(line)
+            if lost and written:
+                log.warning("log lines of a driver were lost: standard error could not be written", driver=name, n=lost)
+            lost = 0 if written else lost + 1
         await process.wait()
 
     @staticmethod
@@ -98,3 +101,15 @@ class LocalBackend:
     def _environment(self) -> dict[str, str]:
         # Its log is passed on line by line: no line may wait in a buffer or count as a repetition of another worker's.
         return {**self._environ, "PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0"}
+
+
+def _written(line: bytes) -> bool:
+    """Pass a line on. One that cannot be written (standard error is a file on a full disk, or closed) is let go: a
+    driver whose pipe nobody empties would hang for ever, and its heartbeat would go on.
+    """
+    try:
+        sys.stderr.buffer.write(line)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return False
+    return True

@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from services.trainer.backends import local
 from services.trainer.backends.local import LocalBackend
 from services.trainer.backends.port import Launch, Outcome
 from shared.store.object_store import local_store
@@ -38,3 +41,20 @@ async def test_a_wrong_setting_is_refused_for_good() -> None:
     outcome = await ended({"ZELDA_STORE__URL": "nowhere"})
     assert outcome.final
     assert "ZELDA_STORE__URL: 'nowhere' is not a store" in (outcome.reason or "")
+
+
+CHATTY = "import sys; [sys.stderr.write(f'{n} ' + 'x' * 100 + chr(10)) for n in range(30_000)]; sys.exit('the end')"
+"""A driver that writes more than a pipe and its reader hold."""
+
+
+async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chatty.py").write_text(CHATTY)
+    monkeypatch.setattr(local, "DRIVER", "chatty")
+    full_disk = Path("/dev/full").open("w")  # noqa: ASYNC230, SIM115 - closing it fails as writing does
+    monkeypatch.setattr(sys, "stderr", full_disk)
+    outcome = await asyncio.wait_for(ended({"PYTHONPATH": str(tmp_path)}), 30)
+    assert outcome == Outcome("failed", "The driver ended with code 1: the end")
+    with suppress(OSError):
+        full_disk.close()
