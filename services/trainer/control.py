@@ -45,6 +45,8 @@ def latest_checkpoint(run: RunId, epoch: int) -> str:
     return f"{keys.checkpoint_prefix(run, epoch)}latest.json"
 
 
-def checkpoint(run: RunId, epoch: int, driver: str, iteration: int) -> str:
-    """Key of one checkpoint. The driver is in it, because a repeated iteration need not have the same bytes."""
-    return f"{keys.checkpoint_prefix(run, epoch)}{driver}_{iteration:06d}.zip"
+def checkpoint(run: RunId, epoch: int, driver: str, iteration: int, digest: str) -> str:
+    """Key of the checkpoint with this SHA-256. Other bytes never have its key: the pointer may still name the former
+    one when its successor of the same iteration is put.
+    """
+    return f"{keys.checkpoint_prefix(run, epoch)}{driver}_{iteration:06d}_{digest[:16]}.zip"

@@ -16,7 +16,7 @@ from shared.contracts.driver import DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunRecord
-from shared.errors import Permanent, Transient
+from shared.errors import DigestMismatch, Permanent, Transient
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound
@@ -52,28 +52,35 @@ class Archive:
         while keys.epoch_finished(self.run, epoch) in names:
             epoch += 1
         key = keys.epoch_start(self.run, epoch)
-        return EpochStart.from_bytes(self.patiently(lambda: self.store.get(key))) if key in names else None
+        return EpochStart.from_bytes(self._get(key)) if key in names else None
 
     def reward_model(self, ref: RewardModelRef | None) -> bytes | None:
         """The weights that an order names, checked against the order's digest."""
         if ref is None:
             return None
-        return self.patiently(lambda: self.store.get(ref.weights_key, ref.weights_digest))
+        return self._get(ref.weights_key, ref.weights_digest)
 
     def resume_point(self, epoch: int) -> tuple[str, bytes] | None:
         """Digest and bytes of the checkpoint from which `epoch` goes on: its own newest, or the last epoch's final.
 
         None only for the first epoch of a run. Raises Permanent if a later epoch has no checkpoint to go on from.
         """
+        own = self._own_checkpoint(epoch)
+        if own is not None or epoch == 0:
+            return own
+        finished = EpochFinishedRecord.from_bytes(self._get(keys.epoch_finished(self.run, epoch - 1)))
+        return finished.checkpoint_digest, self._get(finished.checkpoint_key, finished.checkpoint_digest)
+
+    def _own_checkpoint(self, epoch: int) -> tuple[str, bytes] | None:
+        """The newest checkpoint from within an epoch; None if there is none, or not the one that the pointer names."""
         pointer = self.pointer(epoch)
-        if pointer is not None:
-            key, digest = pointer.key, pointer.digest
-        elif epoch > 0:
-            finished = EpochFinishedRecord.from_bytes(self._get(keys.epoch_finished(self.run, epoch - 1)))
-            key, digest = finished.checkpoint_key, finished.checkpoint_digest
-        else:
+        if pointer is None:
             return None
-        return digest, self.patiently(lambda: self.store.get(key, digest))
+        try:
+            return pointer.digest, self._get(pointer.key, pointer.digest)
+        except (NotFound, DigestMismatch) as error:  # e.g. a backup that was copied while the driver worked
+            log.warning("checkpoint is not there: the epoch begins again", epoch=epoch, error=str(error))
+            return None
 
     def pointer(self, epoch: int) -> CheckpointPointer | None:
         """The newest checkpoint from within an epoch, or None."""
@@ -87,8 +94,9 @@ class Archive:
 
     def save(self, data: bytes, epoch: int, iteration: int, steps: int) -> CheckpointPointer:
         """Store a checkpoint, then point to it; a crash between the two leaves the former one in force."""
-        key = checkpoint(self.run, epoch, self.driver, iteration)
-        digest = Digest(self.patiently(lambda: self.store.put(key, data)))
+        digest = Digest(sha256(data))
+        key = checkpoint(self.run, epoch, self.driver, iteration, digest)
+        self.patiently(lambda: self.store.put(key, data))
         pointer = CheckpointPointer(run=self.run, epoch=epoch, key=key, digest=digest, iteration=iteration, steps=steps)
         self.patiently(lambda: self.store.put(latest_checkpoint(self.run, epoch), pointer.to_bytes()))
         return pointer
@@ -146,8 +154,8 @@ class Archive:
         """Write a heartbeat, once: the next one comes soon."""
         self.store.put(keys.driver_heartbeat(self.run), heartbeat.to_bytes())
 
-    def _get(self, key: str) -> bytes:
-        return self.patiently(lambda: self.store.get(key))
+    def _get(self, key: str, digest: str | None = None) -> bytes:
+        return self.patiently(lambda: self.store.get(key, digest))
 
     def _commit(self, key: str, data: bytes) -> None:
         try:

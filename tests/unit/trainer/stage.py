@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.trainer.backends.port import Launch, Outcome
-from services.trainer.control import Heartbeat
+from services.trainer.control import CheckpointPointer, Heartbeat
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
@@ -44,7 +44,9 @@ async def segment(store: Store, number: int, epoch: int = 0) -> SegmentRef:
     return SegmentRef(segment=SegmentId(name), episode=episode, key=key, digest=Digest(sha256(data)))
 
 
-async def account(store: Store, segments: list[SegmentRef], epoch: int = 0) -> None:
+async def account(
+    store: Store, segments: list[SegmentRef], epoch: int = 0, checkpoint: CheckpointPointer | None = None
+) -> None:
     record = EpochFinishedRecord(
         run=RUN,
         epoch=epoch,
@@ -53,8 +55,8 @@ async def account(store: Store, segments: list[SegmentRef], epoch: int = 0) -> N
         episodes=3,
         seconds=1.0,
         segments=segments,
-        checkpoint_key="models/x",
-        checkpoint_digest=Digest("0" * 64),
+        checkpoint_key=checkpoint.key if checkpoint else "models/x",
+        checkpoint_digest=checkpoint.digest if checkpoint else Digest("0" * 64),
         created=NOW,
     )
     await store.create(keys.epoch_finished(RUN, epoch), record.to_bytes())
