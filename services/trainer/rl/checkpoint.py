@@ -1,8 +1,8 @@
 """A checkpoint is one zip without pickle: tensors as safetensors, everything else as JSON.
 
 It holds all that the driver carries from one iteration to the next: policy and critics, RND pair, optimiser, running
-scales, its random generators, progress and the episodes of the epoch so far. The games and the runners' generators are
-not in it: a restored session begins new episodes, and is no repetition of what the old one would have done.
+scales, its random generators, progress and the episodes of the epoch so far. The games are not in it: a session
+restored in mid-epoch begins new episodes, and is no repetition of what the old one would have done.
 """
 
 import io

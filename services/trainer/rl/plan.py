@@ -42,11 +42,13 @@ class EpochPlan:
     def counting(self, episodes: Iterable[str]) -> "EpochPlan":
         """This plan, of an epoch that has a segment of each of these episodes in the store.
 
-        What a dead driver recorded of episodes that are now played once more does not count: they give the same
-        segments under the same names, and the sampler chooses as it did, unless another budget makes it choose others.
+        What a dead driver recorded of an epoch that now begins again does not count: the play is the same, it gives the
+        same segments under the same names, and the sampler chooses as it did, unless another budget makes it choose
+        others. What follows a checkpoint in mid-epoch is other play, because the games are not in it: all count.
         """
-        names = map(EpisodeName.read, episodes)
-        return replace(self, recorded=sum(not self._plays_again(name) for name in names))
+        names = [EpisodeName.read(episode) for episode in episodes]
+        again = 0 if self.steps else sum(map(self._plays_again, names))
+        return replace(self, recorded=len(names) - again)
 
     def _plays_again(self, name: EpisodeName) -> bool:
         first = self.first_episode(name.place)

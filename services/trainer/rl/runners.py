@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import torch
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
 from services.trainer.rl.plan import GENERATIONS_PER_RUNNER, EpochPlan, Harvest
@@ -99,9 +101,21 @@ def _everywhere(algorithm: Any, call: Any) -> list[Any]:
 def _begin(runner: Any, plan: EpochPlan) -> None:
     setattr(runner, PLAN, plan)
     setattr(runner, LIVES, 0)
+    _cast(runner, plan)
     runner.env.unwrapped.begin_epoch(plan)
     runner._needs_initial_reset = True
     runner._ongoing_episodes_for_metrics.clear()
+
+
+def _cast(runner: Any, plan: EpochPlan) -> None:
+    """New dice for what the policy does in this epoch: no checkpoint has those of a runner in a process of its own, and
+    an epoch that begins again is to be the same play. A runner that is started again plays something else.
+
+    The local runner shares its dice with the learner, and a checkpoint has them.
+    """
+    if runner.worker_index:
+        parts = [runner.config.seed, plan.epoch, plan.steps, runner.worker_index, plan.generation]
+        torch.manual_seed(int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0]))
 
 
 def _harvest(runner: Any, final: bool, steps: int, recorded: int) -> Harvest:

@@ -1,10 +1,11 @@
-"""Env runners as Ray actors: one is killed, and the epoch goes on; all fail for good, and the epoch ends."""
+"""Env runners as Ray actors: one is killed, and the epoch goes on; all fail for good, and it ends; it begins again."""
 
 import os
 import signal
 from typing import Any
 
 import pytest
+import torch
 
 from services.trainer.domain.figures import EpisodeSummary
 from services.trainer.rl.plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
@@ -25,6 +26,7 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     session = Session(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
     session.begin(lambda numbers: EpochPlan(3), 3)
     session.iterate()
+    before = dice(session)
     kill_a_runner(session)
     for _ in range(20):
         session.iterate()
@@ -37,7 +39,30 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     reborn = [number for number in map(number_of, session.summaries) if number >= GENERATION]
     assert reborn, "the new runner has finished no episode"
     assert min(reborn) >= GENERATION * GENERATIONS_PER_RUNNER
+    assert len(dice(session) | before) == 3, "the new runner plays with the dice of the old one"
     session.close()
+
+
+def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not() -> None:
+    warm, fresh = (Session(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1)) for _ in range(2))
+    warm.begin(lambda numbers: EpochPlan(0), 0)
+    first = dice(warm)
+    warm.iterate()
+    warm.gather(final=True)
+    fresh.load(warm.save())
+    played = []
+    for session in (warm, fresh):
+        session.begin(lambda numbers: EpochPlan(1), 1)
+        second = dice(session)
+        for _ in range(4):
+            session.iterate()
+        played.append(sorted((summary.episode, summary.facts["milestones"]) for summary in session.summaries))
+    assert played[0] == played[1]
+    assert len({reached for _, reached in played[0]}) > 2, "all episodes are alike: nothing is shown"
+    fresh.begin(lambda numbers: EpochPlan(1, steps=512), 1)
+    assert len(first | second | dice(fresh)) == 6
+    for session in (warm, fresh):
+        session.close()
 
 
 def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +114,12 @@ def kill_a_runner(session: Session) -> None:
     group = session.algorithm.env_runner_group
     pids = group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
     os.kill(pids[0], signal.SIGKILL)
+
+
+def dice(session: Session) -> set[int]:
+    """What the generators of the runners were seeded with."""
+    group = session.algorithm.env_runner_group
+    return set(group.foreach_env_runner(lambda runner: torch.initial_seed(), local_env_runner=False))
 
 
 def number_of(summary: EpisodeSummary) -> int:

@@ -29,12 +29,16 @@ def test_a_place_whose_number_a_checkpoint_lacks_begins_above_all_it_has() -> No
     assert resumed.next_life(1).first_episode("3/0") == 5 * GENERATION
 
 
-def test_segments_of_episodes_that_are_played_once_more_do_not_count_against_the_budget() -> None:
+def test_segments_of_an_epoch_that_begins_again_do_not_count_against_the_budget() -> None:
     stored = ["e0000-r01-v00-0004", "e0000-r01-v00-0005", "e0000-r01-v00-0006", "e0000-r01-v01-0005"]
-    assert EpochPlan(0).counting(stored).recorded == 0  # from the epoch's beginning: all of them
-    resumed = EpochPlan(0, first_episodes={"1/0": 5, "1/1": 6})
-    assert resumed.counting(stored).recorded == 2  # the fourth of the one place and the fifth of the other are over
+    assert EpochPlan(0).counting(stored).recorded == 0
     assert EpochPlan(0).counting([f"e0000-r01-v00-{GENERATION}"]).recorded == 1  # of environments that were rebuilt
+
+
+def test_all_segments_count_after_a_checkpoint_in_mid_epoch_because_other_play_follows_it() -> None:
+    stored = ["e0000-r01-v00-0004", "e0000-r01-v00-0005", "e0000-r01-v00-0006", "e0000-r01-v01-0005"]
+    resumed = EpochPlan(0, first_episodes={"1/0": 5, "1/1": 6}, steps=1024)
+    assert resumed.counting(stored).recorded == 4
 
 
 def test_the_highest_numbers_fit_into_a_name() -> None:
