@@ -1,7 +1,8 @@
 """The driver process of one run: waits for orders in the store, trains, and stays warm between epochs.
 
 It knows no bus: the trainer service beside it announces what appears in the store. It ends when the run is stopped or
-over, on SIGTERM, when its service is gone, or when no order came for a while; always with a checkpoint behind it.
+over, on SIGTERM, or when no order came for a while, always with a checkpoint behind it; and, without one, when its
+service is gone or the run was deleted.
 """
 
 import argparse
@@ -39,6 +40,7 @@ log = structlog.get_logger(__name__)
 
 Make = Callable[[RunId, RunConfig], tuple[Session, Evaluation]]
 EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
+CLAIM_S = 1.0  # between two looks at the heartbeat of a driver that may still live
 POLL_S = 0.25  # between two looks for an order; more would be felt as a pause between epochs
 
 
@@ -56,6 +58,8 @@ class Driver:
     def run(self, former: str | None) -> None:
         """Carry out orders until there is a reason to leave. `former` names a driver known to be dead."""
         self._claim(former)
+        if self.pulse.leave is not None:
+            return  # without a sign of life, which would hide that of the other driver
         self.pulse.start()
         try:
             while (order := self._wait_for_order()) is not None:
@@ -75,14 +79,22 @@ class Driver:
                 signal.signal(number, lambda *_: self.pulse.end("signal"))
 
     def _claim(self, former: str | None) -> None:
-        """Wait until no other driver of this run is alive."""
-        while (beat := self.archive.heartbeat()) is not None:
-            age = time.time() - beat.time.timestamp()
+        """Wait until no other driver of this run is alive, or until there is a reason to leave.
+
+        How long a heartbeat has stood there is told by our own clock: that of another host may be wrong.
+        """
+        seen, since = None, time.monotonic()
+        while self.pulse.leave is None and (beat := self.archive.heartbeat()) is not None:
             known_dead = beat.driver in (former, self.archive.driver) or not might_live(beat)
-            if beat.state == "ended" or known_dead or age > STALE_S:
+            if beat.state == "ended" or known_dead:
                 return
-            log.info("waiting for the former driver", driver=beat.driver, age_s=round(age, 1))
-            time.sleep(1.0)
+            if beat != seen:
+                seen, since = beat, time.monotonic()
+                log.info("waiting for the former driver", driver=beat.driver)
+            if time.monotonic() - since > STALE_S:
+                return
+            time.sleep(CLAIM_S)
+            self.pulse.mind_parent()
 
     def _wait_for_order(self) -> EpochStart | None:
         """The next order, or None when it is time to leave."""
@@ -111,7 +123,8 @@ class Driver:
             return
         pointer = self.archive.pointer(order.epoch)
         steps = pointer.steps if pointer else 0
-        self.archive.stopped(self.archive.record().attempt, order.epoch, steps, pointer)
+        # The run may have been resumed since: a later stop was asked of nobody yet.
+        self.archive.stopped(self.pulse.left_attempt, order.epoch, steps, pointer)
         log.info("stopped by request", epoch=order.epoch, steps=steps)
 
 

@@ -44,8 +44,9 @@ class EpochRunner:
         self._begin(order)
         pointer = self._train(order)
         played = self.session.steps >= order.config.epoch_steps
-        if not played and self.pulse.leave == "orphaned":
-            return  # as if killed with its service: a checkpoint here would let the next driver play something else
+        if self.pulse.leave == "deleted" or (not played and self.pulse.leave == "orphaned"):
+            # Orphaned, as if killed with the service: a checkpoint would let the next driver play something else.
+            return
         self.session.gather(final=True)  # first, so that whoever goes on from the checkpoint has every episode, too
         pointer = self._save(order, pointer)
         if played:
@@ -87,7 +88,7 @@ class EpochRunner:
             session.iterate()
             reach("driver.after_iteration")
             self._report(order)
-            if self._clock() - saved_at >= CHECKPOINT_S:
+            if self._clock() - saved_at >= CHECKPOINT_S and self.pulse.leave is None:
                 pointer, saved_at = self._save(order, pointer), self._clock()
         return pointer
 
@@ -117,6 +118,8 @@ class EpochRunner:
         evaluation = self._evaluate(order)
         segments = self.archive.segments(order.epoch, session.segments)
         reach("driver.before_finished")
+        if self.pulse.leave == "deleted":
+            return
         self.archive.finish(self._account(order, pointer, segments, evaluation))
         log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
 

@@ -1,7 +1,8 @@
 """The driver's heartbeat: a thread that writes a sign of life and looks whether the driver should end.
 
-Reasons to end: the run was stopped or is over, the process got SIGTERM, the service that started it is gone. It only
-raises the flag; the training loop ends itself between two iterations, so that a checkpoint is never cut short.
+Reasons to end: the run was stopped, is over or was deleted, the process got SIGTERM, the service that started it is
+gone. It only raises the flag; the training loop ends itself between two iterations, so that a checkpoint is never cut
+short.
 """
 
 import os
@@ -15,11 +16,13 @@ import structlog
 
 from services.trainer.control import HEARTBEAT_S, DriverState, Heartbeat
 from services.trainer.rl.archive import Archive
+from shared.contracts.run import RunRecord
 from shared.errors import ZeldaError
+from shared.store.port import NotFound
 
 log = structlog.get_logger(__name__)
 
-Reason = Literal["stop", "over", "signal", "orphaned"]
+Reason = Literal["stop", "over", "deleted", "signal", "orphaned"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Status:
 
 
 class Pulse:
-    """Beats until `close`. `leave` holds the first reason to end, or None."""
+    """Beats until `close`. `leave` holds the first reason to end, or None; `left_attempt` the run's attempt by then."""
 
     def __init__(self, archive: Archive, parent: int | None) -> None:
         self._archive = archive
@@ -45,6 +48,7 @@ class Pulse:
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
         self.leave: Reason | None = None
+        self.left_attempt = self._status.attempt
 
     def start(self) -> None:
         """Begin to beat."""
@@ -55,8 +59,15 @@ class Pulse:
         self._status = replace(self._status, **changes)  # type: ignore[arg-type]
 
     def end(self, reason: Reason) -> None:
-        """Ask the training loop to end. The first reason stays."""
-        self.leave = self.leave or reason
+        """Ask the training loop to end. The first reason stays, unless there is nothing left to work for."""
+        if self.leave is None or reason == "deleted":
+            self.left_attempt = self._status.attempt
+            self.leave = reason
+
+    def mind_parent(self) -> None:
+        """Ask to end if the service that started this driver is gone."""
+        if self._parent is not None and os.getppid() != self._parent:
+            self.end("orphaned")
 
     def close(self) -> None:
         """Write the last beat, which tells that this driver is gone."""
@@ -68,16 +79,23 @@ class Pulse:
     def _run(self) -> None:
         while not self._closed.wait(HEARTBEAT_S):
             self._beat()
-            if self._parent is not None and os.getppid() != self._parent:
-                self.end("orphaned")
+            self.mind_parent()
 
     def _beat(self) -> None:
+        """Look first, because a sign of life would be all that is left of a run that was deleted."""
+        try:
+            self._heed(self._archive.record())
+        except NotFound:
+            self.end("deleted")
+            return
+        except ZeldaError as error:
+            log.warning("the run's record was not read", error=str(error))
         try:
             self._archive.beat(self._heartbeat())
-            record = self._archive.record()
         except ZeldaError as error:
             log.warning("heartbeat failed", error=str(error))
-            return
+
+    def _heed(self, record: RunRecord) -> None:
         self.tell(attempt=record.attempt)
         if record.state in ("stopping", "stopped"):
             self.end("stop")

@@ -119,6 +119,25 @@ def test_a_driver_that_lost_its_service_leaves_the_epoch_as_if_it_had_been_kille
     assert finished(store, 0).attempt == 1  # it began the epoch, and went on with nothing
 
 
+def test_a_driver_whose_run_was_deleted_writes_neither_checkpoint_nor_account(store: Store) -> None:
+    record = asyncio.run(prepare(store))
+    alone = driver(store, "d1", idle_s=60)
+    session, evaluation = make(RUN, record.config)
+    real = session.iterate
+
+    def iterate() -> None:
+        real()
+        if session.steps >= record.config.epoch_steps:
+            for entry in asyncio.run(store.list(keys.run_prefix(RUN))):
+                asyncio.run(store.delete(entry.key))
+            alone.pulse._beat()
+
+    session.iterate = iterate  # type: ignore[method-assign]
+    alone._make = lambda run, config: (session, evaluation)
+    alone.run(None)
+    assert asyncio.run(store.list(keys.run_prefix(RUN))) == []
+
+
 def leaves_after_one_iteration(driver: Driver, config: RunConfig, reason: Reason) -> Session:
     """The session of a driver that gets this reason to leave in mid-epoch."""
     session, evaluation = make(RUN, config)

@@ -1,0 +1,124 @@
+"""When a driver begins and why it leaves: it heeds what it sees in the store and its own clock, and nothing older."""
+
+import asyncio
+import os
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from services.trainer.control import Heartbeat
+from services.trainer.rl import driver as driver_module
+from services.trainer.rl.archive import Archive
+from services.trainer.rl.bridge import BlockingStore
+from services.trainer.rl.driver import Driver
+from services.trainer.settings import DriverGroup
+from shared.state.runs import Runs
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.trainer.stage import RUN, beat, enter, order, run_in
+
+
+def no_game(*_: Any) -> Any:
+    raise AssertionError("nothing was ordered")
+
+
+def driver(store: MemoryStore, parent: int | None = None) -> Driver:
+    return Driver(Archive(BlockingStore(store), RUN, "d2"), DriverGroup(idle_s=1), no_game, parent)
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    monkeypatch.setattr(driver_module, "CLAIM_S", 0.01)
+    made = MemoryStore()
+    asyncio.run(run_in(made))
+    return made
+
+
+def lives_elsewhere(store: MemoryStore, ahead_s: float = 0.0) -> Heartbeat:
+    """A driver on another host, whose clock is ahead, has just given a sign of life."""
+    now = datetime.now(UTC) + timedelta(seconds=ahead_s)
+    former = beat("d1", host="elsewhere", time=now)
+    asyncio.run(store.put(keys.driver_heartbeat(RUN), former.to_bytes()))
+    return former
+
+
+def newest_beat(store: MemoryStore) -> Heartbeat:
+    return Heartbeat.from_bytes(asyncio.run(store.get(keys.driver_heartbeat(RUN))))
+
+
+def test_a_clock_that_is_ahead_on_another_host_is_not_waited_for(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "STALE_S", 0.1)
+    lives_elsewhere(store, ahead_s=3600)
+    second = threading.Thread(target=driver(store).run, args=(None,), daemon=True)
+    second.start()
+    second.join(10)
+    assert not second.is_alive()
+    assert newest_beat(store).driver == "d2"
+
+
+def test_a_driver_whose_clock_is_behind_but_that_beats_is_waited_for(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "STALE_S", 0.2)
+    second = driver(store)
+    waiting = threading.Thread(target=second._claim, args=(None,), daemon=True)
+    lives_elsewhere(store, ahead_s=-3600)
+    waiting.start()
+    for _ in range(10):
+        time.sleep(0.05)
+        lives_elsewhere(store, ahead_s=-3600)
+    assert waiting.is_alive()
+    waiting.join(10)
+    assert not waiting.is_alive()
+
+
+def test_a_driver_that_waits_for_another_one_heeds_sigterm_and_hides_no_sign_of_life(store: MemoryStore) -> None:
+    former = lives_elsewhere(store)
+    second = driver(store)
+    waiting = threading.Thread(target=second.run, args=(None,), daemon=True)
+    waiting.start()
+    second.pulse.end("signal")
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert newest_beat(store) == former
+
+
+def test_a_driver_that_waits_for_another_one_heeds_that_its_service_is_gone(store: MemoryStore) -> None:
+    lives_elsewhere(store)
+    orphan = driver(store, parent=os.getpid())  # which is not our parent, as if it had died
+    waiting = threading.Thread(target=orphan.run, args=(None,), daemon=True)
+    waiting.start()
+    waiting.join(10)
+    assert orphan.pulse.leave == "orphaned"
+
+
+def test_a_late_driver_confirms_the_stop_that_it_saw_and_not_the_next_one(store: MemoryStore) -> None:
+    asyncio.run(order(store))
+    late = driver(store)
+    stopping = asyncio.run(enter(store, asyncio.run(Runs(store).latest(RUN)), "stopping"))
+    late.pulse._beat()
+    again = stopping.model_copy(update={"attempt": 2})
+    asyncio.run(enter(store, again, "running"))
+    late.pulse._beat()
+    late._confirm_stop()
+    assert asyncio.run(store.exists(keys.driver_stopped(RUN, 1)))
+    assert not asyncio.run(store.exists(keys.driver_stopped(RUN, 2)))
+
+
+def test_a_driver_whose_run_was_deleted_leaves_nothing_of_it(store: MemoryStore) -> None:
+    alone = driver(store)
+    alone.pulse._beat()
+    delete_run(store)
+    alone.pulse._beat()
+    assert alone.pulse.leave == "deleted"
+    assert asyncio.run(store.list(keys.run_prefix(RUN))) == []
+
+
+def delete_run(store: MemoryStore) -> None:
+    for entry in asyncio.run(store.list(keys.run_prefix(RUN))):
+        asyncio.run(store.delete(entry.key))
