@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from services.trainer.domain.episodes import segment_at
 from shared.bus.port import Bus
 from shared.contracts.base import sha256
 from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochFinishedRecord, SegmentRef
 from shared.contracts.events import EpochFinished, EventData, SegmentReady
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, RunId
 from shared.errors import Fatal, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
@@ -35,6 +36,7 @@ class Tail:
     run: RunId
     epoch: int
     announced: set[str] = field(default_factory=set)
+    """Keys that need no more attention: of announced segments, and of objects that are none."""
 
 
 class Announcer:
@@ -105,13 +107,13 @@ class Announcer:
         for entry in await self.store.list(prefix):
             if entry.key in tail.announced:
                 continue
-            episode, _, name = entry.key.removeprefix(prefix).partition("/")
-            ref = SegmentRef(
-                segment=SegmentId(name.removesuffix(".zip")),
-                episode=EpisodeId(episode),
-                key=entry.key,
-                digest=Digest(sha256(await self.store.get(entry.key))),
-            )
+            found = segment_at(entry.key.removeprefix(prefix))
+            if found is None:
+                log.warning("object passed over: no segment has such a name", run=tail.run, key=entry.key)
+                tail.announced.add(entry.key)
+                continue
+            digest = Digest(sha256(await self.store.get(entry.key)))
+            ref = SegmentRef(episode=found[0], segment=found[1], key=entry.key, digest=digest)
             await self._tell_segment(tail, ref, fence)
 
     async def _tell_segment(self, tail: Tail, ref: SegmentRef, fence: int) -> None:

@@ -17,7 +17,7 @@ from services.trainer.domain.supervision import Supervision
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
-from shared.errors import Fatal, ZeldaError
+from shared.errors import ContractError, Fatal, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
 from shared.state.runs import Runs
@@ -44,6 +44,7 @@ class Member:
     speed: float = 0.0
     fence: int = field(default=0)
     trouble: str | None = None
+    odd_heartbeat: str | None = None
 
 
 class Fleet:
@@ -84,7 +85,7 @@ class Fleet:
         SPEED.set(sum(member.speed for member in self.members.values()))
 
     async def _look_after(self, member: Member) -> None:
-        beat = await self._heartbeat(member.run)
+        beat = await self._heartbeat(member)
         if beat is not None:
             member.supervision.seen(beat.epoch, beat.steps)
             member.speed = (beat.steps_per_s or 0.0) if beat.state == "training" else 0.0
@@ -154,11 +155,19 @@ class Fleet:
             epoch += 1
         return keys.epoch_start(run, epoch) in names
 
-    async def _heartbeat(self, run: RunId) -> Heartbeat | None:
+    async def _heartbeat(self, member: Member) -> Heartbeat | None:
+        """None also where it cannot be read (damaged, or of a newer version): the next driver writes another."""
         try:
-            return Heartbeat.from_bytes(await self.store.get(keys.driver_heartbeat(run)))
+            beat = Heartbeat.from_bytes(await self.store.get(keys.driver_heartbeat(member.run)))
         except NotFound:
             return None
+        except ContractError as error:
+            if member.odd_heartbeat != str(error):
+                log.warning("heartbeat cannot be read", run=member.run, error=str(error))
+            member.odd_heartbeat = str(error)
+            return None
+        member.odd_heartbeat = None
+        return beat
 
 
 def _note(member: Member, trouble: str) -> None:

@@ -1,10 +1,10 @@
-"""Names of episodes: they tell where in an epoch each was played."""
+"""Names of episodes and of their segments: they tell where in an epoch each was played."""
 
 import re
 from dataclasses import dataclass
 from typing import Final, Self
 
-from shared.contracts.ids import EpisodeId
+from shared.contracts.ids import EpisodeId, SegmentId
 
 _NAME: Final = re.compile(r"e(\d+)-r(\d+)-v(\d+)-(\d+)")
 
@@ -35,3 +35,13 @@ class EpisodeName:
     def place(self) -> str:
         """The environment, as plans and checkpoints name it."""
         return f"{self.runner}/{self.env}"
+
+
+def segment_at(path: str) -> tuple[EpisodeId, SegmentId] | None:
+    """Episode and segment of the object at this path below an epoch's segments; None if the trainer put none there."""
+    episode, _, name = path.partition("/")
+    try:
+        EpisodeName.read(episode)
+        return (EpisodeId(episode), SegmentId(name.removesuffix(".zip"))) if name.endswith(".zip") else None
+    except ValueError:
+        return None

@@ -10,13 +10,14 @@ from typing import TypeVar
 import structlog
 
 from services.trainer.control import CheckpointPointer, Heartbeat, checkpoint, latest_checkpoint
+from services.trainer.domain.episodes import segment_at
 from services.trainer.rl.bridge import BlockingStore
 from shared.contracts.base import sha256
 from shared.contracts.driver import DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunRecord
-from shared.errors import DigestMismatch, Permanent, Transient
+from shared.errors import ContractError, DigestMismatch, Permanent, Transient
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound
@@ -115,11 +116,12 @@ class Archive:
         return [known.get(segment) or self._segment(key, episode, segment) for key, episode, segment in stored]
 
     def _stored(self, epoch: int) -> list[tuple[str, EpisodeId, SegmentId]]:
-        """Key, episode and id of every segment of the epoch that is in the store."""
+        """Key, episode and id of every segment of the epoch in the store; what else lies there is passed over."""
         found, prefix = [], keys.segments_prefix(self.run, epoch)
         for entry in self.patiently(lambda: self.store.list(prefix)):
-            episode, _, name = entry.key.removeprefix(prefix).partition("/")
-            found.append((entry.key, EpisodeId(episode), SegmentId(name.removesuffix(".zip"))))
+            segment = segment_at(entry.key.removeprefix(prefix))
+            if segment is not None:
+                found.append((entry.key, *segment))
         return found
 
     def _segment(self, key: str, episode: EpisodeId, segment: SegmentId) -> SegmentRef:
@@ -144,10 +146,13 @@ class Archive:
         self._commit(keys.driver_stopped(self.run, attempt), word.to_bytes())
 
     def heartbeat(self) -> Heartbeat | None:
-        """The newest heartbeat of any driver of this run."""
+        """The newest heartbeat of any driver of this run; None also where it cannot be read."""
         try:
             return Heartbeat.from_bytes(self._get(keys.driver_heartbeat(self.run)))
         except NotFound:
+            return None
+        except ContractError as error:  # damaged, or of a newer version
+            log.warning("heartbeat cannot be read", error=str(error))
             return None
 
     def beat(self, heartbeat: Heartbeat) -> None:

@@ -1,5 +1,7 @@
 """What is in the store is announced: each segment once, the account last, whatever was lost before."""
 
+import pytest
+
 from services.trainer.announcer import Announcer
 from services.trainer.fleet import Fleet
 from services.trainer.handlers import Handlers
@@ -62,6 +64,18 @@ async def test_a_damaged_account_keeps_no_other_run_from_being_announced() -> No
     await order(store)
     ref = await segment(store, 1)
     await Announcer(store, bus).follow_all({damaged: 1, RUN: 1})
+    segments, _ = await heard(bus)
+    assert [event.data.key for event in segments] == [ref.key]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "Copy_of_notes/a.zip", "e0000-r00-v00-0001/notes.txt"])
+async def test_what_is_no_segment_is_passed_over(name: str) -> None:
+    store, bus = MemoryStore(), MemoryBus()
+    await run_in(store)
+    await order(store)
+    ref = await segment(store, 1)
+    await store.put(f"{keys.segments_prefix(RUN, 0)}{name}", b"x")
+    await Announcer(store, bus).follow_all({RUN: 1})
     segments, _ = await heard(bus)
     assert [event.data.key for event in segments] == [ref.key]
 

@@ -10,7 +10,7 @@ from services.trainer.rl.bridge import BlockingStore
 from shared.contracts.base import sha256
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.trainer.stage import RUN, account
+from tests.unit.trainer.stage import RUN, account, segment
 
 
 def archive(store: MemoryStore, driver: str = "d1") -> Archive:
@@ -60,3 +60,14 @@ def test_an_epoch_whose_own_checkpoint_is_lost_begins_again() -> None:
     damaged = driver.save(b"of the second epoch", 1, 2, 1024)
     asyncio.run(store.put(damaged.key, b"half of it"))
     assert driver.resume_point(1) == (final.digest, b"final")
+
+
+def test_what_is_no_segment_and_no_heartbeat_is_passed_over() -> None:
+    store = MemoryStore()
+    ref = asyncio.run(segment(store, 1))
+    asyncio.run(store.put(f"{keys.segments_prefix(RUN, 0)}notes/copy.zip", b"x"))
+    asyncio.run(store.put(keys.driver_heartbeat(RUN), b"half of"))
+    driver = archive(store)
+    assert driver.recorded(0) == [ref.episode]
+    assert driver.segments(0, {}) == [ref]
+    assert driver.heartbeat() is None
