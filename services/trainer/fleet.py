@@ -35,11 +35,15 @@ ACTIVE = ("created", "running", "stopping")
 
 @dataclass
 class Member:
-    """One active run. `driver` is the name of the driver started last, if any; `trouble` what kept us from the run."""
+    """One active run. `driver` is the name of the driver started last, if any; `trouble` what kept us from the run.
+
+    `starting` is the name of a driver whose start was not confirmed: it may run, and is asked for again by this name.
+    """
 
     run: RunId
     supervision: Supervision
     driver: str | None = None
+    starting: str | None = None
     former: str | None = None
     speed: float = 0.0
     fence: int = field(default=0)
@@ -106,7 +110,7 @@ class Fleet:
     async def _adopt(self, member: Member, beat: Heartbeat | None) -> None:
         """A driver that an earlier life of this service started may still run, where the backend lets it."""
         if beat is not None and (await self.backend.outcome(beat.driver)).life == "running":
-            member.driver = beat.driver
+            member.driver, member.starting = beat.driver, None
             log.info("driver adopted", run=member.run, driver=beat.driver)
 
     async def _lives(self, member: Member) -> bool:
@@ -127,10 +131,10 @@ class Fleet:
         if member.supervision.hopeless:
             await self._give_up(member, record)
         elif member.supervision.may_start(self._clock()):
-            name = f"{member.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
+            member.starting = member.starting or f"{member.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
             reach("trainer.before_driver")
-            await self.backend.start(Launch(member.run, name, member.former))
-            member.driver = name
+            await self.backend.start(Launch(member.run, member.starting, member.former))
+            member.driver, member.starting = member.starting, None
             STARTS.inc()
 
     async def _give_up(self, member: Member, record: RunRecord) -> None:

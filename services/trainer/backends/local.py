@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import structlog
 
 from services.trainer.backends.port import Launch, Outcome
+from shared.errors import Transient
 from shared.runtime.configure import EXIT_CONFIG
 
 log = structlog.get_logger(__name__)
@@ -35,14 +36,17 @@ class LocalBackend:
         if launch.name in self._processes:
             return
         former = ["--former", launch.former] if launch.former else []
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", DRIVER, "--run", launch.run, "--name", launch.name),
-            *("--parent", str(os.getpid()), *former),
-            env=self._environment(),
-            stderr=asyncio.subprocess.PIPE,
-            limit=LINE_LIMIT,
-            start_new_session=True,  # ctrl-C in a terminal is the supervisor's business
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", DRIVER, "--run", launch.run, "--name", launch.name),
+                *("--parent", str(os.getpid()), *former),
+                env=self._environment(),
+                stderr=asyncio.subprocess.PIPE,
+                limit=LINE_LIMIT,
+                start_new_session=True,  # ctrl-C in a terminal is the supervisor's business
+            )
+        except OSError as error:
+            raise Transient(f"no process for the driver of {launch.run}: {error}; look at memory and limits") from error
         self._processes[launch.name] = process
         self._last_lines[launch.name] = deque(maxlen=KEPT_LINES)
         self._readers[launch.name] = asyncio.create_task(self._pass_on(launch.name, process))

@@ -41,20 +41,26 @@ class RayJobsBackend:
                 "metadata": {"run": str(launch.run)},
             },
         )
-        if answer.status_code >= 400 and "already exists" not in answer.text:
+        if _exists_already(answer):
+            return
+        if answer.is_client_error:
             raise Permanent(f"Ray's job server refused the driver of {launch.run}: {answer.text[:300]}")
+        self._document(answer)
 
     async def outcome(self, name: str) -> Outcome:
         """See the port."""
         answer = await self._call("GET", f"/api/jobs/{name}")
         if answer.status_code == httpx.codes.NOT_FOUND:
             return Outcome("ended")
-        job = answer.json()
-        if job["status"] in LIVING:
+        job = self._document(answer)
+        status = job.get("status")
+        if not isinstance(status, str):
+            raise self._odd(answer)
+        if status in LIVING:
             return Outcome("running")
-        if job["status"] == "SUCCEEDED":
+        if status == "SUCCEEDED":
             return Outcome("ended")
-        reason = f"The Ray job {name} ended as {job['status']}: {last_line(job.get('message'))}"[:500]
+        reason = f"The Ray job {name} ended as {status}: {last_line(job.get('message'))}"[:500]
         return Outcome("failed", reason, final=job.get("driver_exit_code") == EXIT_CONFIG)
 
     async def close(self) -> None:
@@ -68,9 +74,31 @@ class RayJobsBackend:
             raise Transient(f"Ray's job server at {self._client.base_url} does not answer: {error!r}") from error
         if answer.status_code in (401, 403):
             raise Transient(f"Ray's job server refuses this service ({answer.status_code}): check its token file")
-        if answer.status_code >= 500 and "already exists" not in answer.text:
+        busy = answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS
+        if busy and not _exists_already(answer):
             raise Transient(f"Ray's job server answered {answer.status_code}: {answer.text[:200]}")
         return answer
+
+    def _document(self, answer: httpx.Response) -> dict[str, Any]:
+        """What the job server said. A proxy before it may say something else, with any code."""
+        try:
+            document = answer.json()
+        except ValueError as error:
+            raise self._odd(answer) from error
+        if not answer.is_success or not isinstance(document, dict):
+            raise self._odd(answer)
+        return document
+
+    def _odd(self, answer: httpx.Response) -> Transient:
+        return Transient(
+            f"{self._client.base_url} does not answer as Ray's job server does ({answer.status_code}): check "
+            f"ZELDA_TRAINER__RAY_ADDRESS and what stands before it: {answer.text[:200]}"
+        )
+
+
+def _exists_already(answer: httpx.Response) -> bool:
+    """Whether a job of this name was submitted before; versions of Ray say it with different codes."""
+    return answer.is_error and "already exists" in answer.text
 
 
 def last_line(message: str | None) -> str:

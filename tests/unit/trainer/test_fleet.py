@@ -2,11 +2,11 @@
 
 import pytest
 
-from services.trainer.backends.port import Outcome
+from services.trainer.backends.port import Launch, Outcome
 from services.trainer.fleet import Fleet
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
-from shared.errors import Fatal
+from shared.errors import Fatal, Transient
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
@@ -180,6 +180,51 @@ async def test_a_run_whose_heartbeat_cannot_be_read_gets_its_driver(damage: byte
     await team.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
     assert team.members[RUN].trouble is None
+
+
+async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_name() -> None:
+    class LosesTheAnswer(FakeBackend):
+        async def start(self, launch: Launch) -> None:
+            await super().start(launch)
+            if len(self.launches) == 1:
+                raise Transient("no answer")
+
+    store, backend = MemoryStore(), LosesTheAnswer()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend)
+    team.take_up(RUN)
+    for _ in range(3):
+        await team.tick()
+    assert len(backend.launches) == 2
+    assert len({launch.name for launch in backend.launches}) == 1
+    first = backend.launches[0].name
+    assert team.members[RUN].driver == first
+    backend.outcomes[first] = Outcome("failed", "killed")
+    now[0] = 10.0
+    await team.tick()
+    assert backend.launches[-1].name != first
+
+
+async def test_a_driver_whose_start_was_not_confirmed_is_adopted_when_it_gives_a_sign_of_life() -> None:
+    class LosesTheAnswer(FakeBackend):
+        async def start(self, launch: Launch) -> None:
+            await super().start(launch)
+            raise Transient("no answer")
+
+    store, backend = MemoryStore(), LosesTheAnswer()
+    await run_in(store)
+    await order(store)
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    first = backend.launches[0].name
+    await store.put(keys.driver_heartbeat(RUN), beat(first).to_bytes())
+    await team.tick()
+    assert team.members[RUN].driver == first
+    backend.outcomes[first] = Outcome("failed", "killed")
+    await team.tick()
+    assert [launch.name == first for launch in backend.launches] == [True, False]
 
 
 async def test_what_no_process_can_get_over_is_not_swallowed() -> None:

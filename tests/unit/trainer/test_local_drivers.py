@@ -11,6 +11,7 @@ import pytest
 from services.trainer.backends import local
 from services.trainer.backends.local import LocalBackend
 from services.trainer.backends.port import Launch, Outcome
+from shared.errors import Transient
 from shared.store.object_store import local_store
 from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
 
@@ -58,3 +59,11 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
     assert outcome == Outcome("failed", "The driver ended with code 1: the end")
     with suppress(OSError):
         full_disk.close()
+
+
+async def test_a_machine_that_has_no_process_left_is_only_a_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")  # as good as any other reason of the system
+    backend = LocalBackend({})
+    with pytest.raises(Transient, match="no process for the driver of demo"):
+        await backend.start(Launch(RUN, "d1"))
+    assert await backend.outcome("d1") == Outcome("ended")

@@ -1,0 +1,72 @@
+"""What stands before Ray's job server may answer anything: nothing of it is taken for a job or ends the care."""
+
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from services.trainer.backends.port import Launch, Outcome
+from services.trainer.backends.ray_jobs import RayJobsBackend
+from shared.errors import Permanent, Transient
+from tests.unit.trainer.stage import RUN
+
+LAUNCH = Launch(RUN, "demo-1")
+
+
+def backend(answer: Callable[[httpx.Request], httpx.Response]) -> RayJobsBackend:
+    made = RayJobsBackend("http://ray:8265", {})
+    made._client = httpx.AsyncClient(base_url="http://ray:8265", transport=httpx.MockTransport(answer))
+    return made
+
+
+ODD = {
+    "a redirection": httpx.Response(302, headers={"location": "/login"}),
+    "a redirection that looks well": httpx.Response(302, json={"status": "RUNNING"}),
+    "a page": httpx.Response(200, text="<html>log in</html>"),
+    "no document": httpx.Response(200, json=["RUNNING"]),
+    "too many requests": httpx.Response(429, text="slow down"),
+    "a server in trouble": httpx.Response(503, text="no upstream"),
+    "a refusal": httpx.Response(403),
+}
+
+
+@pytest.mark.parametrize("answer", ODD.values(), ids=ODD.keys())
+async def test_an_odd_answer_is_only_a_delay(answer: httpx.Response) -> None:
+    odd = backend(lambda request: answer)
+    with pytest.raises(Transient):
+        await odd.start(LAUNCH)
+    with pytest.raises(Transient):
+        await odd.outcome("demo-1")
+
+
+async def test_a_job_without_a_status_is_only_a_delay() -> None:
+    with pytest.raises(Transient, match="does not answer as Ray's job server does"):
+        await backend(lambda request: httpx.Response(200, json={})).outcome("demo-1")
+
+
+@pytest.mark.parametrize("code", [400, 500])
+async def test_a_job_that_was_submitted_before_is_not_submitted_twice(code: int) -> None:
+    jobs: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        name = json.loads(request.content)["submission_id"]
+        if name in jobs:
+            return httpx.Response(code, text=f"Job with submission_id {name} already exists.")
+        jobs.append(name)
+        raise httpx.ReadTimeout("slow", request=request)
+
+    slow = backend(answer)
+    with pytest.raises(Transient):
+        await slow.start(LAUNCH)
+    await slow.start(LAUNCH)
+    assert jobs == ["demo-1"]
+
+
+async def test_a_job_that_is_refused_says_why() -> None:
+    with pytest.raises(Permanent, match="no such image"):
+        await backend(lambda request: httpx.Response(400, text="no such image")).start(LAUNCH)
+
+
+async def test_a_job_that_nobody_knows_has_ended() -> None:
+    assert await backend(lambda request: httpx.Response(404)).outcome("demo-1") == Outcome("ended")
