@@ -84,10 +84,13 @@ class Archive:
             return None
 
     def pointer(self, epoch: int) -> CheckpointPointer | None:
-        """The newest checkpoint from within an epoch, or None."""
+        """The newest checkpoint from within an epoch, or None; None also where nothing says which one it is."""
         try:
             pointer = CheckpointPointer.from_bytes(self._get(latest_checkpoint(self.run, epoch)))
         except NotFound:
+            return None
+        except ContractError as error:
+            log.warning("pointer to the checkpoint cannot be read: the epoch begins again", error=str(error))
             return None
         if (pointer.run, pointer.epoch) != (self.run, epoch):
             raise Permanent(f"{latest_checkpoint(self.run, epoch)} is of run {pointer.run}: remove it and resume")

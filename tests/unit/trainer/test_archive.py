@@ -60,6 +60,8 @@ def test_an_epoch_whose_own_checkpoint_is_lost_begins_again() -> None:
     damaged = driver.save(b"of the second epoch", 1, 2, 1024)
     asyncio.run(store.put(damaged.key, b"half of it"))
     assert driver.resume_point(1) == (final.digest, b"final")
+    asyncio.run(store.put(latest_checkpoint(RUN, 1), b""))
+    assert driver.resume_point(1) == (final.digest, b"final")
 
 
 def test_what_is_no_segment_and_no_heartbeat_is_passed_over() -> None:
