@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,4 +53,8 @@ class Tallies:
 
     async def read(self, run: RunId, epoch: int) -> list[SegmentScores]:
         """All readable scores of an epoch."""
-        return [found.scores for found in (await self._reader.of_epoch(run, epoch)).values() if found is not None]
+        return await self.readable(await self._reader.listed(run, epoch))
+
+    async def readable(self, entries: Sequence[Entry]) -> list[SegmentScores]:
+        """The scores in these objects; a damaged one is left out, and the log names it."""
+        return [found.scores for found in (await self._reader.of(entries)).values() if found is not None]

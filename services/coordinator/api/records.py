@@ -40,11 +40,10 @@ async def list_segments(
 async def list_scores(
     desk: Access, run: Run, epoch: OneEpoch = None, after: After = None, limit: Limit = 100
 ) -> Page[SegmentScores]:
-    """Every vote on the segments of one epoch, with its reasons, and the merged values."""
+    """Every vote on the segments of one epoch, with its reasons, and the merged values; damaged scores are left out."""
     number, _ = await _epoch(desk, run, epoch)
     page, following = _page(await desk.store.list(keys.scores_prefix(run, number)), after, limit)
-    items = [SegmentScores.from_bytes(await desk.store.get(entry.key)) for entry in page]
-    return Page(items=items, next=following)
+    return Page(items=await desk.tallies.readable(page), next=following)
 
 
 async def _epoch(desk: Desk, run: RunId, epoch: int | None) -> tuple[int, EpochView | None]:

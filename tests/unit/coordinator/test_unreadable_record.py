@@ -10,7 +10,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.store import keys
 from tests.unit.coordinator.door import client
-from tests.unit.coordinator.world import BEGIN, RUN, World
+from tests.unit.coordinator.world import BEGIN, RUN, World, segment
 
 ODD = RunId("odd")
 
@@ -109,3 +109,15 @@ async def test_a_damaged_sign_of_life_is_none() -> None:
     await world.train_reward_model(0)
     await world.rounds()
     assert (await world.start_order(1)).epoch == 1
+
+
+async def test_a_damaged_score_is_left_out_of_the_list(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0)
+    await world.store.put(keys.score(RUN, 0, segment(0, 1)), b"{")
+    async with client(world, tmp_path) as http:
+        page = (await http.get(f"/runs/{RUN}/scores")).json()
+    assert [item["segment"] for item in page["items"]] == [segment(0, number) for number in (0, 2, 3)]
