@@ -99,7 +99,8 @@ def reliability(heldout: Heldout) -> Reliability | None:
             confidence[fold == one] / best_temperature(confidence[others], outcome[others])
         )
     brier = float(np.mean((probability - outcome) ** 2))
-    return Reliability(best_temperature(confidence, outcome), expected_error(probability, outcome), brier)
+    # An undecided pair is predicted at one half and counts as one half: it is as often right as wrong.
+    return Reliability(best_temperature(confidence, outcome), expected_error(probability, heldout.hits[sure]), brier)
 
 
 def ranks(values: Reals) -> Reals:

@@ -1,7 +1,8 @@
 """Which judged segments a training uses: all of the newest epoch, and a stable sample of the older ones.
 
 Only new segments show what the current policy does; only old ones keep the model from forgetting how a beginner looks.
-The sample follows a hash of the segment's name, so a segment stays in or leaves for good; nothing is drawn anew.
+The sample follows a hash of the segment's name: nothing is drawn anew, and how far down that order it reaches depends
+only on how many new segments there are.
 """
 
 import hashlib

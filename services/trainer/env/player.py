@@ -176,7 +176,7 @@ class Player:
         try:
             emulator.step(action, self._frame_skip, due or self.pixels is not None)
         except EmulatorFault as fault:
-            raise EmulatorFault(str(fault), self._keep(emulator)) from fault
+            raise EmulatorFault(str(fault), self._keep(emulator, action)) from fault
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         outcome = self._judge(previous, self.state, action)
@@ -270,14 +270,14 @@ class Player:
             finished=finished,
         )
 
-    def _keep(self, emulator: Emulator) -> Path | None:
-        """Write what is needed to see a fault again: start state, seed, actions."""
+    def _keep(self, emulator: Emulator, action: int) -> Path | None:
+        """Write what is needed to see a fault again: start state, seed, actions with the one that failed."""
         if self.config.report is None:
             return None
         folder = self.config.report / f"fault-{time.time_ns()}"
         folder.mkdir(parents=True)
         (folder / "start.state").write_bytes(self.episode.start.state)
-        (folder / "actions.bin").write_bytes(bytes(self.episode.actions))
+        (folder / "actions.bin").write_bytes(bytes((*self.episode.actions, action)))
         (folder / "facts.txt").write_text(
             f"game {self.game.name}\nrom {self.game.digest}\nseed {self.episode.seed}\n"
             f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"

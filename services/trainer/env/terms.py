@@ -14,7 +14,8 @@ from shared.game.state import GameState, RoomKey
 from shared.game.trace import EpisodeTrace
 
 QUARTERS: Final = 4
-KILLS_PAID: Final = 4  # per room and episode; enemies come back, rewards must not
+KILLS_PAID: Final = 4  # per room and episode; more, and a room of enemies is worth more than the way on
+RUPEES_PAID: Final = 20  # per room and episode; more, and clearing two rooms in turn pays for ever
 
 
 @dataclass(slots=True)
@@ -78,22 +79,39 @@ class Steady:
         return self.worth
 
 
+class Allowance:
+    """What is paid in each room of an episode, at most `most`: enemies and grass come back, rewards must not."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._paid: dict[RoomKey, int] = {}
+
+    def pay(self, room: RoomKey, gain: int) -> float:
+        """As much of the gain as is left of the room's limit."""
+        paid = self._paid.get(room, 0)
+        worth = min(gain, self._most - paid)
+        self._paid[room] = paid + worth
+        return float(worth)
+
+
 class Rupees:
-    """Money gained beyond the most that the hero ever held in this episode: spending and earning back pays nothing."""
+    """Money gained beyond the most that the hero ever held in this episode: spending and earning back pays nothing.
+    At most `RUPEES_PAID` in each room, because enemies and grass that drop it come back."""
 
     when: When = "owned"
 
     def begin(self, state: GameState) -> None:
         """Money held at the start is not paid."""
         self._most = state.inventory.rupees or 0
+        self._allowance = Allowance(RUPEES_PAID)
 
     def __call__(self, step: Transition) -> float:
-        """New rupees."""
+        """New rupees within the room's limit."""
         gain = (step.state.inventory.rupees or 0) - self._most
         if gain <= 0:
             return 0.0
         self._most += gain
-        return float(gain)
+        return self._allowance.pay(step.state.key, gain)
 
 
 class Keys:
@@ -176,18 +194,13 @@ class Kills:
     def begin(self, state: GameState) -> None:
         """Earlier kills are not paid."""
         self._kills = state.inventory.kills or 0
-        self._paid: dict[RoomKey, int] = {}
+        self._allowance = Allowance(KILLS_PAID)
 
     def __call__(self, step: Transition) -> float:
         """New kills within the room's limit."""
         kills = step.state.inventory.kills or 0
         gain, self._kills = kills - self._kills, max(kills, self._kills)
-        if gain <= 0:
-            return 0.0
-        paid = self._paid.get(step.state.key, 0)
-        worth = min(gain, KILLS_PAID - paid)
-        self._paid[step.state.key] = paid + worth
-        return float(worth)
+        return self._allowance.pay(step.state.key, gain) if gain > 0 else 0.0
 
 
 class Hearts:

@@ -216,6 +216,7 @@ def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp
 
     folder = caught.value.report
     assert folder is not None
-    assert len((folder / "actions.bin").read_bytes()) == 7
+    assert (folder / "actions.bin").read_bytes() == bytes((*player.episode.actions, 1))
+    assert len(player.episode.actions) == 7
     assert (folder / "start.state").stat().st_size > 100_000
     assert "bramble:garden" in (folder / "facts.txt").read_text()

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from bramble.model import Place
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Outcome, Player
 from services.trainer.env.rewards import RewardProfile
-from services.trainer.env.terms import TERMS
+from services.trainer.env.terms import RUPEES_PAID, TERMS
+from services.trainer.rl.starts import milestone_states
 from shared.errors import ContractError
 from shared.game.start import StartState
-from tests.unit.env.walks import at_random, play, playing, solve
+from tests.unit.env.walks import at_random, clear_again_and_again, play, playing, solve
 
 STEPS = 5_000
 WAIT, UP, DOWN, LEFT, RIGHT, A, B, START = range(8)
@@ -98,6 +100,21 @@ def test_entering_a_room_again_and_again_pays_once(random_return: float, solver_
     assert sum(rewards) < solver_return / 10
     assert sum(rewards[1_000:]) < 0, "nothing is left to earn after the first visits"
     assert sum(rewards) < random_return
+
+
+@pytest.mark.slow
+def test_what_enemies_drop_pays_in_each_room_only_so_much() -> None:
+    (sword,) = [start for start in milestone_states("vale", 0) if start.name == "sword"]
+    with playing(EnvConfig(world="vale", seed=1)) as player:
+        player.set_starts([sword])
+        player.reset()
+        rewards = clear_again_and_again(player, "vale", Place(0, 0x22), Place(0, 0x21), STEPS)
+        held = player.state.inventory.rupees or 0
+        paid = player.term_sums["rupees"] / RewardProfile.load("default").weights["rupees"]
+
+    assert held > 2 * RUPEES_PAID, "it went on collecting"
+    assert paid <= 2 * RUPEES_PAID, "two rooms"
+    assert sum(rewards[2_000:]) < 0, "nothing is left to earn after the first visits"
 
 
 def _just_entered_a_room() -> tuple[StartState, int]:

@@ -1,15 +1,17 @@
 """Ways to play in tests: Bramble's solver at the buttons of the training environment, and simple policies."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
 import bramble
 from bramble.game import ACTIONS as WORDS
 from bramble.game import Game as BrambleGame
+from bramble.model import Place
 from bramble.solve import ROUTINES
 from bramble.walk import Player as Walker
+from bramble.walk import StuckError
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Outcome, Player, Recording
 
@@ -62,6 +64,28 @@ def solve_with(player: Player, world: str, observe: Observe | None) -> None:
         ROUTINES[world](Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6))
     except Ended:
         return
+
+
+def clear_again_and_again(player: Player, world: str, room: Place, away: Place, steps: int) -> list[float]:
+    """Beat what is in `room` and pick up what it drops, leave for `away` and come back; the rewards of all steps."""
+    rewards: list[float] = []
+
+    def observe(_player: Player, _action: int, outcome: Outcome) -> None:
+        rewards.append(outcome.reward)
+        if len(rewards) == steps:
+            raise Ended
+
+    walker = Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6)
+    with suppress(Ended):
+        while True:
+            with suppress(StuckError):  # an enemy in the way: the next round
+                walker.travel(room)
+                walker.clear_room()
+                for thing in player.state.pickups:
+                    walker.travel(room, (thing.x >> 4, thing.y >> 4))
+                walker.travel(away)
+            walker.press("nop")
+    return rewards
 
 
 def play(player: Player, steps: int, choose: Callable[[int], int], observe: Observe | None = None) -> list[float]:

@@ -1,5 +1,7 @@
 """The figures on the card, against cases whose answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,18 @@ def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_d
     assert found.temperature > 3
     assert found.ece < 0.06
     assert found.brier < 0.2
+
+
+def test_pairs_about_which_a_model_says_nothing_do_not_spoil_its_calibration() -> None:
+    value, first, second = many()
+    noisy = value + np.random.default_rng(1).normal(0, 0.2, len(value))
+    fold = np.random.default_rng(2).integers(0, 5, len(first))
+    heldout = held(value, noisy, first, second, fold)
+    undecided = replace(heldout, margin=np.where(np.arange(len(first)) % 2, heldout.margin, 0.0))
+    plain, mixed = reliability(heldout), reliability(undecided)
+    assert plain is not None
+    assert mixed is not None
+    assert mixed.ece < plain.ece + 0.02
 
 
 def test_rank_correlation_compares_within_folds_only() -> None:
