@@ -10,6 +10,7 @@ import pytest
 
 from cli.report.material import gather
 from cli.report.write import write_report
+from cli.stack.services import SERVICES
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
@@ -43,6 +44,7 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         watched = await zelda(ring, "run", "watch", RUN, "--json")
         assert {"run", "progress", "epoch", "score"} >= {json.loads(line)["kind"] for line in watched.splitlines()}
         write_report(await gather(ring.store, RUN), tmp_path / "report")
+        assert ring.said == []  # no process crashed on the way
     text = (tmp_path / "report" / "report.html").read_text()
     assert "group 0: steps in each room" in text
     assert [row["epoch"] for row in json.loads((tmp_path / "report" / "summary.json").read_text())["epochs"]] == [
@@ -50,7 +52,8 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         1,
         2,
     ]
-    assert ring.said == []  # no process crashed on the way
+    # All of ours ended when they were told to; the S3 server hangs at its end now and then, and is killed.
+    assert [line for line in ring.said if line.split()[0] in SERVICES] == []
 
 
 async def zelda(ring: Stage, *words: str) -> str:
