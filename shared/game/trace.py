@@ -118,9 +118,8 @@ class EpisodeTrace:
         self.place = place = row * STRIDE + column
         tiles = self.here
         if tiles[place] != SEEN:
-            seen, unseen = self._counts
-            # A tile that cannot be stood on may be jumped over or fallen into: seen, and never was to be seen.
-            self._counts = seen + 1, unseen - (tiles[place] == UNSEEN)
+            if tiles[place] == UNSEEN:
+                self._counts = self._counts[0] + 1, self._counts[1] - 1
             tiles[place] = SEEN
             self.tiles += 1
             self.version += 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.game import capabilities, memory, ram
@@ -39,24 +39,6 @@ def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[byt
     for observation in observations:
         assert np.isfinite(observation).all()
         assert np.abs(observation).max() <= 1
-
-
-@given(images(), st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255)), max_size=8), images())
-def test_the_share_of_a_room_that_was_seen_is_the_same_after_leaving_it(
-    image: bytes, steps: list[tuple[int, int]], elsewhere: bytes
-) -> None:
-    state = Decoder(EVERYTHING).decode(image)._replace(transition=False)
-    other = Decoder(EVERYTHING).decode(elsewhere)._replace(transition=False)
-    assume(state.key != other.key)
-    trace = EpisodeTrace(state)
-    for x, y in steps:  # onto holes and walls, too
-        trace.step(state._replace(x=x, y=y), 0)
-    before = trace.coverage()
-    trace.step(other, 0)
-    trace.step(state, 0)
-    trace.step(state._replace(x=state.x, y=state.y), 0)
-
-    assert trace.coverage() == before
 
 
 @given(st.lists(images(), min_size=1, max_size=3))
