@@ -21,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 @app.command()
 def segments(
     run: Run,
-    to: Annotated[Path, typer.Option("--to", help="directory that receives a folder for each segment")] = Path(
+    to: Annotated[Path, typer.Option("--to", help="directory that receives RUN/epoch_N/EPISODE/SEGMENT/")] = Path(
         "exports"
     ),
     segment: Annotated[str | None, typer.Option("--segment", help="only this segment")] = None,

@@ -42,7 +42,7 @@ class Selection:
 
 
 async def export_to(settings: ExporterSettings, chosen: Selection, directory: Path) -> list[Path]:
-    """Replay the chosen segments into `directory/{episode}/{segment}/` and return those folders."""
+    """Replay the chosen segments into `directory/{run}/epoch_N/{episode}/{segment}/` and return those folders."""
     store, group = open_store(settings.store), settings.export
     look = Look(frames=group.frames, video=group.video, scale=group.scale, overlay=group.overlay)
     open_game = games(settings.rom.file)
@@ -51,7 +51,7 @@ async def export_to(settings: ExporterSettings, chosen: Selection, directory: Pa
         start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
         scores = await judged.of(manifest.run, manifest.epoch, manifest.segment)
         export = await asyncio.to_thread(render, raw, open_game(start.config), scores, look)
-        folder = directory / manifest.episode / manifest.segment
+        folder = _folder(directory, manifest)
         await asyncio.to_thread(_write, folder, export.files, export.manifest.to_bytes())
         written.append(folder)
     return written
@@ -79,6 +79,11 @@ async def _archives(store: Store, chosen: Selection) -> AsyncIterator[tuple[Segm
         manifest = read_manifest(raw)
         if chosen.matches(manifest):
             yield manifest, raw
+
+
+def _folder(directory: Path, manifest: SegmentManifest) -> Path:
+    """Where a segment goes: as in the store, because episodes and segments of two runs have the same ids."""
+    return directory / manifest.run / f"epoch_{manifest.epoch}" / manifest.episode / manifest.segment
 
 
 def _write(folder: Path, files: dict[str, bytes], manifest: bytes) -> None:

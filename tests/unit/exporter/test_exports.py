@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 from services.exporter.adapters.scores import Scores
+from services.exporter.domain.manifest import ExportManifest
 from services.exporter.domain.policy import ExportPolicy
 from services.exporter.export import Exporter
 from services.exporter.handlers import Handlers
@@ -24,7 +26,7 @@ from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import ScoresReady, SegmentReady
-from shared.contracts.ids import Digest
+from shared.contracts.ids import Digest, RunId
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.errors import Permanent
 from shared.game.errors import ReplayMismatch
@@ -92,6 +94,16 @@ async def judged(store: Store, value: int, number: int = 0) -> Envelope:
     )
 
 
+def parts(raw: bytes) -> tuple[dict[str, Any], Members]:
+    """A recorded segment taken apart, to be put together with another fact."""
+    segment = read_segment(raw)
+    members = Members(
+        segment.states.splitlines(), segment.observations, segment.actions, segment.prefix,
+        pack_state(segment.start_state), segment.frames,
+    )  # fmt: skip
+    return segment.manifest.model_dump(exclude={"members"}), members
+
+
 def handlers(store: Store, policy: ExportPolicy = ExportPolicy.ALL, top_k: int = 1) -> Handlers:
     scores = Scores(store)
     return Handlers(store, scores, Exporter(store, scores, games(None), SMALL), policy, top_k)
@@ -133,19 +145,14 @@ async def test_a_repeated_event_announces_the_same_export_again(store: Store) ->
 
 async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(store: Store) -> None:
     event = await ready(store)
-    segment = read_segment(await store.get(event.data.key))
-    facts = {**segment.manifest.model_dump(exclude={"members"}), "ram_end": "f" * 64}
-    members = Members(
-        segment.states.splitlines(), segment.observations, segment.actions, segment.prefix,
-        pack_state(segment.start_state), segment.frames,
-    )  # fmt: skip
-    digest = await store.put(event.data.key, write_segment(facts, members))
+    facts, members = parts(await store.get(event.data.key))
+    digest = await store.put(event.data.key, write_segment({**facts, "ram_end": "f" * 64}, members))
     forged = wrap(event.data.model_copy(update={"digest": Digest(digest)}), source="trainer")
     with pytest.raises(ReplayMismatch) as refusal:
         await handlers(store).handle(forged)
     assert isinstance(refusal.value, Permanent)
     assert "f" * 64 in str(refusal.value)
-    assert segment.manifest.ram_end in str(refusal.value)
+    assert facts["ram_end"] in str(refusal.value)
     assert await store.list("episodes/exports/") == []
 
 
@@ -210,6 +217,26 @@ async def test_on_request_files_and_data_set_land_in_a_directory(store: Store, t
     assert scores[:60] == pytest.approx([0.6] * 60)
     assert scores[60:] == [None] * 60
     assert table["next_observation"][0] == table["observation"][1]
+
+
+async def test_two_runs_exported_into_one_directory_stand_beside_each_other(store: Store, tmp_path: Path) -> None:
+    other = RunId("walk-b")  # its segments have the same ids: the order of play gives them, not the run
+    start = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
+    await store.put(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
+    for entry in await store.list(keys.segments_prefix(RUN)):
+        facts, members = parts(await store.get(entry.key))
+        key = keys.segments_prefix(other) + entry.key.removeprefix(keys.segments_prefix(RUN))
+        await store.put(key, write_segment({**facts, "run": other}, members))
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1, "frames": False})
+    first = await export_to(settings, Selection.of(RUN, None, None, None), tmp_path / "out")
+    second = await export_to(settings, Selection.of(other, None, None, None), tmp_path / "out")
+    for run, folders in ((RUN, first), (other, second)):
+        assert len(folders) == 2
+        for folder in folders:
+            manifest = ExportManifest.from_bytes((folder / "manifest.json").read_bytes()).segment
+            assert manifest.run == run
+            place = f"episodes/exports/{folder.relative_to(tmp_path / 'out')}/"
+            assert place == keys.export_prefix(run, 0, manifest.episode, manifest.segment)
 
 
 def test_a_word_that_is_no_name_is_refused_before_anything_is_read() -> None:
