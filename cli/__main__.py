@@ -1,8 +1,10 @@
 """The entry of `zelda`: runs the command and turns every expected trouble into one sentence and an exit code."""
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from errno import EDQUOT, ENOSPC
 
 from cli.app import build
 from cli.console import say
@@ -46,6 +48,8 @@ def expected(error: Exception) -> Quit | None:
             return Quit(FAILED, str(error))
         case OSError(filename=name, strerror=reason) if name is not None:  # others have no place to name
             return Quit(USAGE, f"{name} cannot be used ({reason}): name another file or directory, or mend this one.")
+        case OSError(errno=code) if code in (ENOSPC, EDQUOT):  # a write names no file
+            return Quit(USAGE, f"A file could not be written ({os.strerror(code)}): make room, or name another disk.")
         case UnicodeError():
             return Quit(USAGE, f"What was given is not UTF-8 text ({error}): write it with other characters.")
     return None

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from services.exporter.adapters.dataset import Dataset, SegmentData
+from services.exporter.adapters.folder import write_folder
 from services.exporter.adapters.scores import Scores
-from services.exporter.domain.manifest import MANIFEST
 from services.exporter.render import Look, render
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import games
@@ -52,7 +52,7 @@ async def export_to(settings: ExporterSettings, chosen: Selection, directory: Pa
         scores = await judged.of(manifest.run, manifest.epoch, manifest.segment)
         export = await asyncio.to_thread(render, raw, open_game(start.config), scores, look)
         folder = _folder(directory, manifest)
-        await asyncio.to_thread(_write, folder, export.files, export.manifest.to_bytes())
+        await asyncio.to_thread(write_folder, folder, export.files, export.manifest.to_bytes())
         written.append(folder)
     return written
 
@@ -84,11 +84,3 @@ async def _archives(store: Store, chosen: Selection) -> AsyncIterator[tuple[Segm
 def _folder(directory: Path, manifest: SegmentManifest) -> Path:
     """Where a segment goes: as in the store, because episodes and segments of two runs have the same ids."""
     return directory / manifest.run / f"epoch_{manifest.epoch}" / manifest.episode / manifest.segment
-
-
-def _write(folder: Path, files: dict[str, bytes], manifest: bytes) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    (folder / MANIFEST).write_bytes(manifest)  # last: a folder with a manifest is whole

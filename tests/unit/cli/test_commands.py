@@ -1,5 +1,6 @@
 """What the command line understands, what it says, and with which code it leaves."""
 
+import errno
 import json
 import os
 import resource
@@ -12,6 +13,7 @@ import httpx
 import pytest
 
 from cli import exits
+from cli.__main__ import expected
 from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
 from cli.console import epoch_of
@@ -116,6 +118,14 @@ def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], co
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_though_a_write_names_no_file(code: int) -> None:
+    end = expected(OSError(code, "[Errno 28] Error writing bytes to file. Detail: ..."))
+    assert end is not None
+    assert end.code == exits.USAGE
+    assert str(end) == f"A file could not be written ({os.strerror(code)}): make room, or name another disk."
 
 
 def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
