@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.console import data, line
-from cli.exits import NOT_FOUND, USAGE, Quit
+from cli.console import data, line, say
+from cli.exits import FAILED, NOT_FOUND, USAGE, Quit
 from cli.files import must_be_directory, must_have_place
 
 app = typer.Typer(help="Write segments as pictures, videos and data sets.", no_args_is_help=True)
@@ -29,15 +29,20 @@ def segments(
     epoch: Epoch = None,
     as_json: Json = False,
 ) -> None:
-    """Replay a segment, an episode, an epoch or a whole run, and write manifest, states, frames and video."""
+    """Replay a segment, an episode, an epoch or a whole run, and write manifest, states, frames and video.
+
+    A segment that cannot be exported is named and left out; exit code 1 says that there were some.
+    """
     from services.exporter.request import Selection, export_to
 
     must_be_directory(to)
-    written = _run(lambda: export_to(_exporter_settings(), Selection.of(run, epoch, episode, segment), to))
-    if not written:
-        raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
-    paths = [str(path) for path in written]
-    data(paths) if as_json else line("\n".join(paths))
+    outcome = _run(lambda: export_to(_exporter_settings(), Selection.of(run, epoch, episode, segment), to, say))
+    paths = [str(path) for path in outcome.done]
+    if as_json and (paths or outcome.failed):
+        data(paths)
+    elif paths:
+        line("\n".join(paths))
+    _must_be_whole(run, len(paths), len(outcome.failed))
 
 
 @app.command()
@@ -48,14 +53,28 @@ def dataset(
     episode: Episode = None,
     as_json: Json = False,
 ) -> None:
-    """Write observations, actions and scores of recorded segments as one Parquet file, one row a step."""
+    """Write observations, actions and scores of recorded segments as one Parquet file, one row a step.
+
+    A segment that cannot be read is named and left out; exit code 1 says that there were some.
+    """
     from services.exporter.request import Selection, dataset_to
 
     must_have_place(to)
-    rows = _run(lambda: dataset_to(_exporter_settings(), Selection.of(run, epoch, episode, None), to))
-    if rows == 0:
+    outcome = _run(lambda: dataset_to(_exporter_settings(), Selection.of(run, epoch, episode, None), to, say))
+    if outcome.done:
+        rows = sum(outcome.done)
+        data({"file": str(to), "rows": rows}) if as_json else line(f"{to}: {rows} steps")
+    _must_be_whole(run, len(outcome.done), len(outcome.failed))
+
+
+def _must_be_whole(run: str, done: int, failed: int) -> None:
+    """Quit if there was nothing to export, or if some of it could not be."""
+    if done + failed == 0:
         raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
-    data({"file": str(to), "rows": rows}) if as_json else line(f"{to}: {rows} steps")
+    if failed:
+        rest = f"the other {done} are written" if done else "nothing is written"
+        reasons = "their keys and the reasons stand above"
+        raise Quit(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}, {rest}.")
 
 
 def _exporter_settings() -> Any:

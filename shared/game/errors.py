@@ -2,12 +2,13 @@
 
 Permanent
 ├── UnknownRom       a ROM image that no map of the RAM fits
-└── ReplayMismatch   a replay ended in another RAM than the recording
+└── ReplayMismatch   a replay ended in another RAM than the recording, or would: emulator or ROM is another one
 Transient
 └── EmulatorFault    the emulator failed; what it held is kept for a bug report
 """
 
 from pathlib import Path
+from typing import Self
 
 from shared.errors import Permanent, Transient
 
@@ -19,10 +20,20 @@ class UnknownRom(Permanent):
 class ReplayMismatch(Permanent):
     """The same start and the same actions gave another RAM: another emulator version, ROM or a damaged record."""
 
-    def __init__(self, what: str, expected: str, actual: str) -> None:
-        super().__init__(f"replay: RAM at the {what} is {actual}, the record says {expected}")
+    def __init__(self, message: str, expected: str, actual: str) -> None:
+        super().__init__(f"replay: {message}")
         self.expected = expected
         self.actual = actual
+
+    @classmethod
+    def of_ram(cls, moment: str, expected: str, actual: str) -> Self:
+        """RAM differs at the start or at the end."""
+        return cls(f"RAM at the {moment} is {actual}, the record says {expected}", expected, actual)
+
+    @classmethod
+    def of_machine(cls, part: str, expected: str, actual: str) -> Self:
+        """Emulator or ROM is another one: the RAM is not even compared."""
+        return cls(f"recorded with {part} {expected}, here is {actual}", expected, actual)
 
 
 class EmulatorFault(Transient):

@@ -34,9 +34,9 @@ def check_game(segment: Segment, game: Game) -> None:
     """Raise ReplayMismatch if the segment was recorded with another ROM or emulator."""
     manifest = segment.manifest
     if manifest.rom != game.digest:
-        raise ReplayMismatch("ROM", manifest.rom, game.digest)
+        raise ReplayMismatch.of_machine("ROM", manifest.rom, game.digest)
     if manifest.emulator != EMULATOR:
-        raise ReplayMismatch("emulator", manifest.emulator, EMULATOR)
+        raise ReplayMismatch.of_machine("emulator", manifest.emulator, EMULATOR)
 
 
 def replay(
@@ -78,7 +78,7 @@ def verify(segment: Segment, emulator: Emulator) -> None:
 
 def _compare(what: str, expected: str, actual: str) -> None:
     if expected != actual:
-        raise ReplayMismatch(what, expected, actual)
+        raise ReplayMismatch.of_ram(what, expected, actual)
 
 
 def _picture(emulator: Emulator, drawn: bool) -> Picture | None:

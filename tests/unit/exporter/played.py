@@ -1,6 +1,7 @@
 """A little real play for the exporter's tests: a random walk through the garden, recorded into a directory."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
+from shared.game.segment import Members, pack_state, read_segment
 from shared.runtime.settings import StoreSettings
 
 RUN = RunId("walk")
@@ -28,3 +30,13 @@ def record(directory: Path, steps: int = 130) -> None:
     for _ in range(steps):
         env.step(rng.integers(0, 7, 1))
     env.close()
+
+
+def parts(raw: bytes) -> tuple[dict[str, Any], Members]:
+    """A recorded segment taken apart, to be put together with another fact."""
+    segment = read_segment(raw)
+    members = Members(
+        segment.states.splitlines(), segment.observations, segment.actions, segment.prefix,
+        pack_state(segment.start_state), segment.frames,
+    )  # fmt: skip
+    return segment.manifest.model_dump(exclude={"members"}), members

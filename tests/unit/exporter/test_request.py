@@ -1,0 +1,154 @@
+"""Exports that a person asks for: where they go, and what becomes of segments that cannot be exported."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from cli.__main__ import code_of
+from cli.exits import FAILED, OK
+from services.exporter.domain.manifest import ExportManifest
+from services.exporter.request import Selection, dataset_to, export_to
+from services.exporter.settings import ExporterSettings
+from shared.contracts.epoch import EpochStart
+from shared.contracts.ids import RunId
+from shared.game.segment import write_segment
+from shared.runtime.settings import StoreSettings
+from shared.store import keys
+from shared.store.port import Store
+from tests.unit.exporter.played import RUN, parts
+from tests.unit.exporter.test_exports import judged
+
+
+async def test_on_request_files_and_data_set_land_in_a_directory(store: Store, tmp_path: Path) -> None:
+    await judged(store, 3, number=0)
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
+    folders = (await export_to(settings, Selection.of("walk", 0, None, None), tmp_path / "out", pytest.fail)).done
+    assert len(folders) == 2
+    assert all((folder / "video.mp4").stat().st_size > 1000 for folder in folders)
+    outcome = await dataset_to(settings, Selection.of("walk", None, None, None), tmp_path / "walk.parquet", pytest.fail)
+    table = pq.read_table(tmp_path / "walk.parquet")
+    assert table.num_rows == sum(outcome.done) == 120
+    assert len(table["observation"][0]) == 128
+    scores = table["score"].to_pylist()
+    assert scores[:60] == pytest.approx([0.6] * 60)
+    assert scores[60:] == [None] * 60
+    assert table["next_observation"][0] == table["observation"][1]
+
+
+async def test_two_runs_exported_into_one_directory_stand_beside_each_other(store: Store, tmp_path: Path) -> None:
+    other = RunId("walk-b")  # its segments have the same ids: the order of play gives them, not the run
+    start = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
+    await store.put(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
+    for entry in await store.list(keys.segments_prefix(RUN)):
+        facts, members = parts(await store.get(entry.key))
+        key = keys.segments_prefix(other) + entry.key.removeprefix(keys.segments_prefix(RUN))
+        await store.put(key, write_segment({**facts, "run": other}, members))
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1, "frames": False})
+    first = await export_to(settings, Selection.of(RUN, None, None, None), tmp_path / "out", pytest.fail)
+    second = await export_to(settings, Selection.of(other, None, None, None), tmp_path / "out", pytest.fail)
+    for run, folders in ((RUN, first.done), (other, second.done)):
+        assert len(folders) == 2
+        for folder in folders:
+            manifest = ExportManifest.from_bytes((folder / "manifest.json").read_bytes()).segment
+            assert manifest.run == run
+            place = f"episodes/exports/{folder.relative_to(tmp_path / 'out')}/"
+            assert place == keys.export_prefix(run, 0, manifest.episode, manifest.segment)
+
+
+def test_a_word_that_is_no_name_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(ValueError, match="is not a RunId"):
+        Selection.of("../secrets", None, None, None)
+
+
+OUTDATED = "recorded with emulator pyboy 0.0.1, here is pyboy "
+
+
+def cut(raw: bytes) -> bytes:
+    return raw[:5000]
+
+
+def outdated(raw: bytes) -> bytes:
+    facts, members = parts(raw)
+    return write_segment({**facts, "emulator": "pyboy 0.0.1"}, members)
+
+
+@pytest.fixture
+def archives(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys of the recorded segments; `zelda` finds their store, beside something that is no segment."""
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}")
+    monkeypatch.setenv("ZELDA_EXPORT__FRAMES", "false")
+    found = [entry.key for entry in asyncio.run(store.list(keys.segments_prefix(RUN)))]
+    asyncio.run(store.put(found[0].removesuffix(".zip") + ".txt", b"a note"))
+    return found
+
+
+def spoil(store: Store, key: str, how: Callable[[bytes], bytes]) -> None:
+    asyncio.run(store.put(key, how(asyncio.run(store.get(key)))))
+
+
+@pytest.mark.parametrize(("how", "reason"), [(cut, "not a segment archive: BadZipFile"), (outdated, OUTDATED)])
+def test_a_segment_that_cannot_be_exported_is_named_and_holds_up_no_other(
+    store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str],
+    how: Callable[[bytes], bytes], reason: str,
+) -> None:  # fmt: skip
+    spoil(store, archives[0], how)
+    assert code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
+    printed = capsys.readouterr()
+    assert f"{archives[0]}: " in printed.err
+    assert reason in printed.err
+    assert "zelda: 1 of 2 segments could not be exported: " in printed.err
+    (folder,) = printed.out.splitlines()
+    assert folder.endswith(archives[1].removeprefix("episodes/episodes/").removesuffix(".zip"))
+    assert [str(path.parent) for path in (tmp_path / "out").rglob("manifest.json")] == [folder]
+
+
+def test_a_damaged_segment_is_named_and_left_out_of_the_data_set(
+    store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(store, archives[0], cut)
+    file = tmp_path / "walk.parquet"
+    assert code_of(["export", "dataset", RUN, "--to", str(file)]) == FAILED
+    printed = capsys.readouterr()
+    assert f"{archives[0]}: not a segment archive" in printed.err
+    assert "zelda: 1 of 2 segments could not be exported: " in printed.err
+    assert printed.out == f"{file}: 60 steps\n"
+    assert pq.read_table(file).num_rows == 60
+
+
+def test_where_no_segment_can_be_exported_nothing_is_written(
+    store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for key in archives:
+        spoil(store, key, cut)
+    for command in ("segments", "dataset"):
+        assert code_of(["export", command, RUN, "--to", str(tmp_path / command)]) == FAILED
+        printed = capsys.readouterr()
+        assert "zelda: 2 of 2 segments could not be exported: " in printed.err
+        assert printed.out == ""
+        assert not (tmp_path / command).exists()
+
+
+def test_a_damaged_segment_of_another_episode_is_not_looked_at(
+    store: Store, tmp_path: Path, archives: list[str]
+) -> None:
+    whole = archives[1].rpartition("/")[2].removesuffix(".zip")
+    spoil(store, archives[0], cut)
+    assert code_of(["export", "segments", RUN, "--segment", whole, "--to", str(tmp_path / "out")]) == OK
+    asyncio.run(store.put(keys.segments_prefix(RUN, 0) + "another-episode/another.zip", b"damaged"))
+    asyncio.run(store.delete(archives[0]))
+    episode = archives[1].split("/")[-2]
+    assert code_of(["export", "segments", RUN, "--episode", episode, "--to", str(tmp_path / "out")]) == OK
+
+
+def test_a_rom_that_was_not_given_is_told_once(
+    store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = EpochStart.from_bytes(asyncio.run(store.get(keys.epoch_start(RUN, 0))))
+    config = start.config.model_copy(update={"game": "oracle-of-seasons"})
+    asyncio.run(store.put(keys.epoch_start(RUN, 0), start.model_copy(update={"config": config}).to_bytes()))
+    assert code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert "oracle-of-seasons needs your own ROM image" in sentence
