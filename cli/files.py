@@ -6,7 +6,9 @@ from cli.exits import USAGE, Quit
 
 
 def must_have_place(file: Path) -> None:
-    """Quit if the directory that is to receive the file is missing."""
+    """Quit if the directory that is to receive the file is missing, or if a directory has the file's name."""
+    if file.is_dir():
+        raise Quit(USAGE, f"{file} is a directory: name the file to write, in it or elsewhere.")
     place = file.absolute().parent
     if not place.is_dir():
         raise Quit(USAGE, f"There is no directory {place} to write {file.name} into: make it first.")

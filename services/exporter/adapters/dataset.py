@@ -69,11 +69,12 @@ class Dataset:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._writer is None:
             return
-        self._writer.close()
-        if kind is None:
-            self._partial.replace(self._path)
-        else:
-            self._partial.unlink()
+        try:
+            self._writer.close()  # writes too: a full disk may show only here
+            if kind is None:
+                self._partial.replace(self._path)
+        finally:
+            self._partial.unlink(missing_ok=True)  # it is gone if it has taken its place
 
 
 def table(segment: SegmentData, columns: pa.Schema) -> pa.Table:

@@ -88,6 +88,8 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["study", "--jobs", "-1"], exits.USAGE, "greater than or equal to 0"),
         (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], exits.USAGE, "There is no directory "),
         (["export", "segments", "m1", "--to", "list.json"], exits.USAGE, "list.json is no directory: name one"),
+        (["export", "dataset", "m1", "--to", "."], exits.USAGE, ". is a directory: name the file to write, in it or"),
+        (["judge", "compare", "m1", "a", "b", "--plot", "."], exits.USAGE, ". is a directory: name the file to"),
         (["export", "segments", "No Name"], exits.USAGE, "'No Name' is not a RunId"),
         (["up", "--rom", "no.gbc"], exits.USAGE, "--rom no.gbc: No such file or directory: name the .gbc file"),
         (["up", "--rom", "rom.gbc"], exits.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),

@@ -152,3 +152,12 @@ def test_a_rom_that_was_not_given_is_told_once(
     assert code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
     (sentence,) = capsys.readouterr().err.splitlines()
     assert "oracle-of-seasons needs your own ROM image" in sentence
+
+
+async def test_a_data_set_that_cannot_take_its_place_leaves_nothing_behind(store: Store, tmp_path: Path) -> None:
+    place = tmp_path / "place" / "walk.parquet"
+    place.mkdir(parents=True)  # made while the run was read
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
+    with pytest.raises(OSError, match=r"walk\.parquet"):
+        await dataset_to(settings, Selection.of(RUN, None, None, None), place, pytest.fail)
+    assert list(place.parent.iterdir()) == [place]
