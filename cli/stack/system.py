@@ -4,11 +4,12 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cli.stack.bonds import die_with_parent
 from cli.stack.brought import EXPORTER_ROM, JUDGES
 from cli.stack.layout import Connection, Layout
 from cli.stack.lock import held
@@ -143,7 +144,7 @@ def prepare(options: Options, tell: Tell) -> System:
 
 
 async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[str] = ()) -> None:
-    """Make buckets or streams; raise StackError with the reason if that fails."""
+    """Make buckets or streams; raise StackError with the reason if that fails. Nothing of it outlives this call."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -152,8 +153,16 @@ async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[
         env={**plain_environment(), **settings},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,  # ctrl-C reaches us alone, as with the servers
+        preexec_fn=die_with_parent,
     )
-    said, _ = await process.communicate()
+    try:
+        said, _ = await process.communicate()
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            process.kill()  # what is half made is made whole at the next start
+        await process.wait()
+        raise
     if process.returncode != 0:
         raise StackError(said.decode(errors="replace").strip().rpartition("\n")[2] or f"{part}: provisioning failed")
 

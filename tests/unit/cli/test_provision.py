@@ -1,0 +1,65 @@
+"""Making buckets and streams is a process of `zelda up` like the others: ctrl-C passes it by, and none is left."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.stack.system import provision
+from tests.unit.cli.test_processes import alive
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
+
+
+def nowhere(directory: Path) -> dict[str, str]:
+    """Settings of a store that never answers, so that `provision` waits for it."""
+    secret = directory / "secret"
+    secret.write_text("none")
+    files = {f"ZELDA_STORE__{name}_KEY_FILE": str(secret) for name in ("ACCESS", "SECRET")}
+    return {"ZELDA_STORE__URL": "s3://zelda", "ZELDA_STORE__ENDPOINT": "http://127.0.0.1:9", **files}
+
+
+def children(parent: int) -> list[int]:
+    """Its children that run the program already."""
+    found = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    return [pid for pid in found if b"shared.store.provision" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+async def child_of(parent: int) -> int:
+    """Its child that makes buckets, as soon as there is one."""
+    async with asyncio.timeout(30):
+        while not (found := children(parent)):  # noqa: ASYNC110 - another process has no event to offer
+            await asyncio.sleep(0.02)
+    return found[0]
+
+
+async def test_ctrl_c_does_not_reach_it_and_cancelling_ends_it(tmp_path: Path) -> None:
+    making = asyncio.create_task(provision("store", nowhere(tmp_path)))
+    child = await child_of(os.getpid())
+    assert os.getpgid(child) == child  # a terminal sends ctrl-C to our group
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    assert not alive(child)
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from cli.stack.system import provision
+from tests.unit.cli.test_provision import nowhere
+
+asyncio.run(provision("store", nowhere(Path(sys.argv[1]))))
+"""
+
+
+async def test_it_ends_when_the_command_is_killed(tmp_path: Path) -> None:
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", PARENT, str(tmp_path))
+    child = await child_of(parent.pid)
+    parent.kill()
+    await parent.wait()
+    async with asyncio.timeout(10):
+        while alive(child):  # noqa: ASYNC110 - another process has no event to offer
+            await asyncio.sleep(0.02)
