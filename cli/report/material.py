@@ -1,18 +1,23 @@
 """Gathers what a report shows from the store: summary, scores, where the agent was, and the best segment's video."""
 
-import io
 import json
-import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+import structlog
+
+from shared.contracts.archive import opened
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import STATES
+from shared.errors import Permanent
+from shared.state.scores import ScoreReader
 from shared.store import keys
 from shared.store.port import NotFound, Store
+
+log = structlog.get_logger(__name__)
 
 MOST_SEGMENTS: Final = 400  # archives read for the map; of more, every n-th is taken
 MAX_VIDEO: Final = 8 * 1024 * 1024  # bytes embedded in the page
@@ -31,12 +36,13 @@ class Best:
 
 @dataclass(slots=True)
 class Material:
-    """All that a report shows."""
+    """All that a report shows. `left_out` are the objects that could not be read: they cost no other its place."""
 
     summary: RunSummary
     scores: dict[int, list[SegmentScores]] = field(default_factory=dict)
     rooms: dict[int, Rooms] = field(default_factory=dict)
     best: Best | None = None
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> list[EpochRow]:
@@ -47,27 +53,32 @@ class Material:
 async def gather(store: Store, run: RunId) -> Material:
     """The material of a run; NotFound before its first summary."""
     material = Material(RunSummary.from_bytes(await store.get(keys.run_summary(run))))
+    reader = ScoreReader(store)
     for row in material.rows:
-        entries = await store.list(keys.scores_prefix(run, row.epoch))
-        material.scores[row.epoch] = [SegmentScores.from_bytes(await store.get(entry.key)) for entry in entries]
-        material.rooms[row.epoch] = await _rooms(store, run, row.epoch)
+        found = await reader.of_epoch(run, row.epoch)
+        material.left_out += [key for key, one in found.items() if one is None]
+        material.scores[row.epoch] = [one.scores for one in found.values() if one is not None]
+        material.rooms[row.epoch] = await _rooms(store, run, row.epoch, material.left_out)
     material.best = await _best(store, run, material)
     return material
 
 
-async def _rooms(store: Store, run: RunId, epoch: int) -> Rooms:
-    entries = await store.list(keys.segments_prefix(run, epoch))
-    every = max(1, len(entries) // MOST_SEGMENTS)
+async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> Rooms:
+    names = [entry.key for entry in await store.list(keys.segments_prefix(run, epoch)) if entry.key.endswith(".zip")]
     found: Rooms = Counter()
-    for entry in entries[::every]:
-        found += rooms_of(await store.get(entry.key))
+    for key in names[:: max(1, len(names) // MOST_SEGMENTS)]:
+        try:
+            found += rooms_of(await store.get(key))
+        except Permanent as error:  # damaged, foreign, or expired since the list was made
+            log.error("segment archive refused", key=key, error=str(error))
+            left_out.append(key)
     return found
 
 
 def rooms_of(archive: bytes) -> Rooms:
-    """Steps in each room, from one segment's archive."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        rows = (json.loads(line) for line in opened.read(STATES).splitlines())
+    """Steps in each room, from one segment's archive. ContractError or DigestMismatch if it is damaged."""
+    with opened(archive) as segment:
+        rows = (json.loads(line) for line in segment.read(STATES).splitlines())
         return Counter((int(row["group"]), int(row["room"])) for row in rows)
 
 

@@ -4,12 +4,13 @@ import base64
 from collections.abc import Sequence
 from html import escape
 from string import Template
-from typing import Any
+from typing import Any, Final
 
 from cli.console import EPOCH_COLUMNS, epoch_cells, number
 from cli.report import plots
 from cli.report.material import Best, Material
 
+MOST_NAMES: Final = 20  # of objects that cannot be read; a whole damaged bucket must not bury the report
 PAGE = Template(
     """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -24,7 +25,7 @@ svg { max-width: 100%; height: auto; } video { image-rendering: pixelated; borde
 pre { background: #f3f5f7; padding: .8rem; overflow-x: auto; font-size: .85rem; }
 </style></head><body>
 <h1>$run</h1><p class="dim">$state. $world, $attempts, made $created.</p>
-<h2>Epochs</h2><div class="scroll">$table</div>$alarms
+<h2>Epochs</h2><div class="scroll">$table</div>$alarms$left_out
 <h2>Does it learn?</h2>$learning
 <h2>What do the judges say?</h2>$judging
 <h2>How good is the reward model?</h2>$accuracy
@@ -48,10 +49,11 @@ def page(material: Material) -> str:
         created=f"{summary.created:%Y-%m-%d %H:%M} UTC",
         table=_table(EPOCH_COLUMNS, [epoch_cells(row.model_dump()) for row in material.rows]),
         alarms="".join(f"<p><strong>{escape(row.alarm)}</strong></p>" for row in material.rows if row.alarm),
+        left_out=_left_out(material.left_out),
         learning=plots.learning(material),
         judging=plots.judging(material),
         accuracy=plots.accuracy(material),
-        rooms=plots.rooms_map(material) if any(material.rooms.values()) else "<p>No segment was recorded.</p>",
+        rooms=plots.rooms_map(material) if any(material.rooms.values()) else _no_rooms(material),
         best=_best(material.best),
         config=escape(config.model_dump_json(indent=2)),
     )
@@ -61,6 +63,19 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     lines = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def _left_out(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = "".join(f"<li>{escape(name)}</li>" for name in names[:MOST_NAMES])
+    more = f"<li>and {len(names) - MOST_NAMES} more</li>" if len(names) > MOST_NAMES else ""
+    return f"<p><strong>Left out, because it cannot be read:</strong></p><ul>{shown}{more}</ul>"
+
+
+def _no_rooms(material: Material) -> str:
+    recorded = any(row.segments_recorded for row in material.rows)
+    return f"<p>{'No recorded segment can be read.' if recorded else 'No segment was recorded.'}</p>"
 
 
 def _best(best: Best | None) -> str:

@@ -1,8 +1,6 @@
 """The report shows what the store holds, says what is missing, and cannot be made to run anybody's script."""
 
-import io
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,22 +10,22 @@ from cli.report.page import page
 from cli.report.write import write_report
 from shared.contracts.ids import EpisodeId
 from shared.contracts.progress import RunSummary
+from shared.errors import ContractError
 from shared.store import keys
+from shared.store.memory import MemoryStore
 from shared.store.port import NotFound
 from tests.unit.coordinator.world import RUN, World, segment
+from tests.unit.judge import recordings
 
 
 def archive(rooms: list[tuple[int, int]]) -> bytes:
     """A segment's archive with one state in each of these rooms."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as opened:
-        opened.writestr("states.jsonl", "\n".join(json.dumps({"group": g, "room": r}) for g, r in rooms))
-    return buffer.getvalue()
+    return recordings.archive(lines=[json.dumps({"group": g, "room": r}) for g, r in rooms], key_frames=[])
 
 
-async def played() -> World:
+async def played(kind: type[MemoryStore] = MemoryStore) -> World:
     """A finished run of two epochs whose segments were in two rooms."""
-    world = World()
+    world = World(kind)
     await world.ask(epochs=2, world="garden")
     await world.rounds()
     for epoch in range(2):
@@ -65,6 +63,44 @@ async def test_the_best_segment_with_a_video_is_embedded() -> None:
     assert material.best is not None
     assert material.best.scores.segment == name
     assert "data:video/mp4;base64,bW92aW5n" in page(material)
+
+
+async def test_what_cannot_be_read_is_left_out_and_named() -> None:
+    world = await played()
+    score = (await world.store.list(keys.scores_prefix(RUN, 0)))[0].key
+    segments = [entry.key for entry in await world.store.list(keys.segments_prefix(RUN, 1))]
+    others = recordings.archive(lines=["{}"], key_frames=[], members_of="another segment")
+    for key, raw in ((score, b"{"), (segments[0], b"PK"), (segments[1], others)):
+        await world.store.put(key, raw)
+    await world.store.put(f"{keys.segments_prefix(RUN, 1)}notes.txt", b"x")
+    material = await gather(world.store, RUN)
+    assert material.left_out == [score, segments[0], segments[1]]
+    assert [len(scores) for scores in material.scores.values()] == [3, 4]
+    assert material.rooms[1] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
+    text = page(material)
+    assert all(f"<li>{key}</li>" in text for key in material.left_out)
+    assert "notes.txt" not in text
+
+
+class Expiring(MemoryStore):
+    """A store whose segments go while it is read, as an expiry rule makes them."""
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        if key.endswith(".zip"):
+            raise NotFound(f"no object {key}")
+        return await super().get(key, digest)
+
+
+async def test_a_segment_that_goes_meanwhile_costs_no_report() -> None:
+    world = await played(Expiring)
+    text = page(await gather(world.store, RUN))
+    assert "No recorded segment can be read." in text
+
+
+def test_states_without_places_are_damaged() -> None:
+    for lines in (['{"group": 1}'], ["[]"], ["no JSON"]):
+        with pytest.raises(ContractError):
+            rooms_of(recordings.archive(lines=lines, key_frames=[]))
 
 
 async def test_text_from_judges_and_runs_is_never_markup() -> None:
