@@ -1,15 +1,16 @@
 """Ties child processes to this one, and signals to an orderly end.
 
-A supervisor that is killed cannot clean up; on Linux the kernel does it for us. Elsewhere only SIGTERM and ctrl-C do.
+A supervisor that is killed cannot clean up; on Linux the kernel does it for us. Elsewhere only what can be caught does.
 """
 
 import asyncio
 import ctypes
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, Final, NoReturn, TypeVar
 
 T = TypeVar("T")
 _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
@@ -36,3 +37,22 @@ async def _cancelled_by_sigterm(work: Callable[[], Coroutine[Any, Any, T]]) -> T
         return await work()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """SIGTERM and a closed terminal end the body like ctrl-C: by KeyboardInterrupt. For work without an event loop."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # Who started us with `nohup` had SIGHUP ignored: the closed terminal is not to end us.
+    changed = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in changed:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, before[number])
+
+
+def _interrupt(_: int, __: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""One system in a directory: a second one would write into the files of the first one's bus, store and secrets.
+"""One system, or one study, in a directory: a second one would write into the first one's files, stores and secrets.
 
 The kernel keeps the lock and lets it go when this process ends, however it ends: no stale lock is ever to be removed.
 """
@@ -14,15 +14,18 @@ from cli.exits import CONFLICT, Quit
 
 
 @contextmanager
-def held(root: Path) -> Iterator[None]:
-    """Hold the directory for the time of the body; Quit with the process that runs there if another one has it."""
+def held(root: Path, what: str = "system", instead: str = "use it") -> Iterator[None]:
+    """Hold the directory for the time of the body; Quit with the process that runs there if another one has it.
+
+    `what` runs there, and `instead` of starting another one a person may do that.
+    """
     root.mkdir(parents=True, exist_ok=True)
     with (root / "lock").open("a+", encoding="utf-8") as file:  # not "w": that would wipe the holder's number
-        _take(file, root)
+        _take(file, root, what, instead)
         yield
 
 
-def _take(file: IO[str], root: Path) -> None:
+def _take(file: IO[str], root: Path, what: str, instead: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -30,7 +33,7 @@ def _take(file: IO[str], root: Path) -> None:
         pid = file.read().strip() or "unknown"
         raise Quit(
             CONFLICT,
-            f"A system runs in {root} already (process {pid}): use it, end it with ctrl-C, "
+            f"A {what} runs in {root} already (process {pid}): {instead}, end it with ctrl-C, "
             "or start this one in another directory.",
         ) from error
     file.truncate(0)

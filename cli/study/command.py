@@ -1,9 +1,6 @@
 """The command line of studies: `zelda study WORLD`."""
 
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +9,16 @@ from pydantic import ValidationError
 
 from cli.console import data, line, say
 from cli.exits import FAILED, USAGE, Quit
+from cli.stack.bonds import interrupted_by_signals
+from cli.stack.lock import held
 from cli.study.arms import ARMS
-from cli.study.plan import StudyPlan, curves, known_arms, result_file
+from cli.study.plan import StudyPlan, curves, known_arms
+from cli.study.play import play
 from shared.contracts.base import first_problem
 from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
 
 app = typer.Typer(help="Compare ways of training over several seeds.")
 
-POLL_S = 1.0
 ENVS = 16
 BATCH = 2_048
 SEGMENT_STEPS = 100  # a study's episodes are short; a segment must show one thing
@@ -69,49 +68,12 @@ def study(
             ),
         )
         values = {"arms": known_arms(arms), "seeds": seeds, "run": config, "pooling": pooling}
-        plan = StudyPlan.model_validate(values).keep(folder)
+        plan = StudyPlan.model_validate(values)
     except ValidationError as error:
         raise Quit(USAGE, f"The study is not possible: {first_problem(error)}.") from error
-    _play(folder, plan, jobs or len(os.sched_getaffinity(0)))
+    with held(folder, "study", "wait for it"), interrupted_by_signals():
+        play(folder, plan.keep(folder), jobs or len(os.sched_getaffinity(0)))
     _show(folder, as_json)
-
-
-def _play(folder: Path, plan: StudyPlan, jobs: int) -> None:
-    """All trials that have no result yet, `jobs` at a time."""
-    waiting = [trial for trial in plan.trials() if not result_file(folder, *trial).exists()]
-    total, failed = len(waiting), []
-    running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                trial = waiting.pop(0)
-                running[trial] = _start(folder, *trial)
-            time.sleep(POLL_S)
-            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
-                code = running.pop(trial).returncode
-                failed += [trial] if code else []
-                say(f"{trial[0]}, seed {trial[1]}: {'failed' if code else 'done'}; {len(waiting) + len(running)} left")
-    finally:
-        for process in running.values():
-            process.terminate()
-    if failed:
-        names = ", ".join(f"{arm}-{seed}" for arm, seed in failed)
-        raise Quit(FAILED, f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run again.")
-
-
-def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:
-    logs = folder / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    # One thread each: trials share the cores among themselves, and OpenMP's spinning would take them from each other.
-    environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    with (logs / f"{arm}-{seed}.log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "cli.study.trial", str(folder), arm, str(seed)],
-            stdout=log,
-            stderr=log,
-            env=environ,
-            start_new_session=True,
-        )
 
 
 def _show(folder: Path, as_json: bool) -> None:

@@ -1,0 +1,80 @@
+"""A study that is ended leaves no trial running, however it is ended, and two do not play in one folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cli.__main__ import code_of
+from cli.exits import CONFLICT, INTERRUPTED
+from cli.stack.bonds import interrupted_by_signals
+from cli.stack.lock import held
+from tests.unit.cli.test_processes import alive
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
+OPTIONS = ("--seeds", "1", "--arms", "none", "--jobs", "1", "--out")
+
+
+def trials(parent: int) -> list[int]:
+    """Its children that run a trial already."""
+    found = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    return [pid for pid in found if b"cli.study.trial" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@contextmanager
+def playing(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """A study whose first trial has begun, and that trial."""
+    study = subprocess.Popen([sys.executable, "-m", "cli", "study", "garden", *OPTIONS, str(folder)])
+    try:
+        end = time.monotonic() + 60
+        while not (found := trials(study.pid)):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        yield study, found[0]
+    finally:
+        study.kill()
+        study.wait()
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_study_that_is_told_to_end_waits_for_its_trials(number: signal.Signals, tmp_path: Path) -> None:
+    with playing(tmp_path) as (study, trial):
+        study.send_signal(number)
+        assert study.wait(30) == INTERRUPTED
+        assert not alive(trial)
+
+
+@linux
+def test_trials_end_even_if_the_study_is_killed(tmp_path: Path) -> None:
+    with playing(tmp_path) as (study, trial):
+        study.kill()
+        end = time.monotonic() + 10
+        while alive(trial):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+def test_a_second_study_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with held(tmp_path, "study", "wait for it"):
+        assert code_of(["study", "garden", *OPTIONS, str(tmp_path)]) == CONFLICT
+    assert f"A study runs in {tmp_path} already (process {os.getpid()}): wait for it" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["lock"]
+
+
+def test_a_closed_terminal_does_not_end_what_was_started_to_outlive_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupted_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+        with pytest.raises(KeyboardInterrupt), interrupted_by_signals():
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
