@@ -72,7 +72,7 @@ def _must_be_whole(run: str, done: int, failed: int) -> None:
     if done + failed == 0:
         raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
     if failed:
-        rest = f"the other {done} are written" if done else "nothing is written"
+        rest = "the rest is written" if done else "nothing is written"
         reasons = "their keys and the reasons stand above"
         raise Quit(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}, {rest}.")
 
