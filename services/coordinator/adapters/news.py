@@ -1,6 +1,5 @@
 """Finds what is new about one run, by comparing the store with what was seen at the look before."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ class _Told:
     """What one channel was told. It grows only when a look has read everything: what a failed one found comes again."""
 
     things: dict[tuple[str, str], str] = field(default_factory=dict)
-    scores: set[str] | None = None  # keys; None before the first look
+    scores: set[Entry] | None = None  # None before the first look
 
 
 class Newsroom:
@@ -62,21 +61,20 @@ class Newsroom:
             news.append(News("progress", progress.model_dump_json()))
         return news
 
-    async def _fresh(self, record: RunRecord, told: set[str] | None) -> tuple[list[str], list[str]]:
-        """Keys of scores that are never told, and of those to tell now, oldest first.
+    async def _fresh(self, record: RunRecord, told: set[Entry] | None) -> tuple[list[Entry], list[Entry]]:
+        """Scores that are never told, and those to tell now, oldest first.
 
         Whoever comes to a long run wants to see the newest scores, not to wait until thousands of old ones went by.
         """
         found: list[Entry] = []
         for epoch in range(max(0, record.epoch - 1), record.epoch + 1):
-            found += await self._store.list(keys.scores_prefix(record.run, epoch))
-        ordered = [entry.key for entry in sorted(found, key=lambda entry: entry.modified)]
+            found += await self._reader.listed(record.run, epoch)
+        ordered = sorted(found, key=lambda entry: entry.modified)
         if told is None:
             return ordered[:-AT_ONCE], ordered[-AT_ONCE:]
-        return [], [key for key in ordered if key not in told][:AT_ONCE]
+        return [], [entry for entry in ordered if entry not in told][:AT_ONCE]
 
-    async def _scores(self, fresh: list[str]) -> list[News]:
+    async def _scores(self, fresh: list[Entry]) -> list[News]:
         """Their news; the reader says in the log which one is damaged, and it is left out."""
-        read = await asyncio.gather(*map(self._reader.read, fresh))
-        pairs = zip(fresh, read, strict=True)
-        return [News("score", found.scores.model_dump_json(), key) for key, found in pairs if found is not None]
+        read = (await self._reader.of(fresh)).items()
+        return [News("score", found.scores.model_dump_json(), entry.key) for entry, found in read if found is not None]

@@ -182,14 +182,21 @@ async def test_a_run_whose_heartbeat_cannot_be_read_gets_its_driver(damage: byte
     assert team.members[RUN].trouble is None
 
 
-async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_name() -> None:
-    class LosesTheAnswer(FakeBackend):
-        async def start(self, launch: Launch) -> None:
-            await super().start(launch)
-            if len(self.launches) == 1:
-                raise Transient("no answer")
+class LosesAnswers(FakeBackend):
+    """Starts every driver, but the answers to the first starts are lost."""
 
-    store, backend = MemoryStore(), LosesTheAnswer()
+    def __init__(self, lost: int) -> None:
+        super().__init__()
+        self.lost = lost
+
+    async def start(self, launch: Launch) -> None:
+        await super().start(launch)
+        if len(self.launches) <= self.lost:
+            raise Transient("no answer")
+
+
+async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_name() -> None:
+    store, backend = MemoryStore(), LosesAnswers(1)
     await run_in(store)
     await order(store)
     team, now = fleet(store, backend)
@@ -207,12 +214,7 @@ async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_
 
 
 async def test_a_driver_whose_start_was_not_confirmed_is_adopted_when_it_gives_a_sign_of_life() -> None:
-    class LosesTheAnswer(FakeBackend):
-        async def start(self, launch: Launch) -> None:
-            await super().start(launch)
-            raise Transient("no answer")
-
-    store, backend = MemoryStore(), LosesTheAnswer()
+    store, backend = MemoryStore(), LosesAnswers(2)
     await run_in(store)
     await order(store)
     team, _ = fleet(store, backend)
