@@ -64,7 +64,8 @@ async def gather(store: Store, run: RunId) -> Material:
 
 
 async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> Rooms:
-    names = [entry.key for entry in await store.list(keys.segments_prefix(run, epoch)) if entry.key.endswith(".zip")]
+    entries = await store.list(keys.segments_prefix(run, epoch))
+    names = [entry.key for entry in entries if keys.segment_place(entry.key) is not None]
     found: Rooms = Counter()
     for key in names[:: max(1, len(names) // MOST_SEGMENTS)]:
         try:

@@ -79,7 +79,8 @@ class Reporter:
         tally, recorded = Tally(), 0
         if current is not None:
             tally = await self._tallies.of(run, current.epoch)
-            recorded = len(await self._store.list(keys.segments_prefix(run, current.epoch)))
+            found = await self._store.list(keys.segments_prefix(run, current.epoch))
+            recorded = sum(keys.segment_place(entry.key) is not None for entry in found)
         return progress(view, tally, recorded, await self._views.heartbeat(run), doing, now)
 
     async def _tables(self, view: RunView, now: datetime) -> None:

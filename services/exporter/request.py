@@ -44,10 +44,10 @@ class Selection:
 
     def matches(self, key: str) -> bool:
         """Whether a key below the run's segments is that of a chosen archive."""
-        parts = key.removeprefix(keys.segments_prefix(self.run)).split("/")
-        if len(parts) != 3 or not parts[2].endswith(".zip"):
+        place = keys.segment_place(key)
+        if place is None:
             return False  # nothing that the recorder wrote
-        return self.episode in (None, parts[1]) and self.segment in (None, parts[2].removesuffix(".zip"))
+        return self.episode in (None, place.episode) and self.segment in (None, place.segment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,8 +140,8 @@ async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> l
 async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
     if epoch is not None:
         return [epoch]
-    found = {entry.key.split("/")[3] for entry in await store.list(keys.segments_prefix(run))}
-    return sorted(int(name.removeprefix("epoch_")) for name in found if name.startswith("epoch_"))
+    places = (keys.segment_place(entry.key) for entry in await store.list(keys.segments_prefix(run)))
+    return sorted({place.epoch for place in places if place is not None})
 
 
 async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest]:

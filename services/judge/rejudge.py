@@ -13,7 +13,7 @@ from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.events import ScoresReady, SegmentReady
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, RunId
 from shared.errors import Permanent, Transient
 from shared.store import keys
 from shared.store.port import NotFound, Store
@@ -69,14 +69,13 @@ async def segments(store: Store, run: RunId, epoch: int | None) -> AsyncIterator
 
 
 async def _ready(store: Store, run: RunId, key: str, known: dict[str, Digest]) -> SegmentReady | None:
-    parts = key.removeprefix(keys.segments_prefix(run)).split("/")
-    if len(parts) != 3 or not parts[2].endswith(".zip"):
-        return None
-    epoch, episode, segment = int(parts[0].removeprefix("epoch_")), EpisodeId(parts[1]), SegmentId(parts[2][:-4])
+    place = keys.segment_place(key)
+    if place is None:
+        return None  # nothing that the recorder wrote
     if key not in known:
-        known.update(await _finished(store, run, epoch))
+        known.update(await _finished(store, run, place.epoch))
     digest = known.get(key) or Digest(sha256(await store.get(key)))
-    return SegmentReady(run=run, epoch=epoch, key=key, digest=digest, episode=episode, segment=segment)
+    return SegmentReady(key=key, digest=digest, **place._asdict())
 
 
 async def _finished(store: Store, run: RunId, epoch: int) -> dict[str, Digest]:

@@ -103,17 +103,16 @@ class Announcer:
         return True
 
     async def _tell_new_segments(self, tail: Tail, fence: int) -> None:
-        prefix = keys.segments_prefix(tail.run, tail.epoch)
-        for entry in await self.store.list(prefix):
+        for entry in await self.store.list(keys.segments_prefix(tail.run, tail.epoch)):
             if entry.key in tail.announced:
                 continue
-            found = segment_at(entry.key.removeprefix(prefix))
+            found = segment_at(entry.key)
             if found is None:
                 log.warning("object passed over: no segment has such a name", run=tail.run, key=entry.key)
                 tail.announced.add(entry.key)
                 continue
             digest = Digest(sha256(await self.store.get(entry.key)))
-            ref = SegmentRef(episode=found[0], segment=found[1], key=entry.key, digest=digest)
+            ref = SegmentRef(episode=found.episode, segment=found.segment, key=entry.key, digest=digest)
             await self._tell_segment(tail, ref, fence)
 
     async def _tell_segment(self, tail: Tail, ref: SegmentRef, fence: int) -> None:

@@ -5,6 +5,7 @@ root; the bucket is the first part of the key. Epoch numbers are not padded (`ep
 """
 
 import re
+from typing import NamedTuple
 
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Permanent
@@ -24,6 +25,30 @@ def segments_prefix(run: RunId, epoch: int | None = None) -> str:
 def segment(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> str:
     """One segment archive: the commit object of `segment.ready`."""
     return f"{segments_prefix(run, epoch)}{episode}/{segment}.zip"
+
+
+class SegmentPlace(NamedTuple):
+    """Where a segment belongs: what its archive's key is made of."""
+
+    run: RunId
+    epoch: int
+    episode: EpisodeId
+    segment: SegmentId
+
+
+_SEGMENT = re.compile(rf"{EPISODES}/episodes/([^/]+)/epoch_(0|[1-9][0-9]{{0,8}})/([^/]+)/([^/]+)\.zip")
+
+
+def segment_place(key: str) -> SegmentPlace | None:
+    """What `segment` made this key of; None if it did not make it: somebody else put that object there."""
+    found = _SEGMENT.fullmatch(key)
+    if found is None:
+        return None
+    run, epoch, episode, name = found.groups()
+    try:
+        return SegmentPlace(RunId(run), int(epoch), EpisodeId(episode), SegmentId(name))
+    except ValueError:
+        return None
 
 
 def scores_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:

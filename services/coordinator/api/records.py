@@ -10,7 +10,7 @@ from services.coordinator.api.desk import Desk
 from services.coordinator.api.models import Page, SegmentLine
 from services.coordinator.domain.view import EpochView
 from shared.contracts.events import Epoch
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from shared.store.port import Entry
@@ -25,14 +25,15 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 async def list_segments(
     desk: Access, run: Run, epoch: OneEpoch = None, after: After = None, limit: Limit = 100
 ) -> Page[SegmentLine]:
-    """Recorded segments of one epoch, by name, with what became of them."""
+    """Recorded segments of one epoch, by name, with what became of them; what else lies there is passed over."""
     number, view = await _epoch(desk, run, epoch)
     found = await desk.store.list(keys.segments_prefix(run, number))
-    page, following = _page(found, after, limit)
+    places = {entry.key: place for entry in found if (place := keys.segment_place(entry.key))}
+    page, following = _page([entry for entry in found if entry.key in places], after, limit)
     outcomes = (await desk.tallies.of(run, number)).outcomes
     finished = view.finished.document.segments if view and view.finished else []
     digests = {segment.segment: segment.digest for segment in finished}
-    items = [_line(entry, number, outcomes, digests) for entry in page]
+    items = [_line(entry, places[entry.key], outcomes, digests) for entry in page]
     return Page(items=items, next=following)
 
 
@@ -63,15 +64,16 @@ def _page(found: list[Entry], after: str | None, limit: int) -> tuple[list[Entry
     return page, name(page[-1]) if len(ordered) > limit else None
 
 
-def _line(entry: Entry, epoch: int, outcomes: dict[str, str], digests: dict[SegmentId, Digest]) -> SegmentLine:
-    segment = SegmentId(name(entry))
+def _line(
+    entry: Entry, place: keys.SegmentPlace, outcomes: dict[str, str], digests: dict[SegmentId, Digest]
+) -> SegmentLine:
     return SegmentLine(
-        segment=segment,
-        episode=EpisodeId(entry.key.split("/")[-2]),
-        epoch=epoch,
+        segment=place.segment,
+        episode=place.episode,
+        epoch=place.epoch,
         key=entry.key,
         size=entry.size,
         recorded=datetime.fromtimestamp(entry.modified, UTC),
-        status=outcomes.get(segment),
-        digest=digests.get(segment),
+        status=outcomes.get(place.segment),
+        digest=digests.get(place.segment),
     )

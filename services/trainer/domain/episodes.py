@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Self
 
-from shared.contracts.ids import EpisodeId, SegmentId
+from shared.contracts.ids import EpisodeId
+from shared.store.keys import SegmentPlace, segment_place
 
 _NAME: Final = re.compile(r"e(\d+)-r(\d+)-v(\d+)-(\d+)")
 
@@ -37,11 +38,7 @@ class EpisodeName:
         return f"{self.runner}/{self.env}"
 
 
-def segment_at(path: str) -> tuple[EpisodeId, SegmentId] | None:
-    """Episode and segment of the object at this path below an epoch's segments; None if the trainer put none there."""
-    episode, _, name = path.partition("/")
-    try:
-        EpisodeName.read(episode)
-        return (EpisodeId(episode), SegmentId(name.removesuffix(".zip"))) if name.endswith(".zip") else None
-    except ValueError:
-        return None
+def segment_at(key: str) -> SegmentPlace | None:
+    """The place of the segment with this key; None if the trainer did not put it there."""
+    place = segment_place(key)
+    return place if place is not None and _NAME.fullmatch(place.episode) else None

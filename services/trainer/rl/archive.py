@@ -120,12 +120,9 @@ class Archive:
 
     def _stored(self, epoch: int) -> list[tuple[str, EpisodeId, SegmentId]]:
         """Key, episode and id of every segment of the epoch in the store; what else lies there is passed over."""
-        found, prefix = [], keys.segments_prefix(self.run, epoch)
-        for entry in self.patiently(lambda: self.store.list(prefix)):
-            segment = segment_at(entry.key.removeprefix(prefix))
-            if segment is not None:
-                found.append((entry.key, *segment))
-        return found
+        entries = self.patiently(lambda: self.store.list(keys.segments_prefix(self.run, epoch)))
+        places = ((entry.key, segment_at(entry.key)) for entry in entries)
+        return [(key, place.episode, place.segment) for key, place in places if place is not None]
 
     def _segment(self, key: str, episode: EpisodeId, segment: SegmentId) -> SegmentRef:
         digest = Digest(sha256(self._get(key)))

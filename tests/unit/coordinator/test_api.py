@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from shared.contracts.ids import RunId
+from shared.store import keys
 from tests.unit.coordinator.door import client
 from tests.unit.coordinator.world import RUN, SHORT, World
 
@@ -69,6 +70,19 @@ async def test_epochs_segments_and_scores_are_listed_page_by_page(tmp_path: Path
         assert rest["next"] is None
         scores = (await http.get("/runs/demo/scores", params={"epoch": 0})).json()["items"]
         assert [score["judges"][0]["dimensions"]["progress"]["votes"] for score in scores] == [[3, 3, 4]] * 3
+
+
+async def test_what_somebody_else_put_among_the_segments_is_neither_listed_nor_counted(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    for name in ("notes.txt", "e1/My_holiday.zip"):
+        await world.store.put(keys.segments_prefix(RUN, 0) + name, b"not ours")
+    await world.rounds()
+    async with client(world, tmp_path) as http:
+        assert len((await http.get("/runs/demo/segments")).json()["items"]) == 4
+        assert (await http.get("/runs/demo")).json()["progress"]["segments_recorded"] == 4
 
 
 async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> None:

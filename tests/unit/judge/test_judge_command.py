@@ -52,6 +52,18 @@ def test_a_pass_by_rules_judges_all_and_a_second_one_nothing(
     assert f"had a score before {NUMBER}" in capsys.readouterr().out
 
 
+def test_what_somebody_else_put_among_the_segments_is_passed_over(
+    recorded_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = recorded_run / keys.segments_prefix(RUN) / "old" / "e1"
+    foreign.mkdir(parents=True)
+    (foreign / "s1.zip").write_bytes(b"not ours")
+    segments(RUN, rules=True)
+    segments(RUN, rules=True, rubric="v2")
+    assert f"judged {NUMBER}" in capsys.readouterr().out
+    compare(RUN, "rules", "v2")
+
+
 def test_two_rubric_versions_are_compared_in_a_table_and_a_picture(
     recorded_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,34 @@
+"""Where a segment belongs, told by its key."""
+
+import pytest
+
+from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.store import keys
+
+RUN = RunId("demo")
+
+
+@pytest.mark.parametrize("epoch", [0, 7, 10, 114])
+def test_a_segment_is_found_at_its_own_key(epoch: int) -> None:
+    place = keys.SegmentPlace(RUN, epoch, EpisodeId("e0007-r00-v03-0002"), SegmentId("e0007-r00-v03-0002-s001"))
+    assert keys.segment_place(keys.segment(*place)) == place
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "notes.txt",
+        "epoch_0/notes.zip",
+        "epoch_0/e1/s1.zip.tmp",
+        "epoch_0/e1/s1.json",
+        "epoch_0/e1/deeper/s1.zip",
+        "epoch_0/E1/s1.zip",
+        "epoch_0/e1/My holiday.zip",
+        "epoch_00/e1/s1.zip",
+        "epoch_x/e1/s1.zip",
+        "epoch_-1/e1/s1.zip",
+        "old/e1/s1.zip",
+    ],
+)
+def test_what_else_lies_among_the_segments_is_no_segment(path: str) -> None:
+    assert keys.segment_place(keys.segments_prefix(RUN) + path) is None
