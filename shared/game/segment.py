@@ -133,6 +133,8 @@ def unpack_state(packed: bytes) -> bytes:
         raise ContractError(f"{START_STATE} does not unpack: {error}") from error
     if unpacker.unconsumed_tail:
         raise ContractError(f"{START_STATE} is larger than any saved state")
+    if not unpacker.eof:
+        raise ContractError(f"{START_STATE} is cut short")
     return state
 
 

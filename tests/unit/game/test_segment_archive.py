@@ -83,6 +83,7 @@ WRONG: Final[dict[str, Callable[[], bytes]]] = {
     "states that are no text": lambda: with_members({STATES: b"\xff\xfe"}),
     "a picture without a step": lambda: with_members({"frames/x.png": b"picture"}),
     "a start state that is not packed": lambda: with_members({START_STATE: b"state"}),
+    "a start state that is cut short": lambda: with_members({START_STATE: pack_state(b"state" * 100)[:-6]}),
     "an array that is none": lambda: with_members({OBSERVATIONS: b"\x93NUMPY"}),
     "an array without end": lambda: with_members(
         {OBSERVATIONS: npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 128), }")}
