@@ -31,6 +31,7 @@ from shared.contracts.segment import (
     SegmentManifest,
 )
 from shared.errors import ContractError
+from shared.game.names import BUTTON_OF_ACTION
 
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the time of every member, so that the bytes depend on the content alone
 _STORED: Final = (START_STATE, FRAMES)  # compressed already
@@ -108,12 +109,15 @@ def read_segment(raw: bytes) -> Segment:
             )
         if not np.isfinite(observations).all():
             raise ContractError(f"segment {manifest.segment}: an observation is not a finite number")
+        prefix = _array(members[PREFIX], PREFIX, np.dtype("u1"), 1)
+        if max(actions.max(), prefix.max(initial=0)) >= len(BUTTON_OF_ACTION):
+            raise ContractError(f"segment {manifest.segment}: an action is none of the {len(BUTTON_OF_ACTION)}")
         return Segment(
             manifest=manifest,
             states=members[STATES].decode(),
             observations=observations,
             actions=actions,
-            prefix=_array(members[PREFIX], PREFIX, np.dtype("u1"), 1),
+            prefix=prefix,
             start_state=unpack_state(members[START_STATE]),
             frames={int(name[len(FRAMES) : -4]): data for name, data in members.items() if name.startswith(FRAMES)},
         )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from shared.contracts.archive import MAX_UNPACKED, read_manifest
 from shared.contracts.base import sha256
-from shared.contracts.segment import MANIFEST, OBSERVATIONS, START_STATE, STATES, SegmentManifest
+from shared.contracts.segment import ACTIONS, MANIFEST, OBSERVATIONS, PREFIX, START_STATE, STATES, SegmentManifest
 from shared.errors import ContractError, Permanent
 from shared.game.segment import Members, pack_state, read_segment, write_segment
 
@@ -69,6 +69,13 @@ def numbers(value: float) -> bytes:
     return out.getvalue()
 
 
+def presses(action: int, count: int) -> bytes:
+    """Actions that are all this one."""
+    out = io.BytesIO()
+    np.save(out, np.full(count, action, np.uint8))
+    return out.getvalue()
+
+
 def test_a_whole_archive_is_read() -> None:
     segment = read_segment(good())
     assert segment.observations.shape == (STEPS + 1, 128)
@@ -97,6 +104,8 @@ WRONG: Final[dict[str, Callable[[], bytes]]] = {
     ),
     "numbers that are none": lambda: with_members({OBSERVATIONS: numbers(float("nan"))}),
     "numbers without bound": lambda: with_members({OBSERVATIONS: numbers(float("inf"))}),
+    "an action that no button is for": lambda: with_members({ACTIONS: presses(8, STEPS)}),
+    "a prefix with such an action": lambda: with_members({PREFIX: presses(255, 3)}),
     "another way of packing": lambda: _packed_by(zipfile.ZIP_LZMA),
     "a member that is encrypted": lambda: good().replace(
         b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
