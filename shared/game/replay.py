@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.contracts.segment import START_STATE
+from shared.errors import ContractError
 from shared.game.decoder import Decoder
 from shared.game.emulator import EMULATOR, Emulator
-from shared.game.errors import ReplayMismatch
+from shared.game.errors import EmulatorFault, ReplayMismatch
 from shared.game.roms import Game
 from shared.game.segment import Segment
 from shared.game.start import begin_episode
@@ -44,12 +46,13 @@ def replay(
 ) -> Iterator[Moment]:
     """Yield every moment of the segment; `wants_picture(step)` says which are drawn (the default: none).
 
-    Raises ReplayMismatch when the RAM at the start or, after the last moment, at the end is another one.
+    Raises ReplayMismatch when the RAM at the start or, after the last moment, at the end is another one, and
+    ContractError if the start state is none.
     """
     check_game(segment, emulator.game)
     manifest = segment.manifest
     skip = manifest.frame_skip
-    begin_episode(emulator, segment.start_state, manifest.seed)
+    _begin(segment, emulator)
     drawn = wants_picture or (lambda step: False)
     for step, action in enumerate(segment.prefix, start=1 - len(segment.prefix)):
         emulator.step(int(action), skip, render=step == 0 and drawn(0))
@@ -64,16 +67,24 @@ def replay(
 
 
 def verify(segment: Segment, emulator: Emulator) -> None:
-    """Replay without decoding; raise ReplayMismatch unless both hashes agree."""
+    """Replay without decoding; raise as `replay` does."""
     check_game(segment, emulator.game)
     manifest = segment.manifest
-    begin_episode(emulator, segment.start_state, manifest.seed)
+    _begin(segment, emulator)
     for action in segment.prefix:
         emulator.step(int(action), manifest.frame_skip)
     _compare("start", manifest.ram_start, emulator.ram_hash())
     for action in segment.actions:
         emulator.step(int(action), manifest.frame_skip)
     _compare("end", manifest.ram_end, emulator.ram_hash())
+
+
+def _begin(segment: Segment, emulator: Emulator) -> None:
+    """Begin the segment's episode. A state that does not load never will: that is the archive's fault, for good."""
+    try:
+        begin_episode(emulator, segment.start_state, segment.manifest.seed)
+    except EmulatorFault as fault:
+        raise ContractError(f"segment {segment.manifest.segment}: {START_STATE}: {fault}") from fault
 
 
 def _compare(what: str, expected: str, actual: str) -> None:

@@ -8,6 +8,8 @@ import sys
 import time
 import zipfile
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +137,16 @@ def test_another_course_is_found_by_its_hash(recorded: list[bytes]) -> None:
         verify(other, emulator)
     with pytest.raises(ReplayMismatch, match=r"recorded with ROM [0-9a-f]{64}, here is [0-9a-f]{64}"):
         verify(segment, Emulator(bramble_game("garden")))
+
+
+@pytest.mark.parametrize("again", [verify, lambda segment, emulator: list(replay(segment, emulator))])
+def test_a_start_that_is_no_state_is_the_archives_fault_and_not_tried_again(
+    recorded: list[bytes], again: Callable[[Segment, Emulator], object]
+) -> None:
+    segment = replace(read_segment(recorded[0]), start_state=b"no state")
+
+    with pytest.raises(ContractError, match=r"segment e0003-.*: start\.state: a saved state of 8 bytes does not load"):
+        again(segment, Emulator(bramble_game("vale")))
 
 
 def test_a_flipped_bit_in_any_member_is_found(recorded: list[bytes]) -> None:
