@@ -231,7 +231,7 @@ def read_world(name: str) -> World:
     path = WORLDS / f"{name}.txt"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in WORLDS.glob("*.txt")))
-        raise WorldError(f"there is no world {name!r}: use one of {known}")
+        raise WorldError(f"there is no world {name!r}: use one of {known}, or wild:SEED")
     return parse_world(name, path.read_text("utf-8"))
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import bramble
 from bramble.milestones import reached
 from shared.game import capabilities
+from shared.game.errors import UnknownRom
 from shared.game.memory import byte_at
 from shared.game.roms import Game, Milestone
 
@@ -17,8 +18,16 @@ BOOT_FRAMES: Final = 120  # from power-on until the game has set up its memory
 def bramble_game(world: str, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> Game:
     """The game of one Bramble world; built once per process, because many environments share it.
 
-    `torn` gives the build that updates while the picture is drawn, as commercial games do (see snapshot.py).
+    `torn` gives the build that updates while the picture is drawn, as commercial games do (see snapshot.py). Raises
+    UnknownRom for a world that there is not.
     """
+    try:
+        return _game(world, difficulty, seed, torn)
+    except bramble.WorldError as error:  # Bramble does not know the project's tree of errors
+        raise UnknownRom(str(error)) from error
+
+
+def _game(world: str, difficulty: str, seed: int, torn: bool) -> Game:
     return Game(
         name=f"bramble:{world}",
         rom=bramble.build(world, difficulty=difficulty, seed=seed & 0xFFFF, torn=torn),

@@ -1,7 +1,7 @@
 """Errors of the game side, within the project's tree (shared/errors.py).
 
 Permanent
-├── UnknownRom       a ROM image that no map of the RAM fits
+├── UnknownRom       a ROM image that no map of the RAM fits, or a world that there is not
 └── ReplayMismatch   a replay ended in another RAM than the recording, or would: emulator or ROM is another one
 Transient
 └── EmulatorFault    the emulator failed; what it held is kept for a bug report
@@ -14,7 +14,7 @@ from shared.errors import Permanent, Transient
 
 
 class UnknownRom(Permanent):
-    """No RAM map fits this ROM image."""
+    """No RAM map fits this ROM image, or Bramble has no such world."""
 
 
 class ReplayMismatch(Permanent):

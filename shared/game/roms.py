@@ -62,7 +62,7 @@ def open_game(
     """The game of a run's configuration; `rom` is the user's own image where the game needs one, `start` a saved state
     of it where the hero can walk. Bramble needs neither and heeds neither.
 
-    Raises UnknownRom for an image that is not the one the map was made for.
+    Raises UnknownRom for an image that is not the one the map was made for, or a world that there is not.
     """
     if game == "bramble":
         from shared.game.bramble_game import bramble_game  # only this game needs the world builder

@@ -36,3 +36,11 @@ def test_an_unknown_rom_is_named_by_its_hash(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert done.stdout.startswith("unknown ROM with MD5 ")
+
+
+def test_an_unknown_world_is_refused_with_those_there_are() -> None:
+    done = _run("--world", "vael")
+
+    assert done.returncode == 1
+    assert done.stdout == "there is no world 'vael': use one of garden, realm, vale, or wild:SEED\n"
+    assert done.stderr == ""
