@@ -35,6 +35,8 @@ TREASURES = {
     "essence": 0x40,
 }
 TRADE = 0x41
+GROUPS = (0, 3, 4, 5)
+"""Outdoors, houses, dungeons and caves."""
 VISITED, ITEM, SECOND_ITEM, SOLVED = 0x10, 0x20, 0x40, 0x80
 
 Cell = tuple[int, int]

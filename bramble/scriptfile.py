@@ -8,7 +8,20 @@ else
   say Mind the beasts.
 """
 
-from bramble.model import DIRECTIONS, SEASONS, TREASURES, Branch, Cell, Place, Script, Step, Test, World, WorldError
+from bramble.model import (
+    DIRECTIONS,
+    GROUPS,
+    SEASONS,
+    TREASURES,
+    Branch,
+    Cell,
+    Place,
+    Script,
+    Step,
+    Test,
+    World,
+    WorldError,
+)
 from bramble.script import COUNTED, encode_text, give_steps, season_mask, treasure_id
 
 Row = tuple[int, str]
@@ -20,7 +33,10 @@ def parse_place(text: str) -> Place:
     group, separator, room = text.partition(":")
     if not separator:
         raise ValueError(f"{text!r} is not a room: write GROUP:ROOM, such as 0:3a")
-    return Place(int(group), int(room, 16))
+    place = Place(int(group), int(room, 16))
+    if place.group not in GROUPS or not 0 <= place.room <= 255:
+        raise ValueError(f"there is no room {text}: groups are {', '.join(map(str, GROUPS))}, rooms 00 to ff")
+    return place
 
 
 def parse_cell(text: str) -> Cell:

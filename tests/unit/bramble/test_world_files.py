@@ -37,6 +37,8 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (START + "room 0:11 outdoors\n" + ROOM.replace("........", ".......", 1), "line 5: 9 letters instead of 10"),
         (START + f"room 0:11 outdoors solve cleared\n{ROOM}", "solved by clearing it, but has no enemy"),
         (START + f"milestone m Title: owns hammer\nroom 0:11 outdoors\n{ROOM}", "line 3: unknown name 'hammer'"),
+        (START + f"room 0:1ff outdoors\n{ROOM}", "line 3: there is no room 0:1ff: groups are 0, 3, 4, 5, rooms 00"),
+        (START + f"room 6:11 outdoors\n{ROOM}", "line 3: there is no room 6:11: groups are"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
