@@ -8,6 +8,9 @@ else
   say Mind the beasts.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from bramble.model import (
     DIRECTIONS,
     GROUPS,
@@ -147,11 +150,16 @@ def _steps(line: int, text: str, world: World) -> tuple[Step, ...]:
     raise ValueError(f"unknown word {word!r}: use say, ask, give, take, pay, set, clear, season, solve or warp")
 
 
-def _steps_of_line(line: int, text: str, world: World) -> tuple[Step, ...]:
-    """The same, with mistakes named by file and line."""
+@contextmanager
+def mistakes_of(world: World, line: int) -> Iterator[None]:
+    """Mistakes inside are mistakes of this line."""
     try:
-        return _steps(line, text, world)
-    except (ValueError, IndexError, KeyError) as error:
+        yield
+    except IndexError as error:
+        raise WorldError(f"{world.where(line)}: something is missing, see bramble/README.md") from error
+    except KeyError as error:
+        raise WorldError(f"{world.where(line)}: unknown name {error}") from error
+    except ValueError as error:
         raise WorldError(f"{world.where(line)}: {error}") from error
 
 
@@ -160,12 +168,13 @@ def parse_script(rows: list[Row], world: World) -> Script:
     branches: list[tuple[tuple[Test, ...], list[Step]]] = []
     for line, text in rows:
         words = text.strip()
-        if words.startswith("if "):
-            branches.append((parse_tests(words[3:], world), []))
-        elif words == "else":
-            branches.append(((), []))
-        else:
-            if not branches:
+        with mistakes_of(world, line):
+            if words.startswith("if "):
+                branches.append((parse_tests(words[3:], world), []))
+            elif words == "else":
                 branches.append(((), []))
-            branches[-1][1].extend(_steps_of_line(line, words, world))
+            else:
+                if not branches:
+                    branches.append(((), []))
+                branches[-1][1].extend(_steps(line, words, world))
     return tuple(Branch(tests, tuple(steps)) for tests, steps in branches)

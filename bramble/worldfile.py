@@ -3,8 +3,6 @@
 Every mistake is a WorldError with file and line. Whether rooms fit together is the business of check.py.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +26,7 @@ from bramble.model import (
 from bramble.script import give_steps
 from bramble.scriptfile import (
     Row,
+    mistakes_of,
     parse_amount,
     parse_cell,
     parse_direction,
@@ -56,25 +55,13 @@ class _Reader:
         self.only: tuple[Test, ...] = ()
         self.milestones: list[tuple[int, str]] = []
 
-    @contextmanager
-    def _line(self, number: int) -> Iterator[None]:
-        """Mistakes inside are mistakes of this line."""
-        try:
-            yield
-        except WorldError:
-            raise
-        except KeyError as error:
-            raise WorldError(f"{self.world.where(number)}: unknown name {error}") from error
-        except (ValueError, IndexError) as error:
-            raise WorldError(f"{self.world.where(number)}: {error}") from error
-
     def read(self) -> World:
         while self.at < len(self.rows):
             number, line = self.rows[self.at]
             self.at += 1
             word, _, rest = line.partition(" ")
             action = getattr(self, f"_on_{word}", None)
-            with self._line(number):
+            with mistakes_of(self.world, number):
                 if action is None:
                     raise ValueError(f"unknown word {word!r} at the start of a line")
                 action(number, rest.split(), rest)
@@ -85,7 +72,7 @@ class _Reader:
         """Last, because they may name what the file declares below them."""
         found = []
         for number, text in self.milestones:
-            with self._line(number):
+            with mistakes_of(self.world, number):
                 head, _, condition = text.partition(":")
                 name, _, title = head.partition(" ")
                 found.append(parse_milestone(name, title.strip(), condition.strip(), self.world))
@@ -207,9 +194,9 @@ class _Reader:
         self._add(Thing("sign", parse_cell(words[0]), number, script=parse_script(self._indented(), self.world)))
 
     def _on_warp(self, number: int, words: list[str], rest: str) -> None:
-        cell, arrow, target, arrival, facing = words
-        if arrow != "to":
+        if len(words) != 5 or words[1] != "to":
             raise ValueError("write `warp X,Y to GROUP:ROOM X,Y DIRECTION`")
+        cell, _, target, arrival, facing = words
         thing = Thing("warp", parse_cell(cell), number, target=parse_place(target), arrival=parse_cell(arrival))
         self._add(replace(thing, facing=parse_direction(facing)))
 

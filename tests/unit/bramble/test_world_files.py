@@ -39,6 +39,10 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (START + f"milestone m Title: owns hammer\nroom 0:11 outdoors\n{ROOM}", "line 3: unknown name 'hammer'"),
         (START + f"room 0:1ff outdoors\n{ROOM}", "line 3: there is no room 0:1ff: groups are 0, 3, 4, 5, rooms 00"),
         (START + f"room 6:11 outdoors\n{ROOM}", "line 3: there is no room 6:11: groups are"),
+        (HERE + "person 4,4 elder\n  say Well.\n  if flag lost\n    say No.\n", "line 14: unknown flag 'lost'"),
+        (HERE + "person 4,4\n", "line 12: something is missing, see bramble/README.md"),
+        (HERE + "person 4,4 elder\n  if owns\n    say No.\n", "line 13: something is missing"),
+        (HERE + "warp 4,4 to 3:01\n", "line 12: write `warp X,Y to GROUP:ROOM X,Y DIRECTION`"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
