@@ -41,6 +41,7 @@ FIRST_FLAG = 0x40
 LAST_FLAG = 0x7F
 LAST_TRADE = 0x0B
 MAX_HEALTH = 64
+THINGS = ("person", "enemy", "treasure", "chest", "sign", "warp", "enter")
 
 
 class _Reader:
@@ -155,6 +156,9 @@ class _Reader:
             self.room.seasons.append((frozenset(words), self._map(number, "-")))
 
     def _on_only(self, number: int, words: list[str], rest: str) -> None:
+        following = self.rows[self.at][1].split()[0] if self.at < len(self.rows) else ""
+        if following not in THINGS:
+            raise ValueError(f"`only` is about the next line, and that is none of: {', '.join(THINGS)}")
         self.only = parse_tests(rest, self.world)
 
     def _add(self, thing: Thing) -> None:

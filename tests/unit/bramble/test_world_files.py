@@ -43,6 +43,9 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (HERE + "person 4,4\n", "line 12: something is missing, see bramble/README.md"),
         (HERE + "person 4,4 elder\n  if owns\n    say No.\n", "line 13: something is missing"),
         (HERE + "warp 4,4 to 3:01\n", "line 12: write `warp X,Y to GROUP:ROOM X,Y DIRECTION`"),
+        (HERE + "only owns sword\n" + HOUSE + "person 4,4 elder\n", "line 12: `only` is about the next line, and that"),
+        (HERE + "only owns sword\nonly owns map\nperson 4,4 elder\n", "line 12: `only` is about the next line"),
+        (HERE + "only owns sword\n", "line 12: `only` is about the next line"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
