@@ -136,8 +136,8 @@ class _Reader:
         if place in self.world.rooms:
             raise ValueError(f"room {place} stands twice in the file")
         theme = words[1] if len(words) > 1 else "outdoors"
-        solve = words[3] if len(words) > 3 and words[2] == "solve" else "never"
-        if theme not in THEMES or solve not in SOLVES:
+        solve = words[3] if len(words) == 4 and words[2] == "solve" else "never"
+        if theme not in THEMES or solve not in SOLVES or (len(words) > 2 and solve == "never"):
             raise ValueError(f"write `room GROUP:ROOM THEME [solve HOW]`: {', '.join(THEMES)}; {', '.join(SOLVES[1:])}")
         self.room = self.world.rooms[place] = Room(place, theme, solve, number)
         self.room.rows = self._map(number, "")

@@ -46,6 +46,8 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (HERE + "only owns sword\n" + HOUSE + "person 4,4 elder\n", "line 12: `only` is about the next line, and that"),
         (HERE + "only owns sword\nonly owns map\nperson 4,4 elder\n", "line 12: `only` is about the next line"),
         (HERE + "only owns sword\n", "line 12: `only` is about the next line"),
+        (START + f"room 0:11 outdoors sovle cleared\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
+        (START + f"room 0:11 outdoors solve\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
