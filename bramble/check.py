@@ -122,6 +122,17 @@ def _check_warp(world: World, room: Room, thing: Thing) -> None:
         )
 
 
+def _check_script(world: World, thing: Thing) -> None:
+    """The engine goes wherever a script sends it, also where there is no room."""
+    for step in (step for branch in thing.script for step in branch.steps if step.word == "warp"):
+        group, number, pos, _ = step.values
+        place, cell = Place(group, number), (pos & 15, pos >> 4)
+        if place not in world.rooms:
+            raise WorldError(f"{world.where(step.line)}: the script warps to room {place}, which does not exist")
+        if not _open(world.rooms[place], cell):
+            raise WorldError(f"{world.where(step.line)}: the script warps into a wall, at {cell} of room {place}")
+
+
 def _neighbours(world: World, node: Node) -> Iterator[Node]:
     place, (column, row) = node
     room = world.rooms[place]
@@ -158,6 +169,8 @@ def check_world(world: World) -> None:
     """Raise WorldError, with file and line, for the first mistake found."""
     if world.start not in world.rooms:
         raise WorldError(f"{world.file}: the world starts in room {world.start}, which does not exist")
+    if not _open(world.rooms[world.start], world.start_cell):
+        raise WorldError(f"{world.file}: the world starts in a wall, at {world.start_cell} of room {world.start}")
     for room in world.rooms.values():
         for side in ("up", "right", "down", "left"):
             _check_edge(world, room, side)
@@ -165,5 +178,6 @@ def check_world(world: World) -> None:
         _check_counts(world, room)
         for thing in room.things:
             _check_thing(world, room, thing)
+            _check_script(world, thing)
     for place in sorted(set(world.rooms) - reachable_rooms(world)):
         raise WorldError(f"{world.where(world.rooms[place].line)}: room {place} cannot be reached from the start")

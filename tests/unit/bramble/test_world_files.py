@@ -48,12 +48,19 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (HERE + "only owns sword\n", "line 12: `only` is about the next line"),
         (START + f"room 0:11 outdoors sovle cleared\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
         (START + f"room 0:11 outdoors solve\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
+        (HERE + "person 4,4 elder\n  say Hup!\n  warp 0:44 4,4 down\n", "line 14: the script warps to room 0:44"),
+        (HERE + "person 4,4 elder\n  warp 0:11 0,4 down\n", r"line 13: the script warps into a wall, at \(0, 4\) of"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_file_and_line(text: str, sentence: str) -> None:
     with pytest.raises(WorldError, match=f"^test.txt {sentence}|^test.txt line 3: .*{sentence}"):
         check_world(parse_world("test", text))
+
+
+def test_a_hero_who_would_start_in_a_wall_is_refused() -> None:
+    with pytest.raises(WorldError, match=r"^test.txt: the world starts in a wall, at \(0, 4\) of room 0:11"):
+        check_world(parse_world("test", HERE.replace("4,4", "0,4")))
 
 
 def test_a_text_wraps_at_sixteen_letters_three_lines_a_page() -> None:
