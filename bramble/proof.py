@@ -85,11 +85,12 @@ class Prover:
         return plan
 
     def _search(self, progress: Progress, plan: list[Deed]) -> list[Deed] | None:
+        before = set()  # scripts may undo what others did, so that everything comes round again
         while not progress.finished():
-            before = progress.fingerprint()
+            before.add(progress.fingerprint())
             nodes = self.reach(progress)
             plan = plan + list(self._do_all(progress, nodes))
-            if progress.fingerprint() == before:
+            if progress.fingerprint() in before:
                 return self._unlock_one(progress, plan, nodes)
         self.furthest = progress
         return plan

@@ -138,3 +138,18 @@ def test_a_block_that_cannot_get_onto_its_switch_keeps_the_shutter_shut() -> Non
     assert prove(parse_world("test", text.format("W________W").replace("W_________", "W__B______", 1)))
     with pytest.raises(WorldError, match="no way to end"):
         prove(parse_world("test", text.format("WB_______W")))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("thing", ["flag", "trade"])
+def test_what_can_be_done_and_undone_for_ever_is_not_searched_for_ever(thing: str) -> None:
+    lamp = "  if flag lamp\n    clear lamp\n  else\n    set lamp\n"
+    hat = "  if owns hat\n    take hat\n  else\n    give hat\n"
+    hall = f"person 4,4 elder\n{lamp if thing == 'flag' else hat}"
+    text = (
+        HEAD + "flag lamp\ntrade hat: A hat!\n" + HALL.format(things=hall) + SIDE.format(things="", dead_end="") + END
+    )
+
+    with pytest.raises(WorldError, match="cannot be finished: no way to end"):
+        prove(parse_world("test", text))
+    assert prove(parse_world("test", text.replace(hall, hall + "chest 2,2 small_key\n")))
