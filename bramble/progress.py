@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from bramble.milestones import ROOM_PAGES, reached
-from bramble.model import ITEM, SECOND_ITEM, SOLVED, TRADE, TREASURES, Place, Script, Step, Test, Thing, World
+from bramble.model import ITEM, SECOND_ITEM, SOLVED, TRADE, TREASURES, Place, Room, Script, Step, Test, Thing, World
 from shared.game.table import load_table
 
 SMALL_KEY, BOSS_KEY, RUPEES, ESSENCE, ROD, SWORD = (
     TREASURES[name] for name in ("small_key", "boss_key", "rupees", "essence", "rod", "sword")
 )
+OUTSIDE = 255
+LAST_WITH_GREAT_KEY = 7  # the engine keeps them in a byte, a bit for each dungeon: there is none for the eighth
 MANY = 999  # whoever can fight finds gems without end
 
 
@@ -21,10 +23,11 @@ def _addresses() -> dict[str, int]:
     return {entry.name: entry.address for entry in load_table()}
 
 
-def dungeon_of(place: Place) -> int:
-    """Index of the dungeon for which keys count in a room; 255 outside (as engine/rooms.c numbers them)."""
-    if place.group < 4:
-        return 255
+def dungeon_of(room: Room) -> int:
+    """Index of the dungeon for which keys count in a room; OUTSIDE of any they count for nothing (engine/load.c)."""
+    place = room.place
+    if not room.theme.startswith("dungeon"):
+        return OUTSIDE
     return 1 + (place.room >> 3 & 1) + (place.room >> 6 & 2) + (4 if place.group == 5 else 0)
 
 
@@ -121,16 +124,20 @@ class Progress:
         self.owned.add(number)
         if number == RUPEES:
             self.rupees += amount
-        elif number == SMALL_KEY:
-            self.keys[dungeon_of(place)] = self.keys.get(dungeon_of(place), 0) + amount
-        elif number == BOSS_KEY:
-            self.great_keys.add(dungeon_of(place))
+        elif number in (SMALL_KEY, BOSS_KEY):
+            self._give_key(number, amount, dungeon_of(self.world.rooms[place]))
         elif number == ESSENCE:
             self.essences |= 1 << (amount - 1)
         elif number == TRADE:
             self.trade = amount
         elif number == ROD:
             self.seasons |= {season for season in range(4) if amount >> season & 1}
+
+    def _give_key(self, number: int, amount: int, dungeon: int) -> None:
+        if number == SMALL_KEY and dungeon != OUTSIDE:
+            self.keys[dungeon] = self.keys.get(dungeon, 0) + amount
+        elif number == BOSS_KEY and dungeon <= LAST_WITH_GREAT_KEY:
+            self.great_keys.add(dungeon)
 
     def note_milestones(self) -> None:
         """Remember which milestones hold now, read as from the machine's RAM."""

@@ -104,7 +104,7 @@ class Prover:
         self._tried.add(progress.fingerprint())
         for deed in self._locked(progress, nodes):
             trial = progress.copy()
-            trial.keys[dungeon_of(deed.place)] -= 1
+            trial.keys[self._dungeon(deed.place)] -= 1
             self._open(trial, deed)
             found = self._search(trial, [*plan, deed])
             if found is not None:
@@ -255,7 +255,7 @@ class Prover:
             if act == BOMB:
                 can = TREASURES["bombs"] in progress.owned
             else:
-                can = act == BOSS_KEY and dungeon_of(deed.place) in progress.great_keys
+                can = act == BOSS_KEY and self._dungeon(deed.place) in progress.great_keys
             if can and (deed.place, edge_of(deed.cell)) not in progress.doors:
                 self._open(progress, deed)
                 yield deed
@@ -268,9 +268,12 @@ class Prover:
         found: dict[tuple[Place, int], Deed] = {}
         for place, here in cells.items():
             for deed, act in self._locks(progress, self.world.rooms[place], here):
-                if act == KEY and progress.keys.get(dungeon_of(place), 0) > 0:
+                if act == KEY and progress.keys.get(self._dungeon(place), 0) > 0:
                     found.setdefault((place, edge_of(deed.cell)), deed)
         return list(found.values())
+
+    def _dungeon(self, place: Place) -> int:
+        return dungeon_of(self.world.rooms[place])
 
     def _open(self, progress: Progress, deed: Deed) -> None:
         """Open a door on both sides."""

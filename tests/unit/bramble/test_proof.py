@@ -129,6 +129,20 @@ def test_the_great_key_of_one_dungeon_does_not_open_the_lords_door_of_another() 
         prove(parse_world("test", text.format("", key)))
 
 
+def test_keys_of_a_cave_and_the_great_key_of_the_eighth_dungeon_open_nothing() -> None:
+    """As in the engine, which keeps no keys outside of dungeons, and great keys of seven of them."""
+    hall, end = HALL.format(things="chest 2,2 small_key").replace("W_________", "W________W"), END
+    dungeon = "\n".join((HEAD, hall, end))
+    eighth = dungeon.replace("4:71", "5:f8").replace("4:61", "5:e8")
+    great = {text: text.replace("KK", "kk").replace("small_key", "boss_key") for text in (dungeon, eighth)}
+
+    for text in (dungeon, eighth, great[dungeon]):
+        assert prove(parse_world("test", text))
+    for text in (dungeon.replace("dungeon1", "cave"), great[dungeon].replace("dungeon1", "cave"), great[eighth]):
+        with pytest.raises(WorldError, match="no way to end"):
+            prove(parse_world("test", text))
+
+
 def test_a_block_that_cannot_get_onto_its_switch_keeps_the_shutter_shut() -> None:
     hall = HALL.replace("KK", "gg").replace("dungeon1", "dungeon1 solve pressed").format(things="")
     hall = hall.replace("W________W", "{}", 1).replace("W________W", "W___s____W", 1)
