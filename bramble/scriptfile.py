@@ -29,6 +29,7 @@ from bramble.script import COUNTED, encode_text, give_steps, season_mask, treasu
 
 Row = tuple[int, str]
 PLAIN = Test("owns", 0)
+ESSENCES = 8  # bits of a byte
 
 
 def parse_place(text: str) -> Place:
@@ -108,7 +109,10 @@ def parse_amount(name: str, words: list[str], world: World) -> int:
     if name == "rod":
         return season_mask(words)
     if name in COUNTED:
-        return _small(words[0]) if words else (4 if name == "heart" else 1)
+        amount = _small(words[0]) if words else (4 if name == "heart" else 1)
+        if name == "essence" and amount > ESSENCES:
+            raise ValueError(f"there is no essence {amount}: they are numbered 1 to {ESSENCES}")
+        return amount
     if words:
         raise ValueError(f"{name} is not counted: leave out {' '.join(words)!r}")
     return 1

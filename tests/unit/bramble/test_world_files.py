@@ -50,6 +50,8 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (START + f"room 0:11 outdoors solve\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
         (HERE + "person 4,4 elder\n  say Hup!\n  warp 0:44 4,4 down\n", "line 14: the script warps to room 0:44"),
         (HERE + "person 4,4 elder\n  warp 0:11 0,4 down\n", r"line 13: the script warps into a wall, at \(0, 4\) of"),
+        (HERE + "treasure 4,4 essence 9\n", "line 12: there is no essence 9: they are numbered 1 to 8"),
+        (HERE + "person 4,4 elder\n  give essence 9\n", "line 13: there is no essence 9"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
