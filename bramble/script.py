@@ -14,6 +14,8 @@ OPERATIONS = (
 )  # fmt: skip
 CONDITIONS = ("owns", "flag", "room", "rupees", "essences", "season", "trade")
 NOT = 0x80
+MAX_SCRIPT = 250
+"""Bytes; an `if` that does not hold skips at most 255."""
 COUNTED = frozenset({"rupees", "heart", "bombs", "small_key", "essence"})
 """Treasures of which one can hold several; the amount follows the name; for an essence it is its number."""
 
@@ -117,15 +119,20 @@ def _encode_step(step: Step, text_number: Callable[[str, bool], int]) -> bytes:
 def _encode_branch(branch: Branch, text_number: Callable[[str, bool], int]) -> bytes:
     out = b"".join(_encode_step(step, text_number) for step in branch.steps) + bytes([OPERATIONS.index("end")])
     for test in reversed(branch.tests):
+        _check_length(out)
         out = bytes([OPERATIONS.index("if"), *encode_test(test), len(out)]) + out
     return out
+
+
+def _check_length(script: bytes) -> None:
+    if len(script) > MAX_SCRIPT:
+        raise ValueError(f"the script is longer than {MAX_SCRIPT} bytes: split it between two people")
 
 
 def encode_script(script: Script, text_number: Callable[[str, bool], int]) -> bytes:
     """Bytes of a script; `text_number(text, is a question)` numbers a text. Raise ValueError when too long."""
     out = b"".join(_encode_branch(branch, text_number) for branch in script)
-    if len(out) > 250:
-        raise ValueError("the script is longer than 250 bytes: split it between two people")
+    _check_length(out)
     return out + bytes([OPERATIONS.index("end")])
 
 

@@ -65,6 +65,14 @@ def test_a_hero_who_would_start_in_a_wall_is_refused() -> None:
         check_world(parse_world("test", HERE.replace("4,4", "0,4")))
 
 
+@pytest.mark.parametrize("condition", ["", "  if owns sword\n", "  if owns sword and owns map and owns compass\n"])
+@pytest.mark.parametrize("steps", [124, 140])
+def test_a_script_that_is_too_long_is_refused(condition: str, steps: int) -> None:
+    text = f"{HERE}person 4,4 elder\n{condition}" + "    pay 1\n" * (steps + (not condition))
+    with pytest.raises(WorldError, match=r"^test\.txt line 12: the script is longer than 250 bytes: split it"):
+        join(parse_world("test", text))
+
+
 def test_a_text_wraps_at_sixteen_letters_three_lines_a_page() -> None:
     assert wrap("one two three four five|six||seven") == [["one two three", "four five", "six"], ["seven"]]
     assert encode_text("Well?", ask=True) == b"Well?\n Yes    No\0"
