@@ -13,6 +13,8 @@ from bramble.model import COLUMNS, ROWS, SEASONS, Cell, Place, Room, Thing, Worl
 OPENABLE = frozenset(ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "boss_key", "shutter", "push"))
 TRAPS = frozenset(ACTS.index(act) for act in ("cut", "lift", "push"))
 LIMITS = {"person": 10, "enemy": 8, "warp": 4, "sign": 6}
+TILES = {"shutter": 6, "button": 8}
+"""Of each act so many tiles in a room; switches for blocks count as buttons."""
 MAX_TREASURES = 2
 """A room has two flags for things that are taken once."""
 MAX_ROOMS_TEXT = 256
@@ -90,6 +92,19 @@ def _check_counts(world: World, room: Room) -> None:
         )
     if room.solve == "cleared" and not room.of_kind("enemy"):
         raise WorldError(f"{world.where(room.line)}: room {room.place} is solved by clearing it, but has no enemy")
+
+
+def _check_tiles(world: World, room: Room) -> None:
+    """Shutters beyond the engine's list stay shut, and buttons beyond its byte are not waited for."""
+    for season in SEASONS:
+        acts = [ACTS[tile(letter).act] for row in room.rows_in(season) for letter in row]
+        counts = {"shutter": acts.count("shutter"), "button": acts.count("button") + acts.count("heavy")}
+        for act, limit in TILES.items():
+            if counts[act] > limit:
+                raise WorldError(
+                    f"{world.where(room.line)}: room {room.place} has {counts[act]} tiles that act as {act}, "
+                    f"the engine holds {limit}"
+                )
 
 
 def _check_thing(world: World, room: Room, thing: Thing) -> None:
@@ -176,6 +191,7 @@ def check_world(world: World) -> None:
             _check_edge(world, room, side)
         _check_border(world, room)
         _check_counts(world, room)
+        _check_tiles(world, room)
         for thing in room.things:
             _check_thing(world, room, thing)
             _check_script(world, thing)

@@ -143,6 +143,14 @@ def test_more_mistakes_are_named_with_file_and_line(things: str, sentence: str) 
         check_world(parse_world("test", f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}{things}"))
 
 
+@pytest.mark.parametrize(("letters", "act"), [("GGGGGGG.", "shutter"), ("oooooooo", "button")])
+def test_a_room_has_no_more_shutters_and_buttons_than_the_engine_holds(letters: str, act: str) -> None:
+    rows = f"##########\n#{letters}#\n#s.......#\n" + "#........#\n" * 4 + "##########\n"
+    text = f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}"
+    with pytest.raises(WorldError, match=rf"^test\.txt line 3: room 0:11 has [79] tiles that act as {act}, the engine"):
+        check_world(parse_world("test", text))
+
+
 def test_brambles_do_not_grow_on_the_edge_of_a_room() -> None:
     rows = "####b#####\n" + "#........#\n" * 6 + "##########\n"
     over = "##########\n" + "#........#\n" * 6 + "####.#####\n"
