@@ -68,22 +68,24 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
 
     def add(
-        name: str, action: Callable[[argparse.Namespace], None], text: str, world: bool = True
+        name: str, action: Callable[[argparse.Namespace], None], text: str, world: bool = True, seed: bool = False
     ) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text)
+        command = commands.add_parser(name, help=text, allow_abbrev=False)
         command.set_defaults(action=action)
         if world:
-            command.add_argument("world", nargs="?", default="vale", help=f"{', '.join(bramble.worlds())}")
+            command.add_argument("world", nargs="?", default="vale", help=f"{', '.join(bramble.worlds())} or wild:SEED")
+        if seed:
             command.add_argument("--seed", type=int, default=0, help="where the game's random generator starts")
         return command
 
-    build = add("build", _build, "write the ROM of a world")
-    play = add("play", _play, "play in a window")
+    build = add("build", _build, "write the ROM of a world", seed=True)
+    play = add("play", _play, "play in a window", seed=True)
     for command in (build, play):
         command.add_argument("--difficulty", choices=DIFFICULTIES, default="normal")
     build.add_argument("--torn", action="store_true", help="update during VBlank, to test readers of RAM")
     build.add_argument("--out", type=Path)
-    add("solve", _solve, "finish a world by buttons alone").add_argument("--video", type=Path, help="write an MP4")
+    solve = add("solve", _solve, "finish a world by buttons alone", seed=True)
+    solve.add_argument("--video", type=Path, help="write an MP4")
     add("shots", _shots, "write a contact sheet of all rooms").add_argument("--out", type=Path)
     study = add("study", _study, "compare random buttons with the walk-through")
     study.add_argument("--steps", type=int, default=10_000)
@@ -99,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.action(options)
-    except (bramble.WorldError, BuildError) as error:
+    except (bramble.WorldError, BuildError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

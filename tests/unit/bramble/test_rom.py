@@ -2,10 +2,12 @@
 
 import hashlib
 import time
+from pathlib import Path
 
 import pytest
 
 import bramble
+from bramble.__main__ import main
 from bramble.art import header, load_art
 from bramble.engine_build import ENGINE, SDCC_VERSION, build_engine, compiler_version
 
@@ -81,3 +83,23 @@ def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
 @pytest.mark.skipif(compiler_version() != SDCC_VERSION, reason=f"sdcc {SDCC_VERSION} is not installed")
 def test_building_the_engine_again_gives_the_same_bytes() -> None:
     assert build_engine() == (ENGINE / "engine.gbc").read_bytes()
+
+
+@pytest.mark.parametrize("command", [["build", "garden", "--out"], ["solve", "garden", "--video"]])
+def test_a_file_that_cannot_be_written_is_a_sentence(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nowhere" / "file.mp4"
+
+    assert main([*command, str(path)]) == 1
+
+    assert "No such file or directory" in capsys.readouterr().err
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("command", ["shots", "study"])
+def test_a_seed_is_not_taken_where_it_would_change_nothing(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "garden", "--seed", "7"])
+
+    assert "unrecognized arguments: --seed 7" in capsys.readouterr().err
