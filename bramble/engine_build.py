@@ -83,8 +83,11 @@ def _compile(work: Path, flags: tuple[str, ...]) -> bytes:
 
 def build_engine(flags: tuple[str, ...] = FLAGS) -> bytes:
     """Compile engine/ and return the ROM. Raise BuildError with the compiler's words."""
-    if compiler_version() is None:
-        raise BuildError("sdcc is not installed: apt install sdcc (Debian 12 has version 4.2.0)")
+    version = compiler_version()
+    if version is None:
+        raise BuildError(f"sdcc is not installed: apt install sdcc (Debian 12 has version {SDCC_VERSION})")
+    if version != SDCC_VERSION:
+        raise BuildError(f"sdcc {version} is installed and makes other bytes: the engine needs {SDCC_VERSION}")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for path in ENGINE.iterdir():

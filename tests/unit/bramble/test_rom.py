@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import bramble
+from bramble import engine_build
 from bramble.__main__ import main
 from bramble.art import header, load_art
-from bramble.engine_build import ENGINE, SDCC_VERSION, build_engine, compiler_version
+from bramble.engine_build import ENGINE, SDCC_VERSION, BuildError, build_engine, compiler_version
 
 ROM_SIZE = 0x8000
 LOGO = slice(0x104, 0x134)
@@ -76,6 +77,16 @@ def test_the_committed_engine_is_the_one_whose_digest_stands_beside_it() -> None
 
 def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
     assert (ENGINE / "art.h").read_text("utf-8") == header(load_art()), "run `python -m bramble engine`"
+
+
+@pytest.mark.parametrize(("found", "sentence"), [(None, "is not installed"), ("4.5.0", r"sdcc 4\.5\.0 is installed")])
+def test_the_engine_is_not_built_by_another_compiler(
+    found: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_build, "compiler_version", lambda: found)
+    monkeypatch.setattr(engine_build, "_compile", lambda *_: b"other bytes")
+    with pytest.raises(BuildError, match=sentence):
+        build_engine()
 
 
 @pytest.mark.slow
