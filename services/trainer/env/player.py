@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+import structlog
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.detectors import Detectors
@@ -31,6 +32,8 @@ from shared.game.trace import EpisodeTrace
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
 MAX_SEED: Final = 0xFFFF
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,15 +274,22 @@ class Player:
         )
 
     def _keep(self, emulator: Emulator, action: int) -> Path | None:
-        """Write what is needed to see a fault again: start state, seed, actions with the one that failed."""
+        """Write what is needed to see a fault again: start state, seed, actions with the one that failed.
+
+        None if nobody asked for it, or if it cannot be written: the fault itself must be told in any case.
+        """
         if self.config.report is None:
             return None
         folder = self.config.report / f"fault-{time.time_ns()}"
-        folder.mkdir(parents=True)
-        (folder / "start.state").write_bytes(self.episode.start.state)
-        (folder / "actions.bin").write_bytes(bytes((*self.episode.actions, action)))
-        (folder / "facts.txt").write_text(
-            f"game {self.game.name}\nrom {self.game.digest}\nseed {self.episode.seed}\n"
-            f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"
-        )
+        try:
+            folder.mkdir(parents=True)
+            (folder / "start.state").write_bytes(self.episode.start.state)
+            (folder / "actions.bin").write_bytes(bytes((*self.episode.actions, action)))
+            (folder / "facts.txt").write_text(
+                f"game {self.game.name}\nrom {self.game.digest}\nseed {self.episode.seed}\n"
+                f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"
+            )
+        except OSError as error:
+            log.warning("a fault of the emulator is not kept", folder=str(folder), error=str(error))
+            return None
         return folder

@@ -1,5 +1,7 @@
 """The environment keeps Gymnasium's contract, is the same for the same seed, and tells endings apart."""
 
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -201,13 +203,16 @@ def test_a_wrong_field_is_refused_with_one_sentence() -> None:
         EnvConfig.of({"frameskip": 4})
 
 
+class Broken:
+    """An emulator in which whatever is asked of it fails."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError("the machine is on fire")
+
+
 def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp_path: object) -> None:
     with playing(EnvConfig.of({**GARDEN, "report": str(tmp_path)})) as player:
         play(player, 7, at_random(0))
-
-        class Broken:
-            def __getattr__(self, name: str) -> object:
-                raise RuntimeError("the machine is on fire")
 
         working, player.emulator._pyboy = player.emulator._pyboy, Broken()
         with pytest.raises(EmulatorFault, match="on fire") as caught:
@@ -220,3 +225,15 @@ def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp
     assert len(player.episode.actions) == 7
     assert (folder / "start.state").stat().st_size > 100_000
     assert "bramble:garden" in (folder / "facts.txt").read_text()
+
+
+def test_a_fault_that_cannot_be_kept_is_told_nevertheless(tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.write_text("no folder")
+    with playing(EnvConfig.of({**GARDEN, "report": str(full / "reports")})) as player:
+        working, player.emulator._pyboy = player.emulator._pyboy, Broken()
+        with pytest.raises(EmulatorFault, match="on fire") as caught:
+            player.step(1)
+        player.emulator._pyboy = working
+
+    assert caught.value.report is None
