@@ -39,7 +39,7 @@ class RewardProfile(BaseModel):
         except FileNotFoundError as error:
             known = ", ".join(sorted(file.stem for file in PROFILES.glob("*.toml")))
             raise ContractError(f"no reward profile {name!r}: known are {known}, or give the path of a file") from error
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise ContractError(f"reward profile {path.name}: {error}") from error
         except ValidationError as error:
             raise ContractError(f"reward profile {path.name}: {first_problem(error)}") from error

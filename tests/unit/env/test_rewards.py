@@ -200,6 +200,16 @@ def test_a_wrong_profile_is_refused_with_one_sentence(tmp_path: Path, text: str,
         RewardProfile.load(str(path))
 
 
+def test_a_profile_that_cannot_be_read_is_refused_with_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "noise.toml").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(ContractError, match=r"reward profile folder\.toml: .*Is a directory"):
+        RewardProfile.load(str(tmp_path / "folder.toml"))
+    with pytest.raises(ContractError, match=r"reward profile noise\.toml: 'utf-8' codec"):
+        RewardProfile.load(str(tmp_path / "noise.toml"))
+
+
 def test_an_unknown_profile_names_those_there_are() -> None:
     with pytest.raises(ContractError, match=r"no reward profile 'nonsense': known are default, .*seeds"):
         RewardProfile.load("nonsense")
