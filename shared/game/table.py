@@ -24,7 +24,13 @@ Encoding = Literal[
     "u16le", "bcd16le", "u24le", "u32le", "bytes", "bitset",
 ]  # fmt: skip
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
-Bank = Literal["0", "1", "2", "3", "7", "hram", "slot"]
+# The addresses of each bank. An address of another bank would be read at a wrong place, and nobody would notice.
+ADDRESSES: dict[str, range] = {
+    "0": range(0xC000, 0xD000),
+    **dict.fromkeys(("1", "2", "3", "7"), range(0xD000, 0xE000)),
+    "hram": range(HRAM_BASE, HRAM_BASE + HRAM_SIZE),
+    "slot": range(SLOT_SIZE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +64,14 @@ def _entry(number: int, line: str) -> Entry:
     name, bank, address, size, encoding, capability, note = cells
     if encoding not in ENCODINGS:
         raise ValueError(f"{where}: unknown encoding {encoding!r}, use one of {', '.join(ENCODINGS)}")
-    entry = Entry(name, bank, int(address, 16), int(size), encoding, capability, note)
-    limit = SLOT_SIZE if bank == "slot" else IMAGE_SIZE
-    if not 0 <= entry.offset <= limit - entry.size:
+    if bank not in ADDRESSES:
+        raise ValueError(f"{where}: unknown bank {bank!r}, use one of {', '.join(ADDRESSES)}")
+    try:
+        entry = Entry(name, bank, int(address, 16), int(size), encoding, capability, note)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    addresses = ADDRESSES[bank]
+    if entry.address not in addresses or entry.size < 1 or entry.address + entry.size > addresses.stop:
         raise ValueError(f"{where}: {name} at {bank}:{address} lies outside of the memory")
     return entry
 

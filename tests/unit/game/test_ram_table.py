@@ -46,6 +46,26 @@ def test_a_row_outside_of_memory_is_refused_with_file_and_line(tmp_path: Path) -
         load_table(table)
 
 
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("near\t0\t0xZZ\t1\tu8\tcore\t", "line 2: invalid literal for int"),
+        ("near\t0\t0xC000\tone\tu8\tcore\t", "line 2: invalid literal for int"),
+        ("near\t9\t0xD000\t1\tu8\tcore\t", "line 2: unknown bank '9', use one of 0, 1, 2, 3, 7, hram, slot"),
+        ("near\t0\t0xD00B\t1\tu8\tcore\t", "line 2: near at 0:0xD00B lies outside"),  # bank 1 is meant
+        ("near\t1\t0xCC4C\t1\tu8\tcore\t", "line 2: near at 1:0xCC4C lies outside"),
+        ("near\thram\t0xC000\t1\tu8\tcore\t", "line 2: near at hram:0xC000 lies outside"),
+        ("near\t1\t0xDFFF\t2\tu16le\tcore\t", "line 2: near at 1:0xDFFF lies outside"),
+    ],
+)
+def test_a_row_that_would_be_read_at_a_wrong_place_is_refused(row: str, sentence: str, tmp_path: Path) -> None:
+    table = tmp_path / "ram.tsv"
+    table.write_text(f"head\n{row}\n")
+
+    with pytest.raises(ValueError, match=rf"ram\.tsv {sentence}"):
+        load_table(table)
+
+
 @pytest.mark.skipif(shutil.which("sdcc") is None, reason="sdcc is not installed")
 def test_the_header_compiles_and_gives_the_addresses_of_the_table(tmp_path: Path) -> None:
     source = tmp_path / "probe.c"
