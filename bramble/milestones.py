@@ -24,7 +24,7 @@ ROOM_PAGES = {
     5: "room_flags_group5",
 }
 ROOM_BITS = {"visited": VISITED, "solved": SOLVED, "taken": ITEM, "taken_second": SECOND_ITEM}
-COUNTERS = {"rupees": "rupees", "kills": "enemies_killed", "quarters": "max_health", "keys": "small_keys"}
+COUNTERS = {"rupees": "rupees", "kills": "enemies_killed", "quarters": "max_health"}
 
 
 @lru_cache(maxsize=1)
@@ -71,6 +71,13 @@ def _owns(name: str, world: World) -> tuple[Condition, ...]:
     return (Condition("trade_item", "at_least", world.trades[name][0]),)
 
 
+def _place(text: str, world: World) -> Place:
+    place = parse_place(text)
+    if place not in world.rooms:
+        raise ValueError(f"the world has no room {place}")
+    return place
+
+
 def _one(word: str, argument: str, world: World) -> tuple[Condition, ...]:
     if word == "owns":
         return _owns(argument, world)
@@ -80,7 +87,7 @@ def _one(word: str, argument: str, world: World) -> tuple[Condition, ...]:
     if word == "essences":
         return (Condition("essences", "count", int(argument)),)
     if word in ROOM_BITS:
-        return (room_condition(parse_place(argument), ROOM_BITS[word]),)
+        return (room_condition(_place(argument, world), ROOM_BITS[word]),)
     if word in COUNTERS:
         return (Condition(COUNTERS[word], "at_least", int(argument)),)
     raise ValueError(f"unknown condition {word!r}: use owns, flag, essences, {', '.join([*ROOM_BITS, *COUNTERS])}")

@@ -17,6 +17,7 @@ from bramble.model import (
     SOLVES,
     THEMES,
     Branch,
+    Milestone,
     Room,
     Test,
     Thing,
@@ -71,11 +72,13 @@ class _Reader:
 
     def _read_milestones(self) -> None:
         """Last, because they may name what the file declares below them."""
-        found = []
+        found: list[Milestone] = []
         for number, text in self.milestones:
             with mistakes_of(self.world, number):
                 head, _, condition = text.partition(":")
                 name, _, title = head.partition(" ")
+                if name in (milestone.name for milestone in found):
+                    raise ValueError(f"a second milestone {name!r}: their names must differ")
                 found.append(parse_milestone(name, title.strip(), condition.strip(), self.world))
         self.world.milestones = tuple(found)
 

@@ -52,6 +52,9 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (HERE + "person 4,4 elder\n  warp 0:11 0,4 down\n", r"line 13: the script warps into a wall, at \(0, 4\) of"),
         (HERE + "treasure 4,4 essence 9\n", "line 12: there is no essence 9: they are numbered 1 to 8"),
         (HERE + "person 4,4 elder\n  give essence 9\n", "line 13: there is no essence 9"),
+        (f"{START}milestone m Far: visited 0:99\n{HERE[len(START) :]}", "line 3: the world has no room 0:99"),
+        (f"{START}milestone m Keys: keys 1\n{HERE[len(START) :]}", "line 3: unknown condition 'keys'"),
+        (START + "milestone m A: owns map\nmilestone m B: owns map\n", "line 4: a second milestone 'm'"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
