@@ -19,6 +19,8 @@ MAX_TREASURES = 2
 """A room has two flags for things that are taken once."""
 MAX_ROOMS_TEXT = 256
 EDGES = {"right": "left", "down": "up"}
+BREAKS = "|"
+"""Letters of a text that are not printed."""
 
 Node = tuple[Place, Cell]
 
@@ -148,6 +150,13 @@ def _check_script(world: World, thing: Thing) -> None:
             raise WorldError(f"{world.where(step.line)}: the script warps into a wall, at {cell} of room {place}")
 
 
+def _check_texts(world: World, thing: Thing) -> None:
+    """A letter that is not drawn would be a gap on the screen, and in RAM a letter that nobody can see."""
+    for step in (step for branch in thing.script for step in branch.steps if step.text):
+        if unknown := set(step.text) - load_art().letters - set(BREAKS):
+            raise WorldError(f"{world.where(step.line)}: the letter {min(unknown)!r} is not drawn in art/font.txt")
+
+
 def _neighbours(world: World, node: Node) -> Iterator[Node]:
     place, (column, row) = node
     room = world.rooms[place]
@@ -195,5 +204,6 @@ def check_world(world: World) -> None:
         for thing in room.things:
             _check_thing(world, room, thing)
             _check_script(world, thing)
+            _check_texts(world, thing)
     for place in sorted(set(world.rooms) - reachable_rooms(world)):
         raise WorldError(f"{world.where(world.rooms[place].line)}: room {place} cannot be reached from the start")

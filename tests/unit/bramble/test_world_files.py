@@ -55,6 +55,7 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (f"{START}milestone m Far: visited 0:99\n{HERE[len(START) :]}", "line 3: the world has no room 0:99"),
         (f"{START}milestone m Keys: keys 1\n{HERE[len(START) :]}", "line 3: unknown condition 'keys'"),
         (START + "milestone m A: owns map\nmilestone m B: owns map\n", "line 4: a second milestone 'm'"),
+        (HERE + "person 4,4 elder\n  say Well.|It is 5$.\n", r"line 13: the letter '\$' is not drawn in art"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
