@@ -122,7 +122,16 @@ def _tile(path: Path, line: int, head: list[str], rows: Rows) -> Tile:
 
 def _tiles() -> tuple[Tile, ...]:
     path = ART / "tiles.txt"
-    return tuple(_tile(path, line, head, rows) for line, head, rows in _blocks(path))
+    tiles: list[Tile] = []
+    taken: set[object] = set()
+    for line, head, rows in _blocks(path):
+        tile = _tile(path, line, head, rows)
+        own = {tile.name, *tile.ids} | ({(tile.letter,)} if tile.letter != "-" else set())
+        if own & taken:
+            raise ValueError(f"{path.name} line {line}: another tile has the letter, the name or an id of {tile.name}")
+        taken |= own
+        tiles.append(tile)
+    return tuple(tiles)
 
 
 def _sprites() -> tuple[dict[str, int], bytes]:

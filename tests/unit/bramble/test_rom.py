@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bramble
-from bramble import engine_build
+from bramble import art, engine_build
 from bramble.__main__ import main
 from bramble.art import header, load_art
 from bramble.engine_build import ENGINE, SDCC_VERSION, BuildError, build_engine, compiler_version
@@ -73,6 +73,18 @@ def test_the_committed_engine_is_the_one_whose_digest_stands_beside_it() -> None
         "sdcc",
         SDCC_VERSION,
     ]
+
+
+@pytest.mark.parametrize("head", ["tile . lawn id=f9", "tile L grass id=f9", "tile L lawn id=00"])
+def test_a_tile_with_the_letter_name_or_id_of_another_is_refused(
+    head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (art.ART / "tiles.txt").read_text("utf-8")
+    (tmp_path / "tiles.txt").write_text(f"{text}\n{head} palette=ground\n" + ("." * 16 + "\n") * 16)
+    monkeypatch.setattr(art, "ART", tmp_path)
+
+    with pytest.raises(ValueError, match=r"tiles\.txt line \d+: another tile has the letter, the name or an id of"):
+        art._tiles()
 
 
 def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
