@@ -23,12 +23,15 @@ from tests.unit.env.every_segment import every_segment, parcel_of
 STEP_S = 0.002  # twenty segments a second, which one writer easily makes
 
 
-def _writer() -> int:
-    """The writer process of this test's recording. It has no command line for a moment after its start."""
+def _writer(besides: int = 0) -> int:
+    """The writer process of this test's recording. It has no command line for a moment after its start.
+
+    One that was killed is there until it may run, which on a busy machine an idle process may not soon: `besides` it.
+    """
     deadline = time.monotonic() + 5
-    while not (found := [int(process.name) for process in Path("/proc").glob("[0-9]*") if _is_writer(process)]):
+    while not (found := {int(one.name) for one in Path("/proc").glob("[0-9]*") if _is_writer(one)} - {besides}):
         assert time.monotonic() < deadline, "no writer runs"
-    return found[0]
+    return found.pop()
 
 
 def _is_writer(process: Path) -> bool:
@@ -89,7 +92,7 @@ def test_a_writer_without_idle_time_is_replaced_by_one_that_takes_its_share(
     os.kill(first, signal.SIGSTOP)
     monkeypatch.setattr(outbox, "IDLE_S", 1.0)
     play.until(len(play.written) + 30)
-    assert os.sched_getscheduler(_writer()) == os.SCHED_OTHER
+    assert os.sched_getscheduler(_writer(besides=first)) == os.SCHED_OTHER
     play.recorder.close()
     play.written.extend(play.recorder.written())
     assert play.recorder.dropped == 0
@@ -105,6 +108,6 @@ def test_a_writer_of_which_too_much_is_asked_takes_its_share_at_once(tmp_path: P
     os.kill(first, signal.SIGSTOP)
     for number in range(1, MOST + 3):
         box.post(parcel_of(pool, number))
-    assert _writer() != first
+    assert _writer(besides=first)
     assert (len(box.waiting()), box.dropped) == (2, 1)
     box.close(patience_s=0.0)
