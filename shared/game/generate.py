@@ -3,9 +3,10 @@
 Never edit a generated file: a test holds each of them equal to its source.
 """
 
+import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shared.game.layout import markdown
@@ -111,10 +112,13 @@ def stale() -> list[Path]:
     return [path for path, make in outputs().items() if not path.exists() or path.read_text("utf-8") != make()]
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files, or with `--check` name those that are stale and return 1."""
+    parser = argparse.ArgumentParser(prog="python -m shared.game.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is stale")
+    check = parser.parse_args(arguments).check
     paths = stale()
-    if "--check" in arguments:
+    if check:
         for path in paths:
             sys.stderr.write(f"{path.relative_to(ROOT)} is stale: run `python -m shared.game.generate`\n")
         return 1 if paths else 0
@@ -124,4 +128,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

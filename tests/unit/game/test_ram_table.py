@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.game import ram
+from shared.game import generate, ram
 from shared.game.generate import ROOT, outputs
 from shared.game.table import load_table
 
@@ -14,6 +14,15 @@ from shared.game.table import load_table
 @pytest.mark.parametrize("path", sorted(outputs()), ids=lambda path: path.name)
 def test_generated_file_equals_what_the_table_gives(path: Path) -> None:
     assert path.read_text("utf-8") == outputs()[path](), "run `python -m shared.game.generate`"
+
+
+@pytest.mark.parametrize("slip", ["--help", "--chek"])
+def test_only_what_was_asked_for_writes_files(slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "derived"
+    monkeypatch.setattr(generate, "outputs", lambda: {file: lambda: "new"})
+    with pytest.raises(SystemExit):
+        generate.main([slip])
+    assert not file.exists()
 
 
 def test_table_is_large_enough_and_every_row_has_an_offset_constant() -> None:
