@@ -16,6 +16,7 @@ from bramble.model import (
     SEASONS,
     SOLVES,
     THEMES,
+    TREASURES,
     Branch,
     Milestone,
     Room,
@@ -119,15 +120,19 @@ class _Reader:
 
     def _on_flag(self, number: int, words: list[str], rest: str) -> None:
         for name in words:
+            if name in self.world.flags:
+                raise ValueError(f"a second flag {name!r}")
             if FIRST_FLAG + len(self.world.flags) > LAST_FLAG:
                 raise ValueError(f"more than {LAST_FLAG - FIRST_FLAG + 1} flags")
             self.world.flags[name] = FIRST_FLAG + len(self.world.flags)
 
     def _on_trade(self, number: int, words: list[str], rest: str) -> None:
-        name, _, text = rest.partition(":")
+        name, text = (part.strip() for part in rest.partition(":")[::2])
+        if name in self.world.trades or name in TREASURES:
+            raise ValueError(f"there is a treasure {name!r} already")
         if len(self.world.trades) == LAST_TRADE:
             raise ValueError(f"more than {LAST_TRADE} trade goods")
-        self.world.trades[name.strip()] = (len(self.world.trades) + 1, text.strip())
+        self.world.trades[name] = (len(self.world.trades) + 1, text)
 
     def _on_milestone(self, number: int, words: list[str], rest: str) -> None:
         self.milestones.append((number, rest))

@@ -56,6 +56,9 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (f"{START}milestone m Keys: keys 1\n{HERE[len(START) :]}", "line 3: unknown condition 'keys'"),
         (START + "milestone m A: owns map\nmilestone m B: owns map\n", "line 4: a second milestone 'm'"),
         (HERE + "person 4,4 elder\n  say Well.|It is 5$.\n", r"line 13: the letter '\$' is not drawn in art"),
+        (START + "flag paid met paid won\n", "line 3: a second flag 'paid'"),
+        (START + "trade pie: A pie!\ntrade pie: A pie!\n", "line 4: there is a treasure 'pie' already"),
+        (START + "trade sword: A sword!\n", "line 3: there is a treasure 'sword' already"),
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
