@@ -107,7 +107,7 @@ class Detectors:
 
 
 def in_puzzle(state: GameState) -> bool:
-    """Whether the hero is at work on a puzzle: pushing, holding a button down, or in a room with closed shutters."""
+    """Whether the hero is at work on a puzzle: pushing, holding a button down, or a block slides."""
     puzzle = state.puzzle
     pushing = puzzle.push is not None and 0 < puzzle.push < 20
     return pushing or bool(puzzle.triggers) or bool(puzzle.sliding)
