@@ -48,7 +48,7 @@ def test_strange_requests_get_documented_answers(operations: dict[str, Any], nam
     documented = {int(status) for status in operation.definition.raw["responses"]}
     answers: Counter[int] = Counter()
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
     @given(case=operation.as_strategy())
     def ask(case: Any) -> None:
         case.headers = {**(case.headers or {}), "Authorization": f"Bearer {OPERATOR}"}

@@ -265,4 +265,4 @@ def _name(key: str) -> str:
 
 
 TestRing = pytest.mark.slow(Ring.TestCase)
-Ring.TestCase.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+Ring.TestCase.settings = settings(max_examples=150, stateful_step_count=60)

@@ -153,7 +153,7 @@ def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_the_bound(read
     assert peak < 3 * MAX_UNPACKED
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, len(good()) - 1), st.integers(0, 255))
 def test_any_changed_byte_is_found_or_changes_nothing(place: int, value: int) -> None:
     raw = bytearray(good())

@@ -43,7 +43,7 @@ def test_votes_that_disagree_make_the_label_softer_and_the_pair_lighter() -> Non
     assert doubtful.weight[0] == pytest.approx(0.25 * sure.weight[0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(count=st.integers(0, 200), cap=st.integers(2, 30), seed=st.integers(0, 1_000))
 def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -145,4 +145,4 @@ class Contest(RuleBasedStateMachine):
 
 
 TestContest = Contest.TestCase
-TestContest.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestContest.settings = settings(max_examples=100, stateful_step_count=40)
