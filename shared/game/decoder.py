@@ -55,7 +55,11 @@ def _flag_table(mask: int) -> bytes:
 
 _HAS_VISITED, _HAS_ITEM, _HAS_EVENT, _HAS_DONE = (_flag_table(mask) for mask in (0x10, 0x20, 0x40, 0x80))
 _HAS_DOOR: Final = tuple(_flag_table(mask) for mask in (1, 2, 4, 8))
-_OVERWORLD: Final = 0x100  # room flags of group 0: there the bits of doors mean something else in each room
+# Outdoors the bits of doors mean something else in each room: in group 0, and in the first half of the page that
+# Oracle's Subrosia shares with houses. Bramble has houses and caves there.
+_OVERWORLD: Final = 0x100
+_WITH_SUBROSIA: Final = 0x180
+_FLOORS: Final = 4  # of a dungeon's map in RAM; of a higher floor nothing is known
 _RUPEE_ROOMS: Final = slice(0x1F0, 0x200)  # no room flags: which rupees are left in two rooms of dungeons
 
 
@@ -72,6 +76,7 @@ class Decoder:
         self._season, self._dungeon = "season" in capabilities, "dungeon" in capabilities
         self._jump, self._swim, self._grab = (name in capabilities for name in ("jump", "swim", "grab"))
         self._companion, self._scripts = "companion" in capabilities, "oracle" in capabilities
+        self._outdoors = _WITH_SUBROSIA if "oracle" in capabilities else _OVERWORLD
         self._inventory: tuple[bytes, Inventory] | None = None
         self._progress: tuple[bytes, Progress] | None = None
         self._puzzle: tuple[tuple[object, ...], Puzzle] | None = None
@@ -230,7 +235,7 @@ class Decoder:
     def _flags(self, image: bytes) -> Progress:
         source = image[_FLAGS]
         if self._progress is None or self._progress[0] != source:
-            self._progress = source, _progress_of(source)
+            self._progress = source, _progress_of(source, self._outdoors)
         return self._progress[1]
 
     def _text(self, image: bytes) -> Dialog | None:
@@ -300,9 +305,10 @@ def _neighbours(image: bytes, group: int, room: int, progress: Progress, in_dung
     return flags[0], flags[1], flags[2], flags[3]
 
 
-def _progress_of(flags: bytes) -> Progress:
+def _progress_of(flags: bytes, outdoors: int) -> Progress:
+    """What the room flags say; those of the first `outdoors` rooms have no doors."""
     rooms = flags[: _RUPEE_ROOMS.start] + flags[_RUPEE_ROOMS.stop :]
-    inside = rooms[_OVERWORLD:]
+    inside = rooms[outdoors:]
     return Progress(
         flags=flags,
         rooms_visited=rooms.translate(_HAS_VISITED).count(1),
@@ -325,8 +331,10 @@ def _map_rooms(room: int) -> tuple[int | None, ...]:
 
 def _dungeon_rooms(image: bytes) -> tuple[int | None, ...]:
     """Rooms up, right, down and left on the dungeon's 8 by 8 map of this floor; 0 there means no room."""
+    if image[ram.DUNGEON_FLOOR] >= _FLOORS:
+        return (None,) * 4
     position = image[ram.DUNGEON_MAP_POSITION] & 63
-    floor = ram.DUNGEON_LAYOUT + (image[ram.DUNGEON_FLOOR] & 3) * 64
+    floor = ram.DUNGEON_LAYOUT + image[ram.DUNGEON_FLOOR] * 64
     row, column = position >> 3, position & 7
     places = (
         position - 8 if row else None,

@@ -129,11 +129,27 @@ def test_what_is_no_room_flag_counts_as_no_progress() -> None:
     image = bytearray(IMAGE_SIZE)
     image[ram.ROOM_FLAGS_OVERWORLD + 0x1F0 : ram.ROOM_FLAGS_OVERWORLD + 0x200] = b"\xff" * 16  # rupees taken
     image[ram.ROOM_FLAGS_OVERWORLD + 0x12] = 0x08  # a portal
+    image[ram.ROOM_FLAGS_OVERWORLD + 0x125] = 0x08  # one of Subrosia
     progress = Decoder(EVERYTHING).begin(bytes(image)).progress
     assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (0, 0, 0, 0)
     image[ram.ROOM_FLAGS_OVERWORLD + 0x206] = 0x08 | 0x10 | 0x20  # a room of a dungeon
     progress = Decoder(EVERYTHING).begin(bytes(image)).progress
     assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (1, 1, 1, 0)
+
+
+def test_a_door_of_a_cave_counts_where_oracle_has_subrosia() -> None:
+    image = bytearray(IMAGE_SIZE)
+    image[ram.ROOM_FLAGS_OVERWORLD + 0x108] = 0x08
+    assert Decoder(capabilities.BRAMBLE).begin(bytes(image)).progress.doors_opened == 1
+
+
+@pytest.mark.parametrize(("floor", "right"), [(0, 0x10), (3, 0x10), (4, None), (7, None)])
+def test_of_a_floor_that_the_map_does_not_hold_no_neighbour_is_known(floor: int, right: int | None) -> None:
+    image = bytearray(IMAGE_SIZE)
+    image[ram.TILESET_FLAGS], image[ram.ACTIVE_GROUP], image[ram.DUNGEON_FLOOR] = 0x08, 4, floor
+    image[ram.DUNGEON_LAYOUT : ram.DUNGEON_LAYOUT + 256] = b"\x06" * 256
+    image[ram.ROOM_FLAGS_OVERWORLD + 0x206] = 0x10
+    assert Decoder(EVERYTHING).begin(bytes(image)).neighbours[1] == right
 
 
 @pytest.mark.parametrize("has", [EVERYTHING, capabilities.BRAMBLE])
