@@ -130,6 +130,10 @@ class NatsBus:
 
     async def _fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence[Delivery]:
         name = subscription.name
+        if not self.connected:
+            # The client would keep the requests of a whole outage and send them all at its end: the server would hand
+            # out far more messages than are in work here, and nobody else would get them.
+            raise Transient(f"bus: fetch for {name!r} failed: not connected")
         if name not in self._pulls:
             self._pulls[name] = Pull(self._client, stream_of(subscription).name, name)
         try:

@@ -117,6 +117,25 @@ async def test_publishing_goes_on_through_a_restart_without_loss_or_repeat(serve
     assert (await bus.context.stream_info(SEGMENTS.name)).state.messages == 300
 
 
+async def _handed_out(bus: NatsBus) -> int:
+    """How many messages the server takes to be in work."""
+    return (await bus.context.consumer_info(SEGMENTS.name, JUDGE_SEGMENTS.name)).num_ack_pending or 0
+
+
+async def test_after_an_outage_no_more_is_handed_out_than_is_fetched(server: NatsServer, bus: NatsBus) -> None:
+    for number in range(20):
+        await bus.publish(segment_ready(number))
+    server.kill()
+    await _until(lambda: not bus.connected, 10)
+    for _ in range(3):
+        with pytest.raises(Transient, match="not connected"):
+            await bus.fetch(JUDGE_SEGMENTS, 2, 0.2)
+    server.start()
+    await _until(lambda: bus.connected, 10)
+    assert len(await bus.fetch(JUDGE_SEGMENTS, 2, 2)) == 2
+    assert await _handed_out(bus) == 2
+
+
 async def test_a_paused_bus_is_noticed_within_fifteen_seconds(server: NatsServer, bus: NatsBus) -> None:
     server.signal(signal.SIGSTOP)
     noticed = await _until(lambda: not bus.connected, 20)
