@@ -40,6 +40,8 @@ class Pull:
         async with self._lock:
             if self._answers is None:
                 self._answers = await self._client.subscribe(f"{self._inbox}.*", pending_bytes_limit=QUEUE_BYTES)
+            if late := await self._late(batch):
+                return late
             messages = await self._request({"batch": batch, "no_wait": True}, batch, timeout_s)
             if messages:
                 return messages
@@ -51,6 +53,15 @@ class Pull:
         if self._answers is not None:
             await self._answers.unsubscribe()
             self._answers = None
+
+    async def _late(self, batch: int) -> list[Msg]:
+        """What answered an earlier request after it was given up: with more asked for, it would lie here for ever."""
+        messages: list[Msg] = []
+        while self._answers is not None and self._answers.pending_msgs > 0 and len(messages) < batch:
+            message = await self._answer(time.monotonic() + GRACE_S)
+            if message is not None and _status(message) is None:
+                messages.append(message)
+        return messages
 
     async def _request(self, body: dict[str, int | bool], batch: int, timeout_s: float) -> list[Msg]:
         self._requests += 1

@@ -18,6 +18,7 @@ from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
 from shared.runtime.settings import BusSettings
 from tests.events import rm_ready, scores_ready, segment_ready
+from tests.faults.wire import Wire, laid
 from tests.servers import NatsServer
 
 Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
@@ -134,6 +135,28 @@ async def test_after_an_outage_no_more_is_handed_out_than_is_fetched(server: Nat
     await _until(lambda: bus.connected, 10)
     assert len(await bus.fetch(JUDGE_SEGMENTS, 2, 2)) == 2
     assert await _handed_out(bus) == 2
+
+
+async def test_what_comes_too_late_for_a_fetch_is_taken_before_more_is_asked_for(
+    server: NatsServer, bus: NatsBus
+) -> None:
+    for number in range(20):
+        await bus.publish(segment_ready(number))
+    async with laid(Wire(server.port)) as wire:
+        slow = await connect(BusSettings(url=f"nats://127.0.0.1:{wire.port}"), "judge")
+        wire.delay = (0.6, 0.6)
+        assert await slow.fetch(JUDGE_SEGMENTS, 2, 0.2) == []
+        wire.delay = (0.0, 0.0)
+        await asyncio.sleep(2)  # the answers have come
+        late = await _handed_out(bus)
+        assert late >= 2
+        taken = 0
+        while taken < late:
+            taken += len(await slow.fetch(JUDGE_SEGMENTS, 1, 0.5))
+            assert await _handed_out(bus) == late
+        assert len(await slow.fetch(JUDGE_SEGMENTS, 1, 0.5)) == 1
+        assert await _handed_out(bus) == late + 1
+        await slow.close()
 
 
 async def test_a_paused_bus_is_noticed_within_fifteen_seconds(server: NatsServer, bus: NatsBus) -> None:
