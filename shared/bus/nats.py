@@ -191,7 +191,10 @@ class NatsBus:
                 await self._client.flush(timeout=2)
         except AWAY as error:
             log.warning("bus not left in order", error=str(error))
-        await self._client.close()
+        try:
+            await self._client.close()
+        except AWAY as error:  # unsent in an outage: an answer comes to be given again, a publish was never confirmed
+            log.warning("bus left with something unsent", error=str(error))
 
     def _options(self, settings: BusSettings) -> dict[str, Any]:
         options: dict[str, Any] = {

@@ -281,6 +281,19 @@ async def test_leaving_hands_no_message_to_a_reader_that_is_gone(server: NatsSer
     await second.end()
 
 
+async def test_leaving_while_the_bus_is_away_is_no_error(server: NatsServer) -> None:
+    """With something unsent: a service that is told to end in an outage has an answer or a publish on its way."""
+    bus = await connect(server.settings, "judge")
+    server.kill()
+    await _until(lambda: not bus.connected, 10)
+    publishing = asyncio.create_task(bus.publish(segment_ready()))
+    await asyncio.sleep(0.1)
+    await bus.close()
+    publishing.cancel()
+    await asyncio.wait([publishing])
+    assert not bus.closed.is_set()
+
+
 async def test_poison_between_good_events_delays_nobody(bus: NatsBus) -> None:
     seen = Seen()
     running = Running(bus, seen)
