@@ -70,7 +70,10 @@ class ObjectStore:
         backend, path = self._locate(key)
         try:
             async with self._bounded("exists", key):
-                await obstore.head_async(backend, path)
+                try:
+                    await obstore.head_async(backend, path)
+                except (exceptions.NotFoundError, FileNotFoundError):
+                    await obstore.get_async(backend, path)  # HEAD has no words for what is missing: object or bucket
         except NotFound:
             return False
         return True

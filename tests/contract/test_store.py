@@ -144,8 +144,9 @@ async def test_a_server_that_is_not_there_is_transient() -> None:
 
 async def test_a_missing_bucket_is_not_mistaken_for_a_missing_object(request: pytest.FixtureRequest) -> None:
     nowhere = open_store(request.getfixturevalue("s3_server").settings("never-provisioned"))
-    with pytest.raises(Transient, match="failed"):
-        await nowhere.get(KEY)
+    for call in (nowhere.get(KEY), nowhere.exists(KEY), nowhere.list("models/"), nowhere.delete(KEY)):
+        with pytest.raises(Transient, match="failed"):
+            await call
 
 
 async def test_a_wrong_secret_is_refused_and_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
