@@ -147,6 +147,8 @@ class Life(Generic[S]):
                 await service.drain()
         except TimeoutError:
             log.warning("drain not finished", budget_s=service.drain_s)
+        except Transient as error:  # the store is away; a lease that was not given back expires
+            log.warning("drain not finished", error=str(error))
 
     async def _supervised(self, job: Callable[[], Awaitable[None]]) -> None:
         pause, name = 1.0, getattr(job, "__qualname__", type(job).__name__)

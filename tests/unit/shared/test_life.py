@@ -11,7 +11,7 @@ from cli.exits import UNREACHABLE
 from shared.bus.consumer import Consumer
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.envelope import Envelope
-from shared.errors import Fatal
+from shared.errors import Fatal, Transient
 from shared.runtime.health import listen
 from shared.runtime.life import Life
 from shared.runtime.service import Ports, Service
@@ -136,3 +136,14 @@ async def test_a_drain_that_hangs_is_cut_off_by_its_budget() -> None:
     started = asyncio.get_running_loop().time()
     assert await live(build) == 0
     assert asyncio.get_running_loop().time() - started < 5
+
+
+async def test_a_drain_that_finds_the_store_away_is_told_and_ends_it_with_0() -> None:
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        async def release() -> None:
+            raise Transient("store: create 'models/lease/coordinator/7' gave no answer in 15 s")
+
+        ports.stopping.set()
+        return Service(drain=release)
+
+    assert await live(build) == 0
