@@ -94,6 +94,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen()  # now, because two may bind one port until the first of them listens
     except OSError:
         listener.close()
         raise

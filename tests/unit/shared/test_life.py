@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import httpx
+import pytest
 from starlette.responses import PlainTextResponse
 
 from cli.client import refusal
@@ -147,3 +148,9 @@ async def test_a_drain_that_finds_the_store_away_is_told_and_ends_it_with_0() ->
         return Service(drain=release)
 
     assert await live(build) == 0
+
+
+def test_a_port_is_taken_before_anybody_is_served_on_it() -> None:
+    """Two services that start together on one port: the second must not live without its probes."""
+    with listen("127.0.0.1", 0) as first, pytest.raises(OSError, match="in use"):
+        listen("127.0.0.1", first.getsockname()[1])
