@@ -7,7 +7,7 @@ holds one. This module imports nothing heavy, because a wrong configuration must
 import re
 from pathlib import Path
 from typing import Annotated, Literal, Self, cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -22,9 +22,25 @@ def _readable(path: Path) -> Path:
     return path
 
 
+def _certificates(path: Path) -> Path:
+    if b"CERTIFICATE-----" not in path.read_bytes():
+        raise ValueError(f"no certificate in {str(path)!r}: name a file in PEM, with BEGIN CERTIFICATE")
+    return path
+
+
+def _parts(url: str) -> SplitResult:
+    """The address taken apart. Its port is only looked at when it is asked for, and may be part of a password."""
+    parts = urlsplit(url)
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError("the port must be a number up to 65535") from None
+    return parts
+
+
 def _http_url(url: str) -> str:
     """Only configured http(s) servers, and never the cloud's metadata address, which hands out credentials."""
-    parts = urlsplit(url)
+    parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url!r:.80} is not an address: use http://HOST:PORT or https://HOST:PORT")
     if parts.username or parts.password:
@@ -35,7 +51,7 @@ def _http_url(url: str) -> str:
 
 
 def _bus_url(url: str) -> str:
-    parts = urlsplit(url)
+    parts = _parts(url)
     if url != "memory://" and (parts.scheme not in ("nats", "tls") or not parts.hostname):
         raise ValueError(f"{url!r:.80} is not a bus: use nats://HOST:PORT, tls://HOST:PORT or memory://")
     if parts.username or parts.password:
@@ -58,6 +74,7 @@ def _store_url(url: str) -> str:
 
 
 ReadableFile = Annotated[Path, AfterValidator(_readable)]
+CertificateFile = Annotated[ReadableFile, AfterValidator(_certificates)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 
 
@@ -79,7 +96,7 @@ class BusSettings(Group):
         "nats://127.0.0.1:4222", description="nats://HOST:PORT, tls://HOST:PORT, or memory://"
     )
     credentials_file: ReadableFile | None = Field(None, description="file with one line USER:PASSWORD")
-    ca_file: ReadableFile | None = Field(None, description="PEM certificates to trust for tls://")
+    ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust for tls://")
 
 
 class StoreSettings(Group):
@@ -92,7 +109,7 @@ class StoreSettings(Group):
     endpoint: HttpUrl | None = Field(None, description="S3 server, e.g. http://127.0.0.1:8333")
     access_key_file: ReadableFile | None = None
     secret_key_file: ReadableFile | None = None
-    ca_file: ReadableFile | None = Field(None, description="PEM certificates to trust for https://")
+    ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust for https://")
     region: str = Field("us-east-1", min_length=1, max_length=40, description="most S3 servers ignore it")
 
     @model_validator(mode="after")

@@ -58,7 +58,7 @@ def materialize(
 
 def _environment(container: Object) -> dict[str, str]:
     values = {
-        entry["name"]: "judge-abc12" if "fieldRef" in entry["valueFrom"] else "text-from-elsewhere"
+        entry["name"]: "judge-abc12" if "fieldRef" in entry["valueFrom"] else _from_elsewhere(entry["name"])
         for entry in container.get("env", [])
         if "valueFrom" in entry
     }
@@ -67,6 +67,10 @@ def _environment(container: Object) -> dict[str, str]:
             value = value.replace(f"$({other})", text)
         values[name] = value
     return values
+
+
+def _from_elsewhere(name: str) -> str:
+    return "443" if name.endswith("PORT") else "text-from-elsewhere"
 
 
 def _moved(value: str, mounts: list[str], root: Path) -> str:

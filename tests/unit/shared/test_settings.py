@@ -34,11 +34,16 @@ WRONG: list[tuple[dict[str, str], str]] = [
         {"ZELDA_BUS__URL": "nats://judge:hunter2@bus:4222"},
         "ZELDA_BUS__URL: the address must not contain a password: use credentials_file",
     ),
+    ({"ZELDA_BUS__URL": "nats://bus:42222222"}, "ZELDA_BUS__URL: the port must be a number up to 65535"),
     (
         {"ZELDA_BUS__CREDENTIALS_FILE": "/no/such/file"},
         "ZELDA_BUS__CREDENTIALS_FILE: no file '/no/such/file': name a readable file (a mounted secret or certificate)",
     ),
     ({"ZELDA_BUS__CA_FILE": "/tmp"}, "ZELDA_BUS__CA_FILE: no file '/tmp': name a readable file"),
+    (
+        {"ZELDA_BUS__CA_FILE": f"{ROOT}/pyproject.toml"},
+        f"ZELDA_BUS__CA_FILE: no certificate in '{ROOT}/pyproject.toml': name a file in PEM, with BEGIN CERTIFICATE",
+    ),
     ({"ZELDA_STORE__URL": "minio"}, "ZELDA_STORE__URL: 'minio' is not a store: use s3://PREFIX"),
     (
         {"ZELDA_STORE__URL": "file://relative"},
@@ -56,6 +61,10 @@ WRONG: list[tuple[dict[str, str], str]] = [
     (
         {**S3, "ZELDA_STORE__ENDPOINT": "127.0.0.1:8333"},
         "ZELDA_STORE__ENDPOINT: '127.0.0.1:8333' is not an address: use http://HOST:PORT or https://HOST:PORT",
+    ),
+    (
+        {**S3, "ZELDA_STORE__ENDPOINT": "http://key:hunter2/x@s3"},
+        "ZELDA_STORE__ENDPOINT: the port must be a number up to 65535",
     ),
     (
         {**S3, "ZELDA_STORE__ENDPOINT": "http://169.254.169.254/latest"},
