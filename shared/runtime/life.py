@@ -21,7 +21,7 @@ from shared.errors import Fatal, Transient
 from shared.runtime import metrics
 from shared.runtime.health import NOTHING_ELSE, Health, serving
 from shared.runtime.service import Ports, Service
-from shared.runtime.settings import ServiceSettings
+from shared.runtime.settings import ServiceSettings, StoreSettings
 from shared.store.open import open_store
 from shared.store.port import Store
 
@@ -82,9 +82,8 @@ class Life(Generic[S]):
     async def _connected(self) -> Ports:
         """Bus and store, both having answered."""
         bus: Bus = await self._reach("bus", lambda: open_bus(self._settings.bus, self._name))
-        store: Store = open_store(self._settings.store)
         try:
-            await self._reach("store", lambda: store.exists(PROBE_KEY))
+            store = await self._reach("store", lambda: _opened(self._settings.store))
         except _Leave:
             await bus.close()
             raise
@@ -191,6 +190,12 @@ class Life(Generic[S]):
 
 async def _built(build: Callable[[S, Ports], Awaitable[Service]], settings: S, ports: Ports) -> Service:
     return await build(settings, ports)
+
+
+async def _opened(settings: StoreSettings) -> Store:
+    store = open_store(settings)
+    await store.exists(PROBE_KEY)
+    return store
 
 
 async def _answers(store: Store) -> bool:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from shared.errors import Fatal
 from shared.runtime.settings import StoreSettings, read_secret
 from shared.store.memory import MemoryStore
 from shared.store.port import Store
@@ -15,7 +16,10 @@ def open_store(settings: StoreSettings) -> Store:
     from shared.store import object_store  # obstore is only loaded where it is used
 
     if scheme == "file":
-        return object_store.local_store(Path(rest))
+        try:
+            return object_store.local_store(Path(rest))
+        except OSError as error:
+            raise Fatal(f"store {settings.url}: no directory can be made or used there ({error})") from error
     if settings.endpoint is None or settings.access_key_file is None or settings.secret_key_file is None:
         raise ValueError("an s3:// store needs endpoint, access_key_file and secret_key_file")
     opened = object_store.claimed_store if scheme == "bucket" else object_store.s3_store

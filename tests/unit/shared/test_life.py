@@ -39,6 +39,11 @@ async def test_a_bus_that_is_not_reached_in_time_ends_it_with_3() -> None:
     assert await live(idle, bus="nats://127.0.0.1:9") == 3
 
 
+async def test_a_store_that_cannot_be_opened_ends_it_with_1_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await live(idle, store="file:///proc/zelda") == 1
+    assert "file:///proc/zelda" in capsys.readouterr().out
+
+
 async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time() -> None:
     listener, stop, connected = listen("127.0.0.1", 0), asyncio.Event(), asyncio.Event()
 
