@@ -25,12 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = required("fetch", ProvisionSettings)
     try:
         data = asyncio.run(open_store(settings.store).get(arguments.key))
-    except (ZeldaError, KeyError, ValueError) as error:
+        part = arguments.file.with_name(arguments.file.name + ".part")
+        part.write_bytes(data)
+        part.replace(arguments.file)
+    except (ZeldaError, KeyError, ValueError, OSError) as error:
         sys.stderr.write(f"fetch: {error}\n")
         return 1
-    part = arguments.file.with_name(arguments.file.name + ".part")
-    part.write_bytes(data)
-    part.replace(arguments.file)
     sys.stdout.write(f"fetch: {arguments.key} is {arguments.file}, {len(data)} bytes\n")
     return 0
 

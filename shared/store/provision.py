@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = required("provision", ProvisionSettings)
     try:
         provision(settings.store, arguments.keep_exports_days, arguments.keep_segments_days)
-    except ZeldaError as error:
+    except (ZeldaError, OSError) as error:
         sys.stderr.write(f"provision: {error}\n")
         return 1
     sys.stdout.write(f"provision: {_done(settings.store.url)}\n")

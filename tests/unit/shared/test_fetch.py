@@ -1,11 +1,11 @@
-"""The command that brings one object into a file, as init containers use it."""
+"""The commands of the store that run before services: one brings an object into a file, one makes the buckets."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from shared.store import fetch
+from shared.store import fetch, provision
 from shared.store.object_store import local_store
 
 
@@ -28,3 +28,18 @@ def test_a_missing_object_is_one_sentence(store: Path, capsys: pytest.CaptureFix
     assert fetch.main(["models/roms/other.gbc", str(store / "game.gbc")]) == 1
     assert "models/roms/other.gbc" in capsys.readouterr().err
     assert not (store / "game.gbc").exists()
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch.main(["models/roms/game.gbc", str(store / "nowhere" / "game.gbc")]) == 1
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert str(store / "nowhere") in sentence
+
+
+def test_a_store_that_cannot_be_made_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZELDA_STORE__URL", "file:///proc/zelda")
+    assert provision.main([]) == 1
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert "/proc/zelda" in sentence
