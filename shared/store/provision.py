@@ -27,6 +27,7 @@ PAUSE_S: Final = 0.2
 KEEP_EXPORTS_DAYS: Final = 30  # exports can be made again from their segment
 # The path within the bucket of what a rule may expire.
 EXPORTS, SEGMENTS = "exports/", "episodes/"
+_MADE: Final = ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")  # by somebody who provisions at the same time
 _REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
@@ -89,17 +90,26 @@ def _buckets(minio: "Minio", prefix: str, region: str, days: dict[str, int]) -> 
 
     try:
         for bucket in keys.BUCKETS:
-            name = f"{prefix}-{bucket}"
-            if not minio.bucket_exists(name):
-                minio.make_bucket(name, location=region)
+            _bucket(minio, f"{prefix}-{bucket}", region)
         _lifecycle(minio, f"{prefix}-{keys.EPISODES}", days)
     except S3Error as error:
         if error.code in _REFUSED:
             raise Fatal(f"store: the server refuses the credentials ({error.code}): check the key files") from error
-        if error.code not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
-            raise Transient(f"store: {error.code}: {error.message}") from error
+        raise Transient(f"store: {error.code}: {error.message}") from error
     except (HTTPError, InvalidResponseError, ServerError, OSError) as error:
         raise Transient(f"store not reached: {error}") from error
+
+
+def _bucket(minio: "Minio", name: str, region: str) -> None:
+    from minio.error import S3Error
+
+    if minio.bucket_exists(name):
+        return
+    try:
+        minio.make_bucket(name, location=region)
+    except S3Error as error:
+        if error.code not in _MADE:
+            raise
 
 
 def _lifecycle(minio: "Minio", bucket: str, days: dict[str, int]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from minio import Minio
 
 from shared.contracts.base import sha256
 from shared.errors import DigestMismatch, Permanent, Transient
@@ -155,6 +156,18 @@ async def test_a_wrong_secret_is_refused_and_told(request: pytest.FixtureRequest
     wrong = open_store(settings.model_copy(update={"secret_key_file": tmp_path / "wrong"}))
     with pytest.raises(Transient, match="failed"):
         await wrong.get(KEY)
+
+
+def test_a_bucket_that_another_one_makes_meanwhile_keeps_nothing_else_from_being_made(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = request.getfixturevalue("s3_server").settings("race")
+    minio = provision.client(settings)
+    minio.make_bucket("race-episodes")
+    monkeypatch.setattr(Minio, "bucket_exists", lambda self, name: False)  # what both saw a moment ago
+    provision.provision(settings, wait_s=0)
+    assert {"race-episodes", "race-models"} <= {bucket.name for bucket in minio.list_buckets()}
+    assert minio.get_bucket_lifecycle("race-episodes") is not None
 
 
 def test_a_directory_store_survives_its_process(tmp_path: Path) -> None:
