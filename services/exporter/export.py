@@ -47,6 +47,9 @@ class Exporter:
         game = self._open_game(await self._config(run, epoch))
         scores = await self._scores.of(run, epoch, segment)
         export = await asyncio.to_thread(render, raw, game, scores, self._look)
+        done = await self.exported(run, epoch, episode, segment)
+        if done is not None:  # by another replica meanwhile: its manifest lists the files that it wrote
+            return done
         return _event(run, epoch, episode, segment, await self._write(run, epoch, episode, segment, export))
 
     async def _write(self, run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId, export: Export) -> bytes:

@@ -1,5 +1,6 @@
 """From a recorded segment to files that a person opens: exact, complete, once, and by the policy asked for."""
 
+import asyncio
 import io
 import json
 from collections.abc import Awaitable, Callable
@@ -11,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from services.exporter import export
 from services.exporter.adapters.scores import Scores
 from services.exporter.domain.policy import ExportPolicy
 from services.exporter.export import Exporter
 from services.exporter.handlers import Handlers
-from services.exporter.render import Look
+from services.exporter.render import Export, Look, render
 from services.exporter.request import Selection, dataset_to
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import games
@@ -26,6 +28,7 @@ from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.errors import Permanent
 from shared.game.errors import ReplayMismatch
+from shared.game.roms import Game
 from shared.game.segment import read_segment, write_segment
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
@@ -103,6 +106,28 @@ async def test_a_repeated_event_announces_the_same_export_again(store: Store) ->
     event = await ready(store)
     first, second = await handlers(store).handle(event), await handlers(store).handle(event)
     assert [e.id for e in first] == [e.id for e in second]
+
+
+async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lists_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = await ready(store)
+
+    async def other() -> None:
+        await judged(store, 5)  # so its video has another caption
+        await handlers(store).handle(event)
+
+    def slow(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> Export:
+        monkeypatch.setattr(export, "render", render)
+        asyncio.run(other())
+        return render(raw, game, scores, look)
+
+    monkeypatch.setattr(export, "render", slow)
+    (done,) = await handlers(store).handle(event)
+    manifest = json.loads(await store.get(done.data.key, done.data.digest))
+    assert "judged 1.00" in manifest["caption"][-1]
+    for name, digest in manifest["files"].items():
+        await store.get(done.data.key.removesuffix("manifest.json") + name, digest)
 
 
 async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(store: Store) -> None:
