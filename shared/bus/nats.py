@@ -140,6 +140,8 @@ class NatsBus:
             messages = await self._pulls[name].fetch(batch, timeout_s)
         except AWAY as error:
             raise Transient(f"bus: fetch for {name!r} failed: {error}") from error
+        if not messages and self._pulls[name].subject.lower() in self._denied:
+            raise Fatal(f"bus: {self._service!r} may not fetch for {name!r}: check its permissions")
         return [NatsDelivery(self, message, subscription) for message in messages]
 
     async def pending(self, subscription: Subscription) -> int:
@@ -245,7 +247,7 @@ async def _give_back(fetching: "asyncio.Future[Sequence[Delivery]]") -> None:
     try:
         for delivery in await fetching:
             await delivery.nak(0)
-    except Transient as error:  # the messages come back by themselves after the acknowledgement time
+    except (Transient, Fatal) as error:  # the messages come back by themselves after the acknowledgement time
         log.warning("messages not given back", error=str(error))
 
 

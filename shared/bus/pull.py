@@ -24,11 +24,11 @@ _GONE: Final = ("503",)
 
 
 class Pull:
-    """Requests of one consumer, answered into one inbox. Not for concurrent use: one fetch at a time."""
+    """Requests of one consumer on `subject`, answered into one inbox. Not for concurrent use: one fetch at a time."""
 
     def __init__(self, client: Client, stream: str, consumer: str) -> None:
         self._client = client
-        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self.subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._consumer = consumer
         self._inbox = client.new_inbox()
         self._requests = 0
@@ -66,7 +66,7 @@ class Pull:
     async def _request(self, body: dict[str, int | bool], batch: int, timeout_s: float) -> list[Msg]:
         self._requests += 1
         reply = f"{self._inbox}.{self._requests}"
-        await self._client.publish(self._next, json.dumps(body).encode(), reply=reply)
+        await self._client.publish(self.subject, json.dumps(body).encode(), reply=reply)
         deadline = time.monotonic() + timeout_s
         messages: list[Msg] = []
         while len(messages) < batch:

@@ -210,6 +210,18 @@ async def test_a_forbidden_subject_is_fatal_and_named(tmp_path: Path) -> None:
         await bus.close()
 
 
+async def test_a_forbidden_fetch_is_fatal_and_named(tmp_path: Path) -> None:
+    """Else the service is ready, and gets nothing, for ever."""
+    (tmp_path / "credentials").write_text("judge:right\n")
+    allowed = '{publish: ["$JS.API.CONSUMER.INFO.>"], subscribe: ["_INBOX_judge.>"]}'
+    users = f'authorization {{ users = [ {{user: judge, password: "right", permissions: {allowed}}} ] }}'
+    with NatsServer(tmp_path, users) as server:
+        bus = await connect(BusSettings(url=server.url, credentials_file=tmp_path / "credentials"), "judge")
+        with pytest.raises(Fatal, match="'judge' may not fetch for 'judge-segments'"):
+            await bus.fetch(JUDGE_SEGMENTS, 1, 0.5)
+        await bus.close()
+
+
 async def _outcome(bus: NatsBus, number: int) -> str:
     try:
         await bus.publish(segment_ready(number))
