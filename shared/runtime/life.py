@@ -28,6 +28,7 @@ from shared.store.port import Store
 CONNECT_S: Final = 60.0
 STORE_PROBE_S: Final = 20.0
 STORE_SILENT_S: Final = 60.0  # longer than this without an answer and the service is not ready
+SETTLED_S: Final = 60.0  # a background job that ran for longer fails anew, not again
 PROBE_KEY: Final = "models/probe"
 EXIT_FATAL, EXIT_CONNECT, EXIT_TOPOLOGY, EXIT_CLOSED = 1, 3, 4, 6
 
@@ -152,11 +153,13 @@ class Life(Generic[S]):
     async def _supervised(self, job: Callable[[], Awaitable[None]]) -> None:
         pause, name = 1.0, getattr(job, "__qualname__", type(job).__name__)
         while True:
+            started = time.monotonic()
             try:
                 await job()
             except Fatal:
                 raise
             except Exception as error:  # a background job must not take the whole service down with one bad moment
+                pause = 1.0 if time.monotonic() - started > SETTLED_S else pause
                 RESTARTS.labels(name).inc()
                 log.error("background job failed", job=name, retry_s=pause, exc_info=error)
             else:

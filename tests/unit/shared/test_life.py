@@ -1,11 +1,14 @@
 """How a service's life ends, and what it survives, without servers."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse
+from structlog.testing import capture_logs
 
 from cli.client import refusal
 from cli.exits import UNREACHABLE
@@ -13,6 +16,7 @@ from shared.bus.consumer import Consumer
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
+from shared.runtime import life
 from shared.runtime.health import listen
 from shared.runtime.life import Life
 from shared.runtime.service import Ports, Service
@@ -39,9 +43,10 @@ async def test_a_bus_that_is_not_reached_in_time_ends_it_with_3() -> None:
     assert await live(idle, bus="nats://127.0.0.1:9") == 3
 
 
-async def test_a_store_that_cannot_be_opened_ends_it_with_1_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await live(idle, store="file:///proc/zelda") == 1
-    assert "file:///proc/zelda" in capsys.readouterr().out
+async def test_a_store_that_cannot_be_opened_ends_it_with_1_and_a_sentence() -> None:
+    with capture_logs() as lines:
+        assert await live(idle, store="file:///proc/zelda") == 1
+    assert "file:///proc/zelda" in lines[-1]["error"]
 
 
 async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time() -> None:
@@ -52,7 +57,7 @@ async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time()
         return Service(app=PlainTextResponse("the runs"))
 
     settings = ServiceSettings(bus=BusSettings(url="memory://"), store=StoreSettings(url="memory://"))
-    life = asyncio.create_task(Life("coordinator", settings, stop).run(build, listener))
+    living = asyncio.create_task(Life("coordinator", settings, stop).run(build, listener))
     async with httpx.AsyncClient(base_url="http://{}:{}".format(*listener.getsockname())) as client:
         early = await client.get("/runs")
         assert early.status_code == 503
@@ -69,7 +74,7 @@ async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time()
             await asyncio.sleep(0.01)
         assert late.text == "the runs"
     stop.set()
-    assert await asyncio.wait_for(life, 10) == 0
+    assert await asyncio.wait_for(living, 10) == 0
 
 
 async def test_a_fatal_handler_ends_it_with_1() -> None:
@@ -122,6 +127,29 @@ async def test_a_failing_background_job_is_started_again_and_cancelled_at_the_en
 
     assert await live(build) == 0
     assert (starts, cancelled, drained) == (2, True, True)
+
+
+async def test_a_background_job_that_ran_for_long_does_not_wait_for_failures_of_last_week(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts, later = 0, 0.0
+    monkeypatch.setattr(life, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
+
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        async def job() -> None:
+            nonlocal starts, later
+            starts += 1
+            if starts == 2:
+                later = 3_600.0  # an hour of work
+            if starts < 3:
+                raise ValueError("one bad moment")
+            ports.stopping.set()
+
+        return Service(background=[job])
+
+    with capture_logs() as lines:
+        assert await live(build) == 0
+    assert [line["retry_s"] for line in lines if line["event"] == "background job failed"] == [1.0, 1.0]
 
 
 async def test_a_fatal_background_job_ends_it_with_1() -> None:
