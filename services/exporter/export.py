@@ -1,6 +1,7 @@
 """Exports one segment into the store: replay, files, and the manifest last, created only if it is absent."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 from services.exporter.adapters.scores import Scores
@@ -11,6 +12,7 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.events import SegmentExported
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig
+from shared.contracts.scores import SegmentScores
 from shared.game.roms import Game
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
@@ -46,11 +48,18 @@ class Exporter:
         raw = await self._store.get(keys.segment(run, epoch, episode, segment), digest)
         game = self._open_game(await self._config(run, epoch))
         scores = await self._scores.of(run, epoch, segment)
-        export = await asyncio.to_thread(render, raw, game, scores, self._look)
+        export = await self._rendered(raw, game, scores)
         done = await self.exported(run, epoch, episode, segment)
         if done is not None:  # by another replica meanwhile: its manifest lists the files that it wrote
             return done
         return _event(run, epoch, episode, segment, await self._write(run, epoch, episode, segment, export))
+
+    async def _rendered(self, raw: bytes, game: Game, scores: SegmentScores | None) -> Export:
+        given_up = threading.Event()
+        try:
+            return await asyncio.to_thread(render, raw, game, scores, self._look, given_up)
+        finally:
+            given_up.set()
 
     async def _write(self, run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId, export: Export) -> bytes:
         prefix = keys.export_prefix(run, epoch, episode, segment)

@@ -3,6 +3,7 @@
 The replay is checked against the recorded RAM hashes; a segment that does not replay exactly is never exported.
 """
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from services.exporter.domain.caption import caption
 from services.exporter.domain.manifest import STATES, VIDEO, ExportManifest, frame_name
 from shared.contracts.base import sha256
 from shared.contracts.scores import SegmentScores
+from shared.errors import Transient
 from shared.game.emulator import Emulator
 from shared.game.png import palette_png
 from shared.game.replay import replay
@@ -39,8 +41,23 @@ class Export:
     files: dict[str, bytes]
 
 
-def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> Export:
-    """Replay the archive and make its files.
+class _WatchedEmulator(Emulator):
+    """Stops when nobody waits for it any more: a thread cannot be cancelled, and a long episode plays for minutes."""
+
+    def __init__(self, game: Game, given_up: threading.Event) -> None:
+        self._given_up = given_up
+        super().__init__(game)
+
+    def step(self, action: int, frames: int, render: bool = False) -> None:
+        if self._given_up.is_set():
+            raise Transient("replay: nobody waits for it any more")
+        super().step(action, frames, render)
+
+
+def render(
+    raw: bytes, game: Game, scores: SegmentScores | None, look: Look, given_up: threading.Event | None = None
+) -> Export:
+    """Replay the archive and make its files, until `given_up` is set.
 
     Raises ContractError or DigestMismatch for an archive that is not whole, ReplayMismatch (with both hashes) for one
     that replays to another end.
@@ -48,7 +65,7 @@ def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> 
     segment = read_segment(raw)
     lines = caption(segment.manifest, scores) if look.overlay else []
     frames: dict[str, bytes] = {}
-    pictures = _drawn(segment, game, frames if look.frames else None)
+    pictures = _drawn(segment, game, given_up or threading.Event(), frames if look.frames else None)
     files = {STATES: segment.states.encode()}
     if look.video:
         skip = segment.manifest.frame_skip
@@ -66,12 +83,14 @@ def render(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> 
     return Export(manifest, files)
 
 
-def _drawn(segment: Segment, game: Game, frames: dict[str, bytes] | None) -> Iterator[NDArray[np.uint8]]:
+def _drawn(
+    segment: Segment, game: Game, given_up: threading.Event, frames: dict[str, bytes] | None
+) -> Iterator[NDArray[np.uint8]]:
     """The picture of every step, RGB, beginning with the one before the first action; each also as PNG into `frames`.
 
     One at a time: 5,000 steps of unpacked pictures would take half a gigabyte.
     """
-    emulator = Emulator(game)
+    emulator = _WatchedEmulator(game, given_up)
     try:
         for moment in replay(segment, emulator, wants_picture=lambda step: True):
             if moment.picture is None:

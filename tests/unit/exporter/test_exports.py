@@ -3,9 +3,11 @@
 import asyncio
 import io
 import json
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -27,8 +29,8 @@ from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.errors import Permanent
+from shared.game.emulator import Emulator
 from shared.game.errors import ReplayMismatch
-from shared.game.roms import Game
 from shared.game.segment import read_segment, write_segment
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
@@ -117,10 +119,10 @@ async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lis
         await judged(store, 5)  # so its video has another caption
         await handlers(store).handle(event)
 
-    def slow(raw: bytes, game: Game, scores: SegmentScores | None, look: Look) -> Export:
+    def slow(*order: Any) -> Export:
         monkeypatch.setattr(export, "render", render)
         asyncio.run(other())
-        return render(raw, game, scores, look)
+        return render(*order)
 
     monkeypatch.setattr(export, "render", slow)
     (done,) = await handlers(store).handle(event)
@@ -128,6 +130,28 @@ async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lis
     assert "judged 1.00" in manifest["caption"][-1]
     for name, digest in manifest["files"].items():
         await store.get(done.data.key.removesuffix("manifest.json") + name, digest)
+
+
+async def test_a_replay_ends_when_nobody_waits_for_it_any_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of its service, or after its time: a thread that goes on would hold both up."""
+    event, steps, step = await ready(store), 0, Emulator.step
+
+    def slow(emulator: Emulator, *order: Any, **options: Any) -> None:
+        nonlocal steps
+        steps += 1
+        time.sleep(0.01)
+        step(emulator, *order, **options)
+
+    monkeypatch.setattr(Emulator, "step", slow)
+    exporting = asyncio.create_task(handlers(store).handle(event))
+    while steps == 0:  # noqa: ASYNC110 - a thread has no event to offer
+        await asyncio.sleep(0.005)
+    exporting.cancel()
+    await asyncio.wait([exporting])
+    await asyncio.sleep(0.05)
+    until_now = steps
+    await asyncio.sleep(0.2)
+    assert (exporting.cancelled(), steps) == (True, until_now)
 
 
 async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(store: Store) -> None:
