@@ -27,6 +27,7 @@ from services.judge.domain.outcomes import Outcome, outcome_of, pause_before_ret
 from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
 from shared.runtime.settings import read_secret
 
+MODELS_S = 10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang
 HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 
@@ -62,11 +63,13 @@ class Route:
         Empty if the server does not say; RouteUnavailable if it cannot be reached.
         """
         try:
-            async with self.connections.client() as client:
-                response = await client.get("/models", headers=self._headers(""), timeout=10)
-        except (httpx.HTTPError, ssl.SSLError) as error:
+            async with asyncio.timeout(MODELS_S):
+                status, _, raw = await self._exchanged("GET", "/models", self._headers(""))
+        except TimeoutError as error:
+            raise RouteUnavailable(f"route {self.name}: no list of models within {MODELS_S:g} s") from error
+        except (httpx.HTTPError, NoAnswer, ssl.SSLError) as error:
             raise RouteUnavailable(f"route {self.name}: {type(error).__name__} {error}"[:200]) from error
-        return read_models(response.content) if response.status_code == 200 else {}
+        return read_models(raw) if status == 200 else {}
 
     def silent_s(self) -> float:
         """Seconds since it last answered any call, if only to say that it is busy."""
@@ -117,7 +120,7 @@ class Route:
     async def _attempt(self, body: bytes, headers: Mapping[str, str], begun: float) -> Answer | Outcome:
         """One request. Whatever ends it, the breaker hears of it."""
         try:
-            status, answer_headers, raw = await self._post(body, headers)
+            status, answer_headers, raw = await self._exchanged("POST", "/chat/completions", headers, body)
         except (httpx.HTTPError, NoAnswer, ssl.SSLError) as error:
             return self._failed(Outcome("outage", f"{type(error).__name__} {error}".strip()[:160]))
         outcome = outcome_of(status, answer_headers, datetime.now(UTC))
@@ -166,11 +169,13 @@ class Route:
         self._heard = time.monotonic()
         self._gate.answered()
 
-    async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+    async def _exchanged(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body; the body is read only up to a limit, whatever the server sends."""
         async with (
             self.connections.client() as client,
-            client.stream("POST", "/chat/completions", content=body, headers=headers) as response,
+            client.stream(method, path, content=body, headers=headers) as response,
         ):
             parts, total = [], 0
             async for part in response.aiter_bytes():

@@ -1,10 +1,13 @@
 """A server in trouble, whichever number it says so with: its route rests, and nobody is sent to the settings."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
+from services.judge.adapters import route as routes
+from services.judge.adapters.answers import MAX_ANSWER_BYTES
 from services.judge.adapters.route import Route
 from services.judge.config import RouteSpec
 from services.judge.ports import Question, RouteUnavailable
@@ -41,3 +44,25 @@ async def test_a_date_that_no_clock_can_hold_is_no_wish_to_wait() -> None:
     date = "Mon, 99999999999999999999 Jan 2026 00:00:00 GMT"
     with pytest.raises(RouteUnavailable, match="HTTP 503"):
         await route(httpx.Response(503, headers={"retry-after": date})).ask(QUESTION)
+
+
+class Drip(httpx.AsyncByteStream):
+    """A body whose bytes come one by one, for ever."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+
+async def test_a_list_of_models_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MODELS_S", 0.3)
+    with pytest.raises(RouteUnavailable, match=r"no list of models within 0.3 s"):
+        await asyncio.wait_for(route(httpx.Response(200, stream=Drip())).models(), 3)
+
+
+async def test_a_list_of_models_is_read_up_to_the_limit_of_an_answer() -> None:
+    models = b'{"data": [{"id": "m"}]}'
+    assert await route(httpx.Response(200, content=models)).models() == {"m": None}
+    with pytest.raises(RouteUnavailable, match="more than"):
+        await route(httpx.Response(200, content=models + b" " * MAX_ANSWER_BYTES)).models()
