@@ -8,6 +8,7 @@ import asyncio
 import dataclasses
 import json
 import random
+import re
 import ssl
 import time
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from shared.runtime.settings import read_secret
 
 MODELS_S = 10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang
 HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 
 
@@ -225,6 +227,11 @@ def _token(name: str, spec: RouteSpec) -> str:
     """The token as it is now: service-account tokens rotate under a running process."""
     assert spec.token_file is not None
     try:
-        return read_secret(spec.token_file)
+        token = read_secret(spec.token_file)
     except OSError as error:
         raise RouteUnavailable(f"route {name}: token file {spec.token_file} cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        token = ""
+    if not _TOKEN.fullmatch(token):  # the HTTP client would complain, too, and quote the secret
+        raise RouteUnavailable(f"route {name}: token file {spec.token_file} must hold one token of printable ASCII")
+    return token

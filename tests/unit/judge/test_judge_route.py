@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from services.judge.adapters.answers import MAX_ANSWER_BYTES
 from services.judge.adapters.route import Route
 from services.judge.config import RouteSpec
 from services.judge.ports import Question, RouteUnavailable
+from tests.unit.judge.bad_servers import always, serving
 
 QUESTION = Question({"messages": []}, 3, 1, "demo")
 
@@ -66,3 +68,18 @@ async def test_a_list_of_models_is_read_up_to_the_limit_of_an_answer() -> None:
     assert await route(httpx.Response(200, content=models)).models() == {"m": None}
     with pytest.raises(RouteUnavailable, match="more than"):
         await route(httpx.Response(200, content=models + b" " * MAX_ANSWER_BYTES)).models()
+
+
+@pytest.mark.parametrize("content", [b"", b"sk-new\nsk-old\n", "sk-gehe\u00efm".encode(), b"sk-\xff"])
+async def test_a_token_file_without_one_token_is_named_and_nothing_of_it_is_told(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "token").write_bytes(content)
+    async with serving(always(200)) as server:
+        asked = Route("r", RouteSpec.model_validate({"url": server.url, "token_file": str(tmp_path / "token")}))
+        with pytest.raises(RouteUnavailable) as told:
+            await asked.ask(QUESTION)
+        assert server.requests == 0
+    assert "must hold one token" in str(told.value)
+    assert "sk-" not in str(told.value)
+    assert asked.breaker.failures == 0, "the server is not to blame"
