@@ -2,13 +2,17 @@
 
 from datetime import datetime
 
+import structlog
 from pydantic import Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import SegmentReady
 from shared.contracts.scores import JudgeResult
+from shared.errors import ContractError
 from shared.store import keys
 from shared.store.port import NotFound, Store
+
+log = structlog.get_logger(__name__)
 
 
 class Partial(Contract):
@@ -26,9 +30,13 @@ class Partials:
 
     async def of(self, segment: SegmentReady) -> Partial | None:
         """What is kept of this segment."""
+        key = self._key(segment)
         try:
-            return Partial.from_bytes(await self._store.get(self._key(segment)))
+            return Partial.from_bytes(await self._store.get(key))
         except NotFound:
+            return None
+        except ContractError as error:  # the judges are asked again: the segment itself is not to blame
+            log.error("partial result not readable", key=key, error=str(error))
             return None
 
     async def keep(self, segment: SegmentReady, partial: Partial) -> None:

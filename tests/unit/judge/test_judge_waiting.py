@@ -7,6 +7,7 @@ import pytest
 
 from services.judge import juror
 from shared.contracts.events import ScoresReady
+from shared.contracts.ids import SegmentId
 from shared.contracts.judging import EpochJudging
 from shared.errors import Permanent, Transient
 from shared.store import keys
@@ -117,3 +118,11 @@ async def test_a_segment_that_is_lost_while_it_waits_is_dead(bench: Open) -> Non
         await one.court.handlers.segment_ready(event)
     await one.court.handlers.segment_dead(event, str(gone.value))
     assert (await one.scores()).status == "dead"
+
+
+async def test_what_is_kept_but_cannot_be_read_is_asked_for_again(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    await one.store.put(keys.partial_scores(RUN, 0, SegmentId("s1")), b'{"since": "yesterday"}')
+    await one.court.handlers.segment_ready(event)
+    assert [result.status for result in (await one.scores()).judges] == ["judged"] * 3
