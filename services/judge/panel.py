@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 
 from services.judge.briefing import Clip
@@ -36,7 +36,7 @@ class Panel:
         """Ask every judge that is not among `known` results; an absent route is reported, not raised."""
         done = {result.judge: result for result in known}
         asked = [juror for juror in self.jurors if juror.spec.name not in done]
-        outcomes = await asyncio.gather(*(_heard(juror, clip, ledger) for juror in asked))
+        outcomes = await _all_heard([_heard(juror, clip, ledger) for juror in asked])
         absent, silent_s = {}, math.inf
         for juror, outcome in zip(asked, outcomes, strict=True):
             if isinstance(outcome, RouteUnavailable):
@@ -56,6 +56,19 @@ class Panel:
         """The results of all judges; an absent one abstains."""
         specs = {str(juror.spec.name): juror.spec for juror in self.jurors}
         return [*verdict.results, *(_absent(specs[name], why) for name, why in verdict.absent.items())]
+
+
+async def _all_heard(
+    hearings: Sequence[Coroutine[None, None, JudgeResult | RouteUnavailable]],
+) -> list[JudgeResult | RouteUnavailable]:
+    """All outcomes. If one raises, the others end with it: nobody would keep what they say, nor book what they cost."""
+    tasks = [asyncio.create_task(hearing) for hearing in hearings]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _heard(juror: Juror, clip: Clip, ledger: Ledger) -> JudgeResult | RouteUnavailable:

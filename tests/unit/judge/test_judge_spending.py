@@ -1,13 +1,18 @@
 """What counts as a call of the budget: every request that was sent, and nothing else."""
 
+import asyncio
+import dataclasses
+
 import httpx
 import pytest
 
 from services.judge.adapters.route import Route
+from services.judge.domain.budget import Budget, Ledger
+from services.judge.rules_server.settings import Behaviour
 from shared.contracts.scores import Usage
-from shared.errors import Transient
+from shared.errors import ContractError, Transient
 from tests.unit.judge.bench import GOOD, Bench, Open
-from tests.unit.judge.recordings import RUN, archive, recorded, walk
+from tests.unit.judge.recordings import RUN, archive, clip, recorded, walk
 
 
 class Line(httpx.AsyncBaseTransport):
@@ -71,3 +76,14 @@ async def test_a_second_request_is_not_sent_if_it_exceeds_the_budget(bench: Open
     assert line.requests == 1
     assert (state.status, state.reasons) == ("abstained", ["the epoch's judge budget of 3 calls is used up"])
     assert (puzzle.status, vision.status) == ("judged", "judged")
+
+
+async def test_nobody_is_asked_any_more_about_a_segment_that_cannot_be_shown(bench: Open) -> None:
+    one, ledger = bench(Behaviour(latency_ms=300)), Ledger(Budget())
+    damaged = dataclasses.replace(clip("s1", GOOD), frames=(b"no picture",) * 8)
+    with pytest.raises(ContractError, match="no PNG picture"):
+        await one.court.panel.judge(damaged, ledger)
+    booked = ledger.spent()
+    await asyncio.sleep(0.6)
+    assert ledger.spent() == booked, "after that the book of its epoch may be closed"
+    assert one.calls == 0
