@@ -88,13 +88,11 @@ class Checks:
 
     def _gather(self, scores: SegmentScores, book: Book) -> None:
         """Collect the first judged segments of epoch 0; when there are enough, they are the set."""
-        values = {str(result.judge): value_of(result) for result in scores.judges}
-        canary = Canary(
-            segment=scores.segment,
-            key=scores.segment_key,
-            digest=scores.segment_digest,
-            values={name: value for name, value in values.items() if value is not None},
-        )
+        found = {str(result.judge): value_of(result) for result in scores.judges}
+        values = {name: value for name, value in found.items() if value is not None}
+        if not values:
+            return  # all abstained: later votes would have nothing to be compared with
+        canary = Canary(segment=scores.segment, key=scores.segment_key, digest=scores.segment_digest, values=values)
         gathered = self._gathered.setdefault(book.run, [])
         gathered.append(canary)
         if len(gathered) == self._size:

@@ -1,0 +1,33 @@
+"""The judges are judged while they work: what the canary set and the pairs say when something is away."""
+
+import httpx
+
+from services.judge.checks import CanarySet
+from shared.store import keys
+from tests.unit.judge.bench import Bench, Open, refuse
+from tests.unit.judge.recordings import RUN, archive, recorded, walk
+
+
+async def judged(one: Bench, name: str, epoch: int = 0) -> None:
+    """Judge a segment unlike all others, and wait for the checks that it starts."""
+    number = int(name.removeprefix("s"))
+    raw = archive(name, {**walk(2 + number % 5), 7: {"rupees": number}}, epoch=epoch)
+    await one.court.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+    assert one.court.checks is not None
+    await one.court.checks.drain()
+
+
+async def test_the_canary_set_holds_segments_that_were_judged(bench: Open) -> None:
+    one = bench(canary_segments=2, patience_s=0)
+    ways = {name: route.connections.transport for name, route in one.court.routes.items()}
+    for route in one.court.routes.values():
+        route.connections.transport = httpx.MockTransport(refuse)
+    for name in ("s0", "s1"):
+        await judged(one, name)
+    for name, route in one.court.routes.items():
+        await route.connections.close()
+        route.connections.transport = ways[name]
+    for name in ("s2", "s3"):
+        await judged(one, name)
+    chosen = CanarySet.from_bytes(await one.store.get(keys.canary_set(RUN)))
+    assert [canary.segment for canary in chosen.segments] == ["s2", "s3"]
