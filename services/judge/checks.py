@@ -20,6 +20,7 @@ from services.judge.domain.rows import CanaryRow, PairRow, value_of
 from services.judge.domain.timeline import TooLong
 from services.judge.juror import Juror
 from services.judge.panel import Panel
+from services.judge.ports import RouteUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch
 from shared.contracts.ids import Digest, RunId, SegmentId
@@ -118,7 +119,11 @@ class Checks:
         first = canary.values.get(str(juror.spec.name))
         if first is None:
             return
-        value = value_of(await juror.judge(clip, book.ledger, fresh=True))
+        try:
+            value = value_of(await juror.judge(clip, book.ledger, fresh=True))
+        except RouteUnavailable as error:  # the other judges and segments have their numbers
+            log.warning("canary not judged", judge=juror.spec.name, segment=canary.segment, error=str(error))
+            return
         if value is not None:
             book.note(canary=CanaryRow(judge=juror.spec.name, change=value - first))
 

@@ -3,6 +3,7 @@
 import httpx
 
 from services.judge.checks import CanarySet
+from services.judge.domain.rows import Part
 from shared.store import keys
 from tests.unit.judge.bench import Bench, Open, refuse
 from tests.unit.judge.recordings import RUN, archive, recorded, walk
@@ -31,3 +32,16 @@ async def test_the_canary_set_holds_segments_that_were_judged(bench: Open) -> No
         await judged(one, name)
     chosen = CanarySet.from_bytes(await one.store.get(keys.canary_set(RUN)))
     assert [canary.segment for canary in chosen.segments] == ["s2", "s3"]
+
+
+async def test_a_route_that_is_away_costs_the_drift_of_its_own_judge_alone(bench: Open) -> None:
+    one = bench(canary_segments=3, patience_s=0)
+    for name in ("s0", "s1", "s2"):
+        await judged(one, name)
+    puzzle = one.court.routes["qwen25-32b"].connections
+    await puzzle.close()
+    puzzle.transport = httpx.MockTransport(refuse)
+    await judged(one, "s3", epoch=1)
+    await one.court.books.write()
+    part = Part.from_bytes(await one.store.get(f"{keys.judge_reports_prefix(RUN, 1)}judge-0.json"))
+    assert sorted(row.judge for row in part.canary) == ["state"] * 3 + ["vision"] * 3
