@@ -89,9 +89,10 @@ class Court:
 
     async def close(self) -> None:
         """Finish checks, write the books, close connections."""
+        await self.books.write()  # first what there is: checks may take longer than a service that ends has time
         if self.checks is not None:
             await self.checks.drain()
-        await self.books.write()
+            await self.books.write()
         for route in self.routes.values():
             await route.close()
 

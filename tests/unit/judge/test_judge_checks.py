@@ -1,6 +1,9 @@
 """The judges are judged while they work: what the canary set and the pairs say when something is away."""
 
+import asyncio
+
 import httpx
+import pytest
 
 from services.judge.checks import CanarySet
 from services.judge.domain.rows import Part
@@ -45,3 +48,23 @@ async def test_a_route_that_is_away_costs_the_drift_of_its_own_judge_alone(bench
     await one.court.books.write()
     part = Part.from_bytes(await one.store.get(f"{keys.judge_reports_prefix(RUN, 1)}judge-0.json"))
     assert sorted(row.judge for row in part.canary) == ["state"] * 3 + ["vision"] * 3
+
+
+async def test_checks_that_take_long_do_not_keep_the_books_from_being_written(bench: Open) -> None:
+    one, answered = bench(audit_share=1.0), asyncio.Event()
+
+    async def late(request: httpx.Request) -> httpx.Response:
+        await answered.wait()
+        return httpx.Response(400)
+
+    await judged(one, "s0")
+    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", walk(6)), "s1"))
+    state = one.court.routes["qwen25-7b"].connections
+    await state.close()
+    state.transport = httpx.MockTransport(late)  # for the pair
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one.court.close(), 0.5)
+    answered.set()
+    part = Part.from_bytes(await one.store.get(f"{keys.judge_reports_prefix(RUN, 0)}judge-0.json"))
+    assert {row.segment for row in part.rows} == {"s0", "s1"}
+    assert part.usage["state"].calls == 2
