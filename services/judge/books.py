@@ -24,6 +24,7 @@ from shared.store.port import NotFound, Store
 
 QUIET_S = 1.0  # a book is written when nothing was added for so long; shorter and every segment costs a write
 LONGEST_S = 5.0  # or after so long; longer and a crash forgets more of the spending
+MERGES = 3  # times a report is merged in a row while others write, too; more and our own part would wait for too long
 KEPT = 4  # epochs kept in memory, more only while more are in use; too few and books are read again and again
 
 log = structlog.get_logger(__name__)
@@ -136,12 +137,18 @@ class Books:
                 book.first_change = began or book.first_change
 
     async def _report(self, run: RunId, epoch: int) -> None:
+        """Merge all parts; again, if one was written meanwhile: our report may have replaced the one that has it."""
         prefix = keys.judge_reports_prefix(run, epoch, self._rubric)
-        parts = [await self._read(entry.key) for entry in await self._store.list(prefix)]
-        known = [part for part in parts if part is not None]
-        merged = report(run, epoch, self._rubric, known, datetime.now(UTC))
-        await self._store.put(keys.judge_report(run, epoch, self._rubric), merged.to_bytes())
-        show(merged)
+        entries = await self._store.list(prefix)
+        for _ in range(MERGES):
+            parts = [await self._read(entry.key) for entry in entries]
+            known = [part for part in parts if part is not None]
+            merged = report(run, epoch, self._rubric, known, datetime.now(UTC))
+            await self._store.put(keys.judge_report(run, epoch, self._rubric), merged.to_bytes())
+            show(merged)
+            before, entries = entries, await self._store.list(prefix)
+            if entries == before:
+                return
 
     async def _read(self, key: str) -> Part | None:
         try:

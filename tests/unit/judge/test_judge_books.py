@@ -34,6 +34,18 @@ class Moody(MemoryStore):
         return await super().put(key, data)
 
 
+class Crossing(MemoryStore):
+    """A store in which another process writes its book while the first report is on its way."""
+
+    other: Books | None = None
+
+    async def put(self, key: str, data: bytes) -> str:
+        if key == keys.judge_report(RUNS[0], 0) and self.other is not None:
+            other, self.other = self.other, None
+            await other.write()
+        return await super().put(key, data)
+
+
 def row(number: int) -> SegmentRow:
     return SegmentRow(segment=SegmentId(f"s{number}"), episode=EpisodeId("e1"), index=number, gained=0, status="judged")
 
@@ -124,6 +136,17 @@ async def test_what_is_spent_is_written_even_if_nothing_is_noted() -> None:
     book.ledger.settle("state", CALL, CALL)
     await open_books.write()
     assert (await part(store, RUNS[0])).usage == {"state": CALL}
+
+
+async def test_a_report_that_crosses_another_process_has_the_notes_of_both() -> None:
+    store = Crossing()
+    first, second = (Books(store, f"judge-{number}", "default", Budget()) for number in range(2))
+    for number, one in enumerate((first, second)):
+        (await one.book(RUNS[0], 0)).note(row=row(number))
+    store.other = second
+    await first.write()
+    told = EpochJudging.from_bytes(await store.get(keys.judge_report(RUNS[0], 0)))
+    assert told.segments == {"judged": 2}
 
 
 async def test_a_write_that_is_cancelled_is_made_up_for() -> None:
