@@ -9,6 +9,7 @@ import pytest
 from cli.__main__ import expected
 from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
 from cli.judge import compare, segments
+from services.judge.compare import _kappa
 from services.judge.compare import compare as compared
 from shared.errors import Transient
 from shared.store import keys
@@ -92,6 +93,16 @@ async def test_a_dead_segment_is_left_out_of_the_comparison(recorded_run: Path) 
     result = await compared(store, RUN, None, ["rules", "v2"])
     assert len(result.points) == NUMBER
     assert [account.judged for account in result.accounts] == [NUMBER, NUMBER]
+
+
+def test_the_agreement_in_order_is_that_of_all_segments_not_of_the_first_ones() -> None:
+    # The first 25 are put above all others by both sides; the others, by the second side, in the opposite order.
+    best = [(1.0 + number, 1.0 + number, 0) for number in range(25)]
+    rest = [(-float(number), -1000.0 + number, 0) for number in range(975)]
+    found = _kappa([*best, *rest])
+    assert found is not None
+    assert found < -0.5
+    assert _kappa([*best, *rest]) == found
 
 
 @pytest.mark.parametrize(
