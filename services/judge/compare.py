@@ -6,11 +6,11 @@ A side is named `RUBRIC` (its weighted score) or `RUBRIC/JUDGE` (that judge alon
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
-from typing import Self
+from typing import Self, TypeVar
 
 from services.judge.domain.agreement import kappa, spearman
 from services.judge.domain.budget import add
@@ -27,6 +27,7 @@ from shared.store.port import Store
 MOST_PAIRS = 20_000  # pairs of segments for kappa; more change it by less than a hundredth
 AT_ONCE = 16
 
+T = TypeVar("T")
 Point = tuple[float, float, int]
 
 
@@ -146,7 +147,7 @@ async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> l
     names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
     if not names:
         raise LookupError(f"run {run} has no scores under rubric {rubric!r}")
-    return [SegmentScores.from_bytes(raw) for raw in await _read(store, names)]
+    return await _read(store, names, SegmentScores.from_bytes)
 
 
 async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
@@ -157,16 +158,15 @@ async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
 
 
 async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest]:
-    raws = await _read(store, list(keys_of.values()))
-    return {segment: read_manifest(raw) for segment, raw in zip(keys_of, raws, strict=True)}
+    return dict(zip(keys_of, await _read(store, list(keys_of.values()), read_manifest), strict=True))
 
 
-async def _read(store: Store, names: Sequence[str]) -> list[bytes]:
-    """Many objects, some at a time."""
+async def _read(store: Store, names: Sequence[str], parse: Callable[[bytes], T]) -> list[T]:
+    """What many objects hold, some at a time. None is kept longer than it is parsed: archives would fill the memory."""
     free = asyncio.Semaphore(AT_ONCE)
 
-    async def one(name: str) -> bytes:
+    async def one(name: str) -> T:
         async with free:
-            return await store.get(name)
+            return parse(await store.get(name))
 
     return await asyncio.gather(*(one(name) for name in names))

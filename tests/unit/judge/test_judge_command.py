@@ -9,6 +9,7 @@ import pytest
 from cli.__main__ import expected
 from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
 from cli.judge import compare, segments
+from services.judge import compare as comparison
 from services.judge.compare import _kappa
 from services.judge.compare import compare as compared
 from shared.errors import Transient
@@ -83,6 +84,34 @@ def test_two_rubric_versions_are_compared_in_a_table_and_a_picture(
     assert result["kappa"] == 1.0
     assert result["mean_difference"] == 0.0
     assert result["accounts"][0]["correlation"]["segment"] > 0.3
+
+
+class Held(bytes):
+    """An object's content that counts how many of its kind are held at once."""
+
+    now = most = 0
+
+    def __new__(cls, content: bytes) -> "Held":
+        Held.now += 1
+        Held.most = max(Held.most, Held.now)
+        return super().__new__(cls, content)
+
+    def __del__(self) -> None:
+        Held.now -= 1
+
+
+async def test_a_comparison_holds_a_few_archives_at_a_time(recorded_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await asyncio.to_thread(segments, RUN, rules=True)
+    store = local_store(recorded_run)
+    whole = store.get
+
+    async def held(key: str, digest: str | None = None) -> bytes:
+        return Held(await whole(key, digest))
+
+    monkeypatch.setattr(store, "get", held)
+    monkeypatch.setattr(comparison, "AT_ONCE", 2)
+    await compared(store, RUN, None, ["rules", "rules"])
+    assert 0 < Held.most <= 4
 
 
 async def test_a_dead_segment_is_left_out_of_the_comparison(recorded_run: Path) -> None:
