@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from itertools import combinations
 from typing import Self, TypeVar
 
+import structlog
+
 from services.judge.domain.agreement import kappa, spearman
 from services.judge.domain.budget import add
 from services.judge.domain.report import report
@@ -21,6 +23,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.judging import Correlation
 from shared.contracts.scores import SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
+from shared.errors import Permanent
 from shared.store import keys
 from shared.store.port import Store
 
@@ -28,6 +31,7 @@ MOST_PAIRS = 20_000  # pairs of segments for kappa; more change it by less than 
 AT_ONCE = 16
 
 T = TypeVar("T")
+log = structlog.get_logger(__name__)
 Point = tuple[float, float, int]
 
 
@@ -84,9 +88,10 @@ async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[s
     # What is dead has most likely no manifest that could be read.
     alive = {rubric: [scores for scores in found if scores.status != "dead"] for rubric, found in read.items()}
     keys_of = {str(scores.segment): scores.segment_key for found in alive.values() for scores in found}
-    gained = await _manifests(store, keys_of)
+    manifests = await _manifests(store, keys_of)
     rows = {
-        rubric: [row_of(scores, gained[str(scores.segment)]) for scores in found] for rubric, found in alive.items()
+        rubric: [row_of(scores, manifest) for scores in found if (manifest := manifests[str(scores.segment)])]
+        for rubric, found in alive.items()
     }
     accounts = tuple(_account(run, side, rows[side.rubric], read[side.rubric]) for side in (first, second))
     values = [{row.segment: row for row in rows[side.rubric]} for side in (first, second)]
@@ -147,7 +152,7 @@ async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> l
     names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
     if not names:
         raise LookupError(f"run {run} has no scores under rubric {rubric!r}")
-    return await _read(store, names, SegmentScores.from_bytes)
+    return [scores for scores in await _read(store, names, SegmentScores.from_bytes) if scores is not None]
 
 
 async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
@@ -157,16 +162,23 @@ async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
     return sorted({place.epoch for place in places if place is not None})
 
 
-async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest]:
+async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest | None]:
     return dict(zip(keys_of, await _read(store, list(keys_of.values()), read_manifest), strict=True))
 
 
-async def _read(store: Store, names: Sequence[str], parse: Callable[[bytes], T]) -> list[T]:
-    """What many objects hold, some at a time. None is kept longer than it is parsed: archives would fill the memory."""
+async def _read(store: Store, names: Sequence[str], parse: Callable[[bytes], T]) -> list[T | None]:
+    """What many objects hold, some at a time; None for one that cannot be read, which costs its own place alone.
+
+    No object is kept longer than it is parsed: archives would fill the memory.
+    """
     free = asyncio.Semaphore(AT_ONCE)
 
-    async def one(name: str) -> T:
+    async def one(name: str) -> T | None:
         async with free:
-            return parse(await store.get(name))
+            try:
+                return parse(await store.get(name))
+            except Permanent as error:  # damaged, or expired since it was judged
+                log.error("left out of the comparison", key=name, error=str(error))
+                return None
 
     return await asyncio.gather(*(one(name) for name in names))
