@@ -8,17 +8,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from services.judge.wiring import Court
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest, RunId
-from shared.errors import Permanent, Transient
+from shared.errors import ContractError, Permanent, Transient
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
 RETRY_S = 2.0  # pause before a segment is tried again when the route or the store was away
+log = structlog.get_logger(__name__)
 
 
 @dataclass
@@ -61,28 +64,33 @@ async def judge_run(
 
 async def segments(store: Store, run: RunId, epoch: int | None) -> AsyncIterator[Envelope]:
     """The event of every recorded segment, in the order of their keys."""
-    known: dict[str, Digest] = {}
+    accounts: dict[int, dict[str, Digest]] = {}
     for entry in await store.list(keys.segments_prefix(run, epoch)):
-        data = await _ready(store, run, entry.key, known)
+        data = await _ready(store, run, entry.key, accounts)
         if data is not None:
             yield wrap(data, source="judge")
 
 
-async def _ready(store: Store, run: RunId, key: str, known: dict[str, Digest]) -> SegmentReady | None:
+async def _ready(store: Store, run: RunId, key: str, accounts: dict[int, dict[str, Digest]]) -> SegmentReady | None:
     place = keys.segment_place(key)
     if place is None:
-        return None  # nothing that the recorder wrote
-    if key not in known:
-        known.update(await _finished(store, run, place.epoch))
-    digest = known.get(key) or Digest(sha256(await store.get(key)))
+        log.warning("object passed over: no segment has such a name", run=run, key=key)
+        return None
+    if place.epoch not in accounts:
+        accounts[place.epoch] = await _finished(store, run, place.epoch)
+    digest = accounts[place.epoch].get(key) or Digest(sha256(await store.get(key)))
     return SegmentReady(key=key, digest=digest, **place._asdict())
 
 
 async def _finished(store: Store, run: RunId, epoch: int) -> dict[str, Digest]:
     """Digests of an epoch's segments as its account has them; nothing while the epoch runs."""
+    key = keys.epoch_finished(run, epoch)
     try:
-        account = EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(run, epoch)))
+        account = EpochFinishedRecord.from_bytes(await store.get(key))
     except NotFound:
+        return {}
+    except ContractError as error:
+        log.error("account of the epoch not readable", key=key, error=str(error))
         return {}
     return {ref.key: ref.digest for ref in account.segments}
 
