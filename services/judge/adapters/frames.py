@@ -43,6 +43,8 @@ def _open(frame: bytes) -> Image.Image:
         image = Image.open(io.BytesIO(frame), formats=["PNG"])
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
         raise ContractError("a key frame is no PNG picture") from error
+    except Image.DecompressionBombError as error:  # so large that it is refused before its size can be asked for
+        raise ContractError(f"a key frame has far more than {MAX_SIDE} x {MAX_SIDE} pixels") from error
     if max(image.size) > MAX_SIDE:
         raise ContractError(f"a key frame has {image.width} x {image.height} pixels, the limit is {MAX_SIDE}")
     return image

@@ -1,6 +1,8 @@
 """Prompts: the rubric first and byte-identical, facts without rewards, game text as data, length within a bound."""
 
 import json
+import struct
+import zlib
 from collections import Counter
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.judge.adapters.frames import size as frame_size
 from services.judge.briefing import brief
 from services.judge.config import load_judges
 from services.judge.domain.events import SOUNDS, Event, Importance, events_of
@@ -16,6 +19,7 @@ from services.judge.domain.moments import Moment
 from services.judge.domain.timeline import TooLong, render, thin
 from services.judge.domain.tokens import bound
 from services.judge.rules_server.reading import totals
+from shared.errors import ContractError
 from shared.game.names import SOUND_EVENTS
 from tests.unit.judge.recordings import clip, facts, moments, walk
 
@@ -45,6 +49,15 @@ async def test_the_vision_judge_gets_eight_enlarged_frames_as_data_urls_before_t
     assert [part["type"] for part in parts] == ["image_url"] * 8 + ["text"]
     assert all(part["image_url"]["url"].startswith("data:image/png;base64,") for part in parts[:8])
     assert len({part["image_url"]["url"] for part in parts[:8]}) == 8
+
+
+@pytest.mark.parametrize("side", [1_000, 60_000])
+def test_a_frame_larger_than_any_of_the_game_is_refused_by_its_header(side: int) -> None:
+    header = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 3, 0, 0, 0)
+    raw = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+    raw += struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
+    with pytest.raises(ContractError, match="pixels"):
+        frame_size(raw, 3)
 
 
 def test_facts_name_what_happened() -> None:
