@@ -3,9 +3,11 @@
 Addresses come from this file alone, never from an event or a segment. A mistake is one sentence that names the place.
 """
 
+import ssl
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -52,6 +54,25 @@ class RouteSpec(Strict):
     wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free place while no call is answered")
     breaker_failures: int = Field(10, ge=1, le=1_000)
     breaker_open_s: float = Field(30, gt=0, le=3_600)
+
+    @field_validator("url", "direct_url")
+    @classmethod
+    def _with_a_real_port(cls, value: str | None) -> str | None:
+        try:
+            _ = None if value is None else urlsplit(value).port
+        except ValueError as error:
+            raise ValueError(f"{value!r:.80}: the port must be a number from 0 to 65535") from error
+        return value
+
+    @field_validator("ca_file")
+    @classmethod
+    def _holds_certificates(cls, value: Path | None) -> Path | None:
+        try:
+            if value is not None:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=value)
+        except OSError as error:
+            raise ValueError(f"{str(value)!r} holds no certificate: name a file of PEM certificates") from error
+        return value
 
     def address(self, use_direct: bool) -> str:
         """The base address to use, without a trailing slash."""
