@@ -36,7 +36,7 @@ class Server:
     async def complete(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
         self.gauges.requests.inc()
-        if self.gauges.waiting_now >= self.behaviour.max_waiting:
+        if self._places.locked() and self.gauges.waiting_now >= self.behaviour.max_waiting:
             return self._error(429, "too many requests wait")
         try:
             chat = parse_chat(await request.body(), self.settings.models)

@@ -1,5 +1,6 @@
 """The rules judge speaks the protocol of a model server: choices, seeds, schemas, pictures, usage, errors, faults."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -161,6 +162,12 @@ async def test_errors_come_to_order_with_retry_after(client: Client) -> None:
     mixed = client({"error_rate": 0.5}, seed=1)
     codes = [(await mixed.post("/v1/chat/completions", json=body())).status_code for _ in range(60)]
     assert 15 <= codes.count(500) <= 45
+
+
+async def test_who_finds_a_free_place_is_served_even_if_nobody_may_wait(client: Client) -> None:
+    one = client({"max_concurrent": 1, "max_waiting": 0, "latency_ms": 100})
+    answers = await asyncio.gather(*(one.post("/v1/chat/completions", json=body()) for _ in range(3)))
+    assert sorted(answer.status_code for answer in answers) == [200, 429, 429]
 
 
 async def test_models_health_and_metrics_answer(client: Client) -> None:
