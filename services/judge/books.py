@@ -121,12 +121,14 @@ class Books:
         """Write the changed books; with `only_due`, those that rested or waited long enough."""
         now = time.monotonic()
         for book in list(self._open.values()):
-            if book.first_change is not None and (not only_due or book.due(now)):
+            if not only_due or book.due(now):
                 await self._write(book)
 
     async def _write(self, book: Book) -> None:
-        async with book.pen:
+        async with book.pen:  # a write that is cancelled while we wait for the pen leaves its changes to us
             began, book.first_change = book.first_change, None
+            if began is None:
+                return
             try:
                 await self._store.put(self._part_key(book.run, book.epoch), book.part().to_bytes())
                 await self._report(book.run, book.epoch)

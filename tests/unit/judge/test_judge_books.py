@@ -162,6 +162,19 @@ async def test_a_write_that_is_cancelled_is_made_up_for() -> None:
     assert len((await part(store, RUNS[0])).rows) == 1
 
 
+async def test_the_last_write_makes_up_for_one_that_is_cancelled_beside_it() -> None:
+    store = Moody()
+    open_books = books(store)
+    (await open_books.book(RUNS[0], 0)).note(row=row(0))
+    store.slow = True
+    keeping = asyncio.create_task(open_books.write())
+    await asyncio.sleep(0.01)
+    store.slow = False
+    keeping.cancel()
+    await open_books.write()
+    assert len((await part(store, RUNS[0])).rows) == 1
+
+
 async def test_a_book_that_cannot_be_read_is_begun_again() -> None:
     store = MemoryStore()
     await store.put(f"{keys.judge_reports_prefix(RUNS[0], 0, 'default')}judge-0.json", b"{")
