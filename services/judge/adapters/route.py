@@ -42,7 +42,8 @@ class Route:
         self.breaker = Breaker(spec.breaker_failures, spec.breaker_open_s)
         self.concurrency = Concurrency(most=spec.max_concurrent, start=min(8, spec.max_concurrent))
         self._gate = Gate(lambda: self.concurrency.limit)
-        self._not_before = 0.0
+        self._not_before = 0.0  # no call until then
+        self._busy_until = 0.0  # a busy server asked for silence until then
         self._heard = time.monotonic()
         self._dice = random.Random()  # noqa: S311  # jitter, not a secret
         self.connections = Connections(spec, use_direct=use_direct)
@@ -74,8 +75,8 @@ class Route:
         return read_models(raw) if status == 200 else {}
 
     def silent_s(self) -> float:
-        """Seconds since it last answered any call, if only to say that it is busy."""
-        return time.monotonic() - self._heard
+        """Seconds since it last answered any call, or since the end of the wait that it asked for when it was busy."""
+        return max(0.0, time.monotonic() - max(self._heard, self._busy_until))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -157,6 +158,7 @@ class Route:
         now = time.monotonic()
         if alive:
             self._alive()
+            self._busy_until = max(self._busy_until, now + (outcome.retry_after_s or 0.0))
         else:
             self.breaker.failed(now)
         if overload:

@@ -42,6 +42,17 @@ async def test_a_route_that_is_busy_is_waited_for_and_one_that_is_silent_is_not(
     assert [result.status for result in (await one.scores()).judges] == ["judged", "judged", "abstained"]
 
 
+async def test_a_route_that_asks_for_a_wait_longer_than_patience_is_not_silent_meanwhile(bench: Open) -> None:
+    one = bench(patience_s=0.3)
+    event = await recorded(one.store, archive("s1", GOOD))
+    vision_is(one, httpx.MockTransport(lambda _: httpx.Response(429, headers={"retry-after": "60"})))
+    with pytest.raises(Transient, match="429"):
+        await one.court.handlers.segment_ready(event)
+    await asyncio.sleep(0.5)
+    with pytest.raises(Transient, match="asked to wait"):
+        await one.court.handlers.segment_ready(event)
+
+
 async def test_a_route_that_answers_others_is_not_away(bench: Open) -> None:
     one = bench(patience_s=1.0, cache_size=0)
     event = await recorded(one.store, archive("s1", GOOD))
