@@ -19,7 +19,10 @@ def render(facts: Facts, budget: int) -> str:
     room = budget - bound(head)
     lines = thin(facts.events, room)
     if room < 0 or (facts.events and not lines):
-        raise TooLong(f"facts need at least {bound(head) + 80} tokens, the budget is {budget}: raise max_prompt_tokens")
+        raise TooLong(
+            f"facts need at least {bound(head) + 80} tokens, the budget is {budget}: "
+            "raise max_prompt_tokens, or the server's context if that is smaller"
+        )
     return head + "".join(lines or ["nothing happened\n"])
 
 

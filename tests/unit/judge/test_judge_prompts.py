@@ -188,7 +188,7 @@ async def test_a_context_of_4096_tokens_is_enough_for_every_judge() -> None:
 
 
 async def test_without_room_for_facts_the_judge_says_so() -> None:
-    with pytest.raises(TooLong, match="raise max_prompt_tokens"):
+    with pytest.raises(TooLong, match="raise max_prompt_tokens, or the server's context"):
         await brief(JUDGES[0], clip("s1", walk(5)), 1_500)
 
 
