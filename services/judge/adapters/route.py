@@ -140,7 +140,8 @@ class Route:
         try:
             answer = read_answer(raw, time.monotonic() - begun)
         except NoAnswer as error:
-            return self._failed(Outcome("outage", f"HTTP 200, but {error}"))
+            told = f"HTTP 200, but {error}: {error_message(raw)}".removesuffix(": ")
+            return self._failed(Outcome("outage", told))
         self._alive()
         self.concurrency.succeeded(self._gate.in_flight)
         telemetry.CALLS.labels(self.name, "answer").inc()

@@ -42,6 +42,12 @@ async def test_trouble_of_the_configuration_is_told_as_such(status: int) -> None
             await asyncio.wait_for(asked.ask(QUESTION), 1)
 
 
+async def test_an_error_that_comes_as_an_answer_is_told() -> None:
+    body = b'{"error": {"message": "the model is being loaded"}}'
+    with pytest.raises(RouteUnavailable, match="HTTP 200, but the body has no choices: the model is being loaded"):
+        await route(httpx.Response(200, content=body)).ask(QUESTION)
+
+
 async def test_a_date_that_no_clock_can_hold_is_no_wish_to_wait() -> None:
     date = "Mon, 99999999999999999999 Jan 2026 00:00:00 GMT"
     with pytest.raises(RouteUnavailable, match="HTTP 503"):
