@@ -84,7 +84,8 @@ class Handlers:
             if partial is not None:
                 return [await self._given_up(data, event, partial, reason)]
         scores = SegmentScores(**_ids(data), rubric=self._rubric, status="dead", error=reason[:500], created=_now())
-        return [await self._commit(data, scores, event)]
+        ready, _ = await self._commit(data, scores, event)
+        return [ready]
 
     async def _judged(self, data: SegmentReady, event: Envelope) -> Envelope:
         """The event of a segment that had no score."""
@@ -125,7 +126,9 @@ class Handlers:
         if verdict.absent:
             log.warning("judged without a route", absent=verdict.absent)
         scores = self._scores(data, loaded, self._panel.results(verdict))
-        ready = await self._commit(data, scores, event)
+        ready, ours = await self._commit(data, scores, event)
+        if not ours:
+            return ready  # whose votes count notes them
         book.note(row=row_of(scores, loaded.manifest))
         if self._checks is not None:
             self._checks.judged(loaded.clip, scores, book)
@@ -148,8 +151,8 @@ class Handlers:
             created=_now(),
         )
 
-    async def _commit(self, data: SegmentReady, scores: SegmentScores, event: Envelope) -> Envelope:
-        """Create the score object; if another replica was first, its object is the one that counts."""
+    async def _commit(self, data: SegmentReady, scores: SegmentScores, event: Envelope) -> tuple[Envelope, bool]:
+        """Create the score object. False: another replica was first, and its object is the one that counts."""
         reach("judge.before_score")
         raw = scores.to_bytes()
         try:
@@ -158,10 +161,12 @@ class Handlers:
             announced = await self._announced(data, event)
             if announced is None:
                 raise Transient("the score object exists, but cannot be read yet") from None
-            return announced
+            # A create whose answer was lost, and which the store's client repeated, finds our own object.
+            ours = isinstance(announced.data, ScoresReady) and announced.data.digest == sha256(raw)
+            return announced, ours
         reach("judge.after_score")
         telemetry.SEGMENTS.labels(scores.status).inc()
-        return self._ready(data, digest, scores.status, event)
+        return self._ready(data, digest, scores.status, event), True
 
     async def _announced(self, data: SegmentReady, event: Envelope) -> Envelope | None:
         """The event of a score that exists already, or None."""

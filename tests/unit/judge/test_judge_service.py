@@ -12,6 +12,7 @@ from shared.contracts.ids import JudgeName
 from shared.contracts.judging import EpochJudging
 from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
+from shared.store.port import AlreadyExists
 from tests.unit.judge.bench import GOOD, Open, refuse
 from tests.unit.judge.recordings import RUN, archive, recorded, walk
 
@@ -167,6 +168,33 @@ async def test_two_replicas_on_the_same_segment_leave_one_score_and_one_event(be
     both = await asyncio.gather(*(bench.court.handlers.segment_ready(event) for bench in (one, other)))
     assert both[0][0].id == both[1][0].id
     assert len(await one.store.list(keys.scores_prefix(RUN, 0))) == 1
+
+
+async def test_the_report_is_about_the_votes_that_count_not_those_of_a_replica_that_came_second(bench: Open) -> None:
+    first, second = bench(canary_segments=1), bench(Behaviour(garbage_rate=1.0, latency_ms=300), canary_segments=1)
+    for part in (second.court.handlers, second.court.clips):
+        part._store = first.store
+    event = await recorded(first.store, archive("s1", GOOD))
+    await asyncio.gather(*(one.court.handlers.segment_ready(event) for one in (first, second)))
+    assert (await first.scores()).status == "judged"
+    for one, rows in ((first, ["judged"]), (second, [])):
+        book = await one.court.books.book(RUN, 0)
+        assert [row.status for row in book.part().rows] == rows
+
+
+async def test_a_score_whose_creation_was_confirmed_late_is_noted_all_the_same(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+
+    async def repeated(key: str, data: bytes) -> str:
+        await one.store.put(key, data)
+        raise AlreadyExists(key)
+
+    monkeypatch.setattr(one.store, "create", repeated)
+    await one.court.handlers.segment_ready(event)
+    assert len((await one.court.books.book(RUN, 0)).part().rows) == 1
 
 
 async def test_a_dungeon_is_weighted_as_one(bench: Open) -> None:
