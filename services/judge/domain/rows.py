@@ -15,7 +15,7 @@ from shared.contracts.segment import SegmentManifest
 
 
 class JudgeRow(Contract):
-    """One judge on one segment: its votes by dimension, and how many replies were no votes."""
+    """One judge on one segment: its votes by dimension, and in how many of these all votes are the same."""
 
     judge: JudgeName
     value: float | None = None
