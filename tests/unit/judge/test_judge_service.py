@@ -139,6 +139,8 @@ async def test_a_server_that_ignores_n_is_caught(bench: Open) -> None:
         (b"not a zip", ContractError),
         (archive("s1", lines=["{"]), ContractError),
         (archive("s1", lines=[]), ContractError),
+        (archive("s1", lines=["{}"] * 299), ContractError),
+        (archive("s1", lines=["{}"] * 100_000), ContractError),
         (archive("other"), ContractError),
         (archive("s1", GOOD).replace(b'"group"', b'"grouq"'), ContractError),
         (archive("s1", GOOD, members_of="s2"), DigestMismatch),
