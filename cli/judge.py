@@ -13,6 +13,7 @@ from cli.console import data, line, number, say, table
 from cli.direct import settings
 from cli.exits import FAILED, NOT_FOUND, USAGE, Quit
 from cli.files import must_have_place
+from cli.run import run_id
 from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def segments(
     own = _settings()
     file = _judges_file(own, judges, rubric, rules)
     say(f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}.")
-    done = _run(_pass(own, file, _run_id(run), epoch, slots))
+    done = _run(_pass(own, file, run_id(run), epoch, slots))
     total = done.judged + done.abstained + done.dead + done.before
     if total == 0:
         raise Quit(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
@@ -67,7 +68,7 @@ def compare(
     """Compare two judges on a run's segments: agreement, correlation with true progress, cost."""
     if plot is not None:
         must_have_place(plot)
-    result = _run(_compared(_settings(), _run_id(run), epoch, (first, second)))
+    result = _run(_compared(_settings(), run_id(run), epoch, (first, second)))
     if plot is not None:
         draw(result, plot)
         say(f"{plot} written.")
@@ -165,13 +166,6 @@ def _settings() -> "JudgeSettings":
     from services.judge.settings import JudgeSettings
 
     return settings(JudgeSettings)
-
-
-def _run_id(name: str) -> RunId:
-    try:
-        return RunId(name)
-    except ValueError as error:
-        raise Quit(USAGE, f"{error}.") from error
 
 
 def _run(work: Coroutine[Any, Any, Any]) -> Any:

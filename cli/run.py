@@ -10,6 +10,7 @@ import typer
 from cli.client import Client, connection, open_client
 from cli.console import data, epoch_of, epochs_table, line, number, say, table
 from cli.exits import FAILED, OK, USAGE, Quit
+from shared.contracts.ids import RunId
 
 app = typer.Typer(help="Start, watch and stop runs.", no_args_is_help=True)
 Url = Annotated[str | None, typer.Option("--url", help="address of the coordinator; default: the local system")]
@@ -83,7 +84,7 @@ def list_runs(
 def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
     """One run: its state, its progress, and a line for each finished epoch."""
     with open_client(connection(url, token_file)) as client:
-        run, epochs = client.get(f"/runs/{name}"), client.get(f"/runs/{name}/epochs")
+        run, epochs = client.get(f"/runs/{run_id(name)}"), client.get(f"/runs/{name}/epochs")
     if as_json:
         data({**run, "epochs": epochs})
         return
@@ -97,7 +98,7 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
 def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
     """Stay and show a run's progress until it ends; plain lines where there is no terminal."""
     with open_client(connection(url, token_file)) as client:
-        raise typer.Exit(follow(client, name, as_json))
+        raise typer.Exit(follow(client, run_id(name), as_json))
 
 
 @app.command()
@@ -142,6 +143,14 @@ def fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, An
     return made
 
 
+def run_id(name: str) -> RunId:
+    """The name as an id; Quit if it is none: part of an address, `.` or nothing at all would ask for something else."""
+    try:
+        return RunId(name)
+    except ValueError as error:
+        raise Quit(USAGE, f"{error}.") from error
+
+
 def pages(client: Client, path: str, **params: Any) -> Any:
     """All items of a list that comes in pages."""
     after = None
@@ -155,22 +164,29 @@ def pages(client: Client, path: str, **params: Any) -> Any:
 
 def _command(name: str, verb: str, as_json: bool, url: str | None, token_file: Path | None) -> None:
     with open_client(connection(url, token_file)) as client:
-        record = client.post(f"/runs/{name}/{verb}")
+        record = client.post(f"/runs/{run_id(name)}/{verb}")
     data(record) if as_json else line(f"{name} is {record['state']}.")
 
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        return _json(text)
+    except ValueError:
         return text
+
+
+def _json(text: str) -> Any:
+    """The JSON in a text; ValueError also for NaN and 1e999, which Python reads and no request can carry."""
+    found = json.loads(text)
+    json.dumps(found, allow_nan=False)
+    return found
 
 
 def _file(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise Quit(USAGE, f"--config {path}: {error.strerror}: name a file with a run's settings.") from error
     except ValueError as error:  # neither JSON nor text

@@ -69,6 +69,10 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["run", "start", "--config", "no.json"], exits.USAGE, "--config no.json: No such file or directory: name a"),
         (["run", "start", "--config", "list.json"], exits.USAGE, "--config list.json: it must hold a JSON object."),
         (["run", "start", "--config", "rom.gbc"], exits.USAGE, "--config rom.gbc is not JSON: 'utf-8' codec"),
+        (["run", "start", "--config", "nan.json"], exits.USAGE, "--config nan.json is not JSON: Out of range"),
+        (["run", "show", "", "--url", "http://x", "--token-file", "token"], exits.USAGE, "'' is not a RunId: use 1-40"),
+        (["run", "stop", ".", "--url", "http://x", "--token-file", "token"], exits.USAGE, "'.' is not a RunId"),
+        (["run", "watch", "a\nb", "--url", "http://x", "--token-file", "token"], exits.USAGE, "'a\\nb' is not a RunId"),
         (["run", "logs", "judge"], exits.USAGE, "There is no log runs/.local/logs/judge.log"),
         (["run", "logs", "../../../etc/passwd"], exits.USAGE, "There is no log runs/.local/logs/passwd.log"),
         (["up", "--without", "nobody"], exits.USAGE, "--without nobody: choose among coordinator, trainer"),
@@ -111,6 +115,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
 )
 def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
     (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "nan.json").write_text('{"run_hours": NaN}')
     (tmp_path / "v2.yaml").write_text("{rubric: v2, judges: [{name: r, kind: rules, dimensions: [progress]}]}")
     (tmp_path / "rom.gbc").write_bytes(b"\xce\xed\x66\x66")
     (tmp_path / "token").write_text("operator:abc\n")
@@ -169,6 +174,8 @@ def test_secrets_are_for_their_owner_only(tmp_path: Path) -> None:
 def test_fields_nest_and_keep_their_kinds() -> None:
     made = fields(["epochs=5", "world=wild:7", "shaping.mode=none", "rnd=false"], base={"seed": 1})
     assert made == {"seed": 1, "epochs": 5, "world": "wild:7", "shaping": {"mode": "none"}, "rnd": False}
+    # Numbers to Python, but no JSON: as text they reach the server, which says what is wrong with the field.
+    assert fields(["seed=NaN", "run_hours=1e999"]) == {"seed": "NaN", "run_hours": "1e999"}
 
 
 @pytest.mark.parametrize(
