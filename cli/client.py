@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +39,8 @@ def connection(url: str | None = None, token_file: Path | None = None) -> Connec
         saved = Connection.load(LOCAL)
         if saved is None:
             raise Quit(UNREACHABLE, f"No system runs here: start one with `zelda up`, or set {URL} and {TOKEN_FILE}.")
-        return saved
+        # A token of the environment belongs to another system, whose address stands beside it.
+        return saved if token_file is None else replace(saved, token_file=token_file)
     if file is None:
         raise Quit(DENIED, f"{url} needs a token: name its file with --token-file or {TOKEN_FILE}.")
     return Connection(url, file, 0, {})

@@ -232,6 +232,17 @@ def test_an_address_from_the_environment_wins_over_the_local_system(
     assert connection().url == "http://elsewhere"
 
 
+def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout(tmp_path / "runs" / ".local")
+    Connection("http://127.0.0.1:9", layout.secret("operator"), 1, {}).save(layout.connection)
+    monkeypatch.chdir(tmp_path)
+    assert connection(token_file=layout.secret("viewer")).token_file == layout.secret("viewer")
+    monkeypatch.setenv("ZELDACLI_TOKEN_FILE", "of another system")
+    assert connection().token_file == layout.secret("operator")
+
+
 def test_server_sent_events_are_read_and_comments_passed_over() -> None:
     lines = iter([": nothing new", "", "event: run", 'data: {"state": "running"}', ""])
     assert list(parse(lines)) == [("run", {"state": "running"})]
