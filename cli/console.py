@@ -46,6 +46,11 @@ def number(value: Any, pattern: str = "{:.2f}") -> str:
     return "-" if value is None else pattern.format(value)
 
 
+def standing(run: str, record: Mapping[str, Any]) -> str:
+    """The state of a run in a sentence, with its reason if it has one."""
+    return f"{run} is {record['state']}" + (f": {record['reason']}" if record["reason"] else ".")
+
+
 def epoch_of(epoch: int, planned: int | None) -> str:
     """Which epoch of how many, counted from 1 as people do, though their numbers begin with 0."""
     return f"{epoch + 1}/{planned or '-'}"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import Client, connection, open_client
-from cli.console import data, epoch_of, epochs_table, line, number, say, table
+from cli.console import data, epoch_of, epochs_table, line, number, standing, table
 from cli.exits import FAILED, OK, USAGE, Quit
 from shared.contracts.ids import RunId
 
@@ -89,7 +89,7 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
         data({**run, "epochs": epochs})
         return
     record, progress = run["record"], run["progress"] or {}
-    line(f"{name} is {record['state']}" + (f": {record['reason']}" if record["reason"] else "."))
+    line(standing(name, record))
     line(f"{progress.get('doing', '')} {number(progress.get('steps_per_s'), '{:.0f} steps/s')}".strip())
     epochs_table(f"Epochs of {name}", epochs)
 
@@ -118,10 +118,7 @@ def follow(client: Client, name: str, as_json: bool) -> int:
     """Show a run until it ends; the exit code says how it ended."""
     from cli.watch import watch_run
 
-    state = watch_run(client, name, as_json)
-    if state == "failed":
-        say(str(client.get(f"/runs/{name}")["record"]["reason"]))
-    return OK if state in ("finished", "stopped") else FAILED
+    return OK if watch_run(client, name, as_json) in ("finished", "stopped") else FAILED
 
 
 def fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cli.client import Client
-from cli.console import epoch_of, line, number, say
+from cli.console import epoch_of, line, number, say, standing
 from cli.exits import UNREACHABLE, Quit
 
 ENDED: Final = ("finished", "failed", "stopped")
@@ -21,13 +21,14 @@ PLAIN_EVERY_S: Final = 10.0  # a log file should tell the story, not every secon
 
 
 def watch_run(client: Client, run: str, as_json: bool, leave: threading.Event | None = None) -> str:
-    """Show the run until it ends and return its last state; `leave` ends it before, with the state "unknown"."""
+    """Show the run until it ends, say how, and return that state; `leave` ends it before, with the state "unknown"."""
     show = _json if as_json else _live if sys.stderr.isatty() else _Plain()
     for kind, document in _news(client, run, leave or threading.Event()):
         show(kind, document)
         if kind == "run" and document["state"] in ENDED:
             if show is _live:
                 say("")
+            say(standing(run, document))
             return str(document["state"])
     return "unknown"
 

@@ -18,7 +18,7 @@ from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
 from cli.console import epoch_of
 from cli.exits import MEANINGS, Quit
-from cli.run import fields
+from cli.run import fields, follow
 from cli.stack.layout import Connection, Layout
 from cli.watch import describe, duration, parse
 
@@ -246,6 +246,24 @@ def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
 def test_server_sent_events_are_read_and_comments_passed_over() -> None:
     lines = iter([": nothing new", "", "event: run", 'data: {"state": "running"}', ""])
     assert list(parse(lines)) == [("run", {"state": "running"})]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "code", "told"),
+    [
+        ("finished", None, exits.OK, "m1 is finished.\n"),
+        ("stopped", None, exits.OK, "m1 is stopped.\n"),
+        ("failed", "The driver refused it.", exits.FAILED, "m1 is failed: The driver refused it.\n"),
+    ],
+)
+def test_how_a_watched_run_ended_is_told(
+    state: str, reason: str | None, code: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    news = f"event: run\ndata: {json.dumps({'state': state, 'reason': reason})}\n\n"
+    stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, text=news)
+    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
+    assert follow(Client(http, "http://zelda"), "m1", as_json=False) == code
+    assert capsys.readouterr().err == told
 
 
 def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
