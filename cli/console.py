@@ -32,12 +32,13 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    drawn = Table(title=title, title_justify="left", header_style="bold")
+    drawn = Table(title=Text(title), title_justify="left", header_style="bold")
     for column in columns:
-        drawn.add_column(column, justify="left" if column in ("run", "state", "world", "reason") else "right")
+        drawn.add_column(Text(column), justify="left" if column in ("run", "state", "world", "reason") else "right")
     for row in rows:
-        drawn.add_row(*row)
+        drawn.add_row(*map(Text, row))  # a string would be read as markup, and a reason may well hold brackets
     Console().print(drawn)
 
 

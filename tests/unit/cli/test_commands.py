@@ -16,7 +16,7 @@ from cli import exits
 from cli.__main__ import expected
 from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
-from cli.console import epoch_of
+from cli.console import epoch_of, table
 from cli.exits import MEANINGS, Quit
 from cli.run import fields, follow
 from cli.stack.layout import Connection, Layout
@@ -264,6 +264,17 @@ def test_how_a_watched_run_ended_is_told(
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     assert follow(Client(http, "http://zelda"), "m1", as_json=False) == code
     assert capsys.readouterr().err == told
+
+
+def test_a_terminal_shows_brackets_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
+    table("dead letters", ("number", "reason"), [("1", "steps: [type=missing]"), ("2", "no end [/x]")])
+    shown = capsys.readouterr().out
+    assert "steps: [type=missing]" in shown
+    assert "no end [/x]" in shown
 
 
 def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
