@@ -55,8 +55,8 @@ class StudyPlan(BaseModel):
 
 
 def known_arms(names: str) -> tuple[str, ...]:
-    """Arms from a comma-separated list."""
-    chosen = tuple(name.strip() for name in names.split(",") if name.strip())
+    """Arms from a comma-separated list, each once: two trials of one arm and seed would play in one store."""
+    chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     strange = [name for name in chosen if name not in ARMS]
     if strange or not chosen:
         raise Quit(USAGE, f"--arms: no arm {', '.join(strange) or 'given'}; known are {', '.join(ARMS)}.")

@@ -77,3 +77,7 @@ def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_arm_is_named() -> None:
     with pytest.raises(Quit, match="no arm magic"):
         known_arms("none,magic")
+
+
+def test_an_arm_that_is_named_twice_is_played_once() -> None:
+    assert known_arms("judges, none,judges") == ("judges", "none")
