@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from cli.console import data, line, table
+from cli.console import data, line, say, table
 from cli.direct import settings
-from cli.exits import DENIED, NOT_FOUND, UNREACHABLE, USAGE, Quit
+from cli.exits import DENIED, FAILED, NOT_FOUND, UNREACHABLE, USAGE, Quit
 from shared.bus.port import DeadLetter, DeadLetters
 from shared.errors import Fatal, Permanent, Transient
 from shared.runtime.settings import BusOnlySettings, BusSettings
@@ -22,6 +22,7 @@ All = Annotated[bool, typer.Option("--all", help="every dead letter")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 MANY = 10_000
 T = TypeVar("T")
+Action = Callable[[DeadLetters, int], Awaitable[None]]
 
 
 @app.command("list")
@@ -67,19 +68,34 @@ def _each(
     all_: bool,
     as_json: bool,
     done: str,
-    action: Callable[[DeadLetters, int], Awaitable[None]],
+    action: Action,
 ) -> None:
     if bool(numbers) == all_:
         raise Quit(USAGE, "Give the numbers of dead letters, or --all.")
 
-    async def work(dead: DeadLetters) -> Sequence[int]:
+    async def work(dead: DeadLetters) -> tuple[list[int], int]:
         chosen = [letter.number for letter in await dead.list(MANY)] if all_ else list(numbers or [])
-        for number in chosen:
-            await action(dead, number)
-        return chosen
+        return await _treated(dead, chosen, action), len(chosen)
 
-    treated = _on_bus(work)
-    data({done: list(treated)}) if as_json else line(f"{done}: {len(treated)}")
+    treated, of = _on_bus(work)
+    data({done: treated}) if as_json else line(f"{done}: {len(treated)}")
+    if len(treated) < of:
+        raise Quit(FAILED, f"{of - len(treated)} of {of} dead letters could not be {done}: the reasons stand above.")
+
+
+async def _treated(dead: DeadLetters, chosen: Sequence[int], action: Action) -> list[int]:
+    """The numbers with which it worked. Of several, one that never will holds up none of the others and is told."""
+    done = []
+    for number in chosen:
+        try:
+            await action(dead, number)
+        except Permanent as error:
+            if len(chosen) == 1:
+                raise
+            say(f"{error}.")
+        else:
+            done.append(number)
+    return done
 
 
 def _plain(letter: DeadLetter) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from cli.app import build
 from cli.exits import Quit
 from shared.bus.nats import NatsBus, connect
 from shared.bus.provision import provision
-from shared.bus.topology import JUDGE_SEGMENTS
+from shared.bus.topology import ADVISORIES, JUDGE_SEGMENTS
 from tests.events import segment_ready
 from tests.servers import NatsServer
 
@@ -61,6 +61,20 @@ async def test_replay_delivers_again_and_drop_removes(bus: NatsBus) -> None:
     assert json.loads(await run("replay", "--all", "--json")) == {"replayed": [int(numbers[2])]}
     assert json.loads(await run("list", "--json")) == []
     assert await bus.pending(JUDGE_SEGMENTS) == 2
+
+
+async def test_a_letter_that_cannot_be_replayed_holds_up_no_other(
+    bus: NatsBus,
+) -> None:
+    await bus.context.publish(ADVISORIES.replace("*.*", "ZELDA_SEGMENTS.judge-segments"), b"{}")
+    first, *others, notice = (str(letter["number"]) for letter in json.loads(await run("list", "--json")))
+    with pytest.raises(Quit, match=r"1 of 2 dead letters could not be replayed") as caught:
+        await run("replay", notice, first)
+    assert caught.value.code == 1
+    assert [str(letter["number"]) for letter in json.loads(await run("list", "--json"))] == [*others, notice]
+    with pytest.raises(Quit, match="is the server's own notice: drop it") as alone:
+        await run("replay", notice)
+    assert alone.value.code == 5
 
 
 @pytest.mark.parametrize(
