@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from errno import EDQUOT, ENOSPC
 
 from cli.app import build
@@ -14,7 +14,16 @@ from shared.runtime.leave import leave
 
 def main() -> None:
     """Run the command line."""
+    past_proxies(os.environ)
     leave(code_of(sys.argv[1:]))
+
+
+def past_proxies(environ: MutableMapping[str, str]) -> None:
+    """Let nothing ask a proxy for this machine: a local system, or a port that is forwarded, would seem to be down."""
+    given = environ.get("no_proxy") or environ.get("NO_PROXY")
+    if given != "*":  # nothing at all by proxy: only by itself it means that
+        here = ",".join(name for name in (given, "127.0.0.1", "localhost") if name)
+        environ["no_proxy"] = environ["NO_PROXY"] = here  # some libraries read the one, some the other
 
 
 def code_of(arguments: Sequence[str]) -> int:

@@ -6,6 +6,8 @@ import os
 import resource
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import httpx
 import pytest
 
 from cli import exits
-from cli.__main__ import expected
+from cli.__main__ import expected, past_proxies
 from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
 from cli.console import epoch_of, table
@@ -230,6 +232,41 @@ def test_an_address_from_the_environment_wins_over_the_local_system(
         connection()
     monkeypatch.setenv("ZELDACLI_TOKEN_FILE", "token")
     assert connection().url == "http://elsewhere"
+
+
+class NoRuns(BaseHTTPRequestHandler):
+    """A coordinator without any run."""
+
+    def do_GET(self) -> None:
+        body = b'{"items": [], "next": null}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody listens."""
+
+
+def test_a_proxy_of_the_terminal_is_not_asked_for_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("abc")
+    with HTTPServer(("127.0.0.1", 0), NoRuns) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        away = {"http_proxy": "http://127.0.0.1:9", "NO_PROXY": "example.com"}
+        done = zelda("run", "list", "--json", "--url", url, "--token-file", "token", cwd=tmp_path, **away)
+        server.shutdown()
+    assert (done.returncode, done.stdout) == (exits.OK, "[]\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [({}, "127.0.0.1,localhost"), ({"NO_PROXY": "a,b"}, "a,b,127.0.0.1,localhost"), ({"no_proxy": "*"}, "*")],
+)
+def test_what_a_person_keeps_from_proxies_stays_so(given: dict[str, str], after: str) -> None:
+    past_proxies(given)
+    assert given["no_proxy"] == after
 
 
 def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
