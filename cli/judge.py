@@ -54,6 +54,8 @@ def segments(
         line(f"judged {done.judged}, abstained {done.abstained}, dead {done.dead}, had a score before {done.before}")
     if done.abstained and not done.judged:
         raise Quit(FAILED, "Every judge abstained: see the reasons in the score objects, or try `zelda doctor`.")
+    if done.dead and not done.judged:
+        raise Quit(FAILED, "No segment could be read: see the reasons in the score objects.")
 
 
 @app.command()

@@ -23,6 +23,8 @@ from cli.exits import MEANINGS, Quit
 from cli.run import fields, follow
 from cli.stack.layout import Connection, Layout
 from cli.watch import describe, duration, parse
+from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.store import keys
 
 ROOT = Path(__file__).parents[3]
 
@@ -155,6 +157,15 @@ def test_a_store_that_is_away_is_told(tmp_path: Path, command: tuple[str, ...]) 
     assert done.returncode == exits.UNREACHABLE, done.stderr
     assert "are the ZELDA_* addresses right, and is the system up?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_pass_in_which_no_segment_could_be_read_has_failed(tmp_path: Path) -> None:
+    archive = tmp_path / keys.segment(RunId("m1"), 0, EpisodeId("e1"), SegmentId("s1"))
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"PK damaged")
+    done = zelda("judge", "segments", "m1", "--rules", cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}")
+    assert done.stdout == "judged 0, abstained 0, dead 1, had a score before 0\n"
+    assert (done.returncode, "No segment could be read" in done.stderr) == (exits.FAILED, True), done.stderr
 
 
 @pytest.mark.parametrize("text", ["", '{"url": 1', "[1]", '{"url": "x", "token_file": "t", "pid": 1, "settings": 3}'])
