@@ -3,22 +3,26 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.client import LOCAL, open_client
 from cli.console import data, line, say
 from cli.exits import FAILED, OK, Quit
+from cli.stack.brought import JUDGES
 from cli.stack.layout import Connection
 from cli.stack.ports import Ports
 from cli.stack.process import StackError
 from cli.stack.servers import binary
 from cli.stack.services import JUDGE_URL
+
+if TYPE_CHECKING:
+    from services.judge.config import RouteSpec
 
 app = typer.Typer(help="Check this machine and the system, with a fix for each failure.")
 FREE_BYTES: Final = 3 * 1024**3
@@ -79,7 +83,7 @@ def examine(rom: Path | None, local: Path = LOCAL) -> Iterator[Finding]:
     yield api(saved)
     yield reach("store", saved, _ask_store)
     yield reach("bus", saved, _ask_bus)
-    yield judges(saved)
+    yield from judges(saved)
 
 
 def python() -> Finding:
@@ -178,10 +182,45 @@ def _ask_bus(saved: Connection) -> str:
     return asyncio.run(ask())
 
 
-def judges(saved: Connection) -> Finding:
-    """Whether the judges' server answers."""
+def judges(saved: Connection) -> Iterator[Finding]:
+    """Whether what the judges ask answers: the routes of the judges file, without one the rules judge."""
+    file = saved.settings.get(JUDGES)
+    if file is not None:
+        yield from asyncio.run(_routes(Path(file)))
+        return
     from cli.stack.probes import answers
 
     url = saved.settings.get(JUDGE_URL)
     well = url is not None and asyncio.run(answers(f"{url}/models"))
-    return Finding("judges", well, url or "no address is known", "zelda run logs rules-judge; or check the judges file")
+    yield Finding("judges", well, url or "no address is known", "zelda run logs rules-judge")
+
+
+async def _routes(path: Path) -> list[Finding]:
+    from services.judge.config import ConfigError, load_judges
+
+    try:
+        file = load_judges(path, "")
+    except ConfigError as error:
+        return [Finding("judges", False, str(error), "mend the file, then start again with `zelda up --judges FILE`")]
+    if not file.routes:
+        return [Finding("judges", True, f"{path} names no route: they judge by rules")]
+    asked = {name: {judge.model for judge in file.judges if judge.route == name} for name in file.routes}
+    return [await _route(name, spec, asked[name]) for name, spec in file.routes.items()]
+
+
+async def _route(name: str, spec: "RouteSpec", asked: Collection[str]) -> Finding:
+    """Whether the route answers and serves the models that judges ask of it; a server need not say what it serves."""
+    from services.judge.adapters.route import Route
+    from services.judge.ports import RouteUnavailable
+
+    route, title = Route(name, spec), f"judges' route {name}"
+    fix = f"start its server, or correct route {name} in the judges file"
+    try:
+        served = await route.models()
+    except RouteUnavailable as error:
+        return Finding(title, False, f"{spec.url}: {error}", fix)
+    finally:
+        await route.close()
+    if served and (missing := sorted(set(asked) - served.keys())):
+        return Finding(title, False, f"{spec.url} serves {', '.join(sorted(served))}, not {', '.join(missing)}", fix)
+    return Finding(title, True, f"{spec.url} answers" + ("" if served else ", and does not say which models it serves"))

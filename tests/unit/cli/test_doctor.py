@@ -1,11 +1,14 @@
 """The doctor says what it saw, and for each failure how to mend it."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli import doctor
-from cli.doctor import Finding, api, examine, game, program, reach
+from cli.doctor import Finding, api, examine, game, judges, program, reach
 from cli.stack.layout import Connection, Layout
 from shared.errors import Transient
 
@@ -69,3 +72,39 @@ def test_a_store_that_is_away_is_told(tmp_path: Path) -> None:
     found = reach("store", gone(tmp_path), away)
     assert (found.well, found.seen) == (False, "store not reached: refused")
     assert "zelda run logs store" in found.fix
+
+
+class OneModel(BaseHTTPRequestHandler):
+    """A server that serves one model."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"data": [{"id": "qwen"}]}')
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody listens."""
+
+
+def test_the_judges_of_ones_own_are_looked_at_and_not_the_rules_judge_beside_them(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), OneModel) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = f"http://127.0.0.1:{server.server_port}/v1"
+        (tmp_path / "judges.yaml").write_text(
+            f"routes: {{here: {{url: '{here}'}}, away: {{url: 'http://127.0.0.1:9/v1'}}}}\n"
+            "judges:\n- {name: good, route: here, model: qwen, dimensions: [progress]}\n"
+            "- {name: misspelt, route: here, model: gwen, dimensions: [dialog]}\n"
+            "- {name: gone, route: away, model: qwen, dimensions: [puzzle]}\n"
+        )
+        own = {"ZELDA_JUDGES_FILE": str(tmp_path / "judges.yaml")}
+        found = list(judges(Connection("http://x", tmp_path, 1, own)))
+        server.shutdown()
+    assert [(one.name, one.well) for one in found] == [("judges' route here", False), ("judges' route away", False)]
+    assert found[0].seen == f"{here} serves qwen, not gwen"
+    assert found[1].seen.startswith("http://127.0.0.1:9/v1: route away: ConnectError")
+
+
+def test_judges_that_need_no_server_are_well(tmp_path: Path) -> None:
+    (tmp_path / "judges.yaml").write_text("judges: [{name: r, kind: rules, dimensions: [progress], votes: [1]}]")
+    (found,) = judges(Connection("http://x", tmp_path, 1, {"ZELDA_JUDGES_FILE": str(tmp_path / "judges.yaml")}))
+    assert found.well
