@@ -68,5 +68,12 @@ def _announce(system: System, as_json: bool) -> None:
         line(json.dumps({"url": system.url, "settings": dict(system.settings), **files}))
         return
     say(f"The system is up. Watch it:  {system.url}/#token={token}")
-    say("Start a run from another terminal:  zelda run start --set world=garden --watch")
+    say(f"Start a run from another terminal:  zelda run start --set world=garden --watch{way_to(system)}")
     say(f"Logs: {system.layout.logs}  -  ctrl-C ends everything.")
+
+
+def way_to(system: System) -> str:
+    """The options that lead a command to a system elsewhere: only the usual directory is looked into without them."""
+    if system.layout.root == ROOT.absolute():
+        return ""
+    return f" --url {system.url} --token-file {system.layout.secret('operator')}"

@@ -11,6 +11,7 @@ from cli.epoch import environment
 from cli.exits import USAGE, Quit
 from cli.stack.brought import brought, left_out
 from cli.stack.system import Options, System, prepare
+from cli.up import way_to
 from services.coordinator.settings import Settings
 from services.exporter.settings import ExporterSettings
 from services.judge.settings import JudgeSettings
@@ -101,6 +102,15 @@ def test_services_are_started_with_what_was_brought_except_where_the_system_know
     assert local.process("trainer").spec.environment["ZELDA_DRIVER__ROM"] == str(rom)
     assert local.process("exporter").spec.environment["ZELDA_ROM__FILE"] == str(rom)
     assert "ZELDA_ROM__FILE" not in judge
+
+
+def test_the_way_to_a_system_is_told_where_commands_would_not_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elsewhere = system(tmp_path, {})
+    assert way_to(elsewhere) == f" --url {elsewhere.url} --token-file {tmp_path}/system/secrets/operator"
+    assert way_to(prepare(Options(root=Path("runs/.local")), lambda sentence: None)) == ""
 
 
 def test_commands_beside_the_system_use_its_rom_and_judges_unless_told_otherwise(
