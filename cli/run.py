@@ -10,6 +10,7 @@ import typer
 from cli.client import Client, connection, open_client
 from cli.console import data, epoch_of, epochs_table, line, number, standing, table
 from cli.exits import FAILED, OK, USAGE, Quit
+from cli.stack.services import SERVICES
 from shared.contracts.ids import RunId
 
 app = typer.Typer(help="Start, watch and stop runs.", no_args_is_help=True)
@@ -103,13 +104,15 @@ def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenF
 
 @app.command()
 def logs(
-    process: Annotated[str, typer.Argument(help="coordinator, trainer, judge, rewardmodel, exporter, bus, store")],
+    process: Annotated[str, typer.Argument(help=f"{', '.join(SERVICES)}, rules-judge, bus, store")],
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="how many of the last lines")] = 50,
 ) -> None:
     """The last log lines of one process of the local system."""
     path = Path("runs/.local/logs") / f"{Path(process).name}.log"
     if not path.exists():
-        raise Quit(USAGE, f"There is no log {path}: start a system with `zelda up`, or look at the pod's log.")
+        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
+        instead = f"there are those of {there}" if there else "start a system with `zelda up`, or look at the pod's log"
+        raise Quit(USAGE, f"There is no log {path}: {instead}.")
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]:
         line(text)
 

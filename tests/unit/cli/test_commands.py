@@ -131,6 +131,15 @@ def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], co
     assert "Traceback" not in done.stderr
 
 
+def test_whoever_asks_for_the_log_of_a_run_is_told_of_which_there_are_logs(tmp_path: Path) -> None:
+    logs = Layout(tmp_path / "runs/.local").logs
+    logs.mkdir(parents=True)
+    for name in ("trainer", "rules-judge"):
+        (logs / f"{name}.log").touch()
+    done = zelda("run", "logs", "demo-1", cwd=tmp_path)
+    assert (done.returncode, "there are those of rules-judge, trainer." in done.stderr) == (exits.USAGE, True)
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_told_though_a_write_names_no_file(code: int) -> None:
     end = expected(OSError(code, "[Errno 28] Error writing bytes to file. Detail: ..."))
