@@ -125,7 +125,8 @@ def test_more_votes_and_closer_votes_leave_less_doubt() -> None:
 def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_or_stops_it() -> None:
     episodes = [EpisodeId(f"e{number}") for number in range(500)]
     fold = np.array([fold_of(RunId("demo"), episode, 5) for episode in episodes])
-    assert fold.tolist() == [fold_of(RunId("demo"), EpisodeId(str(e)), 5) for e in episodes]
+    # As they were dealt when this was written: dealt anew, a model that is continued would meet what measures it.
+    assert fold[:12].tolist() == [2, 0, 3, 0, 1, 1, 2, 1, 2, 2, 2, 4]
     assert np.bincount(fold).min() > 60
     for member in range(5):
         training = set(fold[training_rows(fold, member, 5)])
