@@ -1,12 +1,14 @@
 """What Helm says after an installation can be typed as it stands: the commands lead to the address that is open."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from services.coordinator.api.models import NewRun
 from tests.helm.rendering import merged, profile, render_files
 
 TOOL = """#!/bin/bash
@@ -28,9 +30,9 @@ DOORS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def commands(expose: dict[str, Any]) -> str:
+def commands(expose: dict[str, Any], **more: Any) -> str:
     """The indented lines, which are to be typed."""
-    files = render_files(merged(profile("dev"), {"expose": expose}))
+    files = render_files(merged(profile("dev"), {"expose": expose, **more}))
     (notes,) = (text for name, text in files.items() if name.endswith("NOTES.txt"))
     return "\n".join(line for line in notes.splitlines() if line.startswith("     "))
 
@@ -48,3 +50,16 @@ def test_the_commands_start_a_run_at_the_open_door(title: str, tmp_path: Path) -
     seen = (tmp_path / "seen").read_text().splitlines()
     assert f"Authorization: Bearer the-token {address}" in seen
     assert ("forwarded" in seen) == (address == FORWARDED)
+
+
+@pytest.mark.parametrize(
+    ("rom", "game"),
+    [
+        ({"source": "none"}, None),
+        ({"source": "pvc", "name": "r", "path": "g", "sha256": "0" * 64}, "oracle-of-seasons"),
+    ],
+)
+def test_the_first_run_is_of_the_game_that_was_brought(rom: dict[str, str], game: str | None) -> None:
+    (body,) = re.findall(r" -d '(.+?)' ", commands({"kind": "none"}, rom=rom))
+    asked = NewRun.model_validate_json(body)
+    assert (asked.config.epochs, asked.config.game) == (5, game or "bramble")
