@@ -45,7 +45,7 @@ class RewardModelGroup(Group):
         20, ge=2, le=1_000, description="most pairs a segment is in; below 4, blocks of segments are not connected"
     )
     tie_margin: float = Field(0.05, ge=0, le=1, description="scores this close are equal")
-    quorum: float = Field(0.5, ge=0, le=1, description="least share of judged segments at the deadline")
+    quorum: float = Field(0.5, ge=0, le=1, description="least share of the epoch's segments that are judged")
     masked: tuple[str, ...] = Field(
         PASSING, description="features of obs/v1 that the model must not see; by default all but lasting achievements"
     )

@@ -119,7 +119,7 @@ def _notes(figures: Figures, trained: Trained, rules: GateRules) -> list[str]:
                 "No validation episodes: training stopped after a fixed number of steps.",
             ),
             (0 < idle < len(trained.blocks), f"{idle} members had nothing to learn from and score 0."),
-            (not figures.quorum, "Too few of the epoch's segments were judged before the deadline."),
+            (not figures.quorum, "Too few of the epoch's segments were judged: see `outcomes`."),
         )
         if applies
     ]

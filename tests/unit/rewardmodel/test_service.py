@@ -112,7 +112,19 @@ async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pa
     card = await world.card(0)
     assert not card.gates["quorum"]
     assert not card.gates_passed
-    assert any("before the deadline" in note for note in card.notes)
+    assert any("Too few of the epoch's segments were judged" in note for note in card.notes)
+
+
+async def test_no_deadline_is_blamed_for_segments_from_which_the_judges_abstained() -> None:
+    world = World()
+    finished = await world.play(0, episodes=4)
+    first, *others = await world.listed(0)
+    await world.judge(0, [first])
+    await world.judge(0, others, "abstained")
+    await world.service()[0].epoch_finished(finished)
+    card = await world.card(0)
+    assert not card.gates["quorum"]
+    assert [note for note in card.notes if "deadline" in note] == []
 
 
 async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_after_the_resume() -> None:
