@@ -1,6 +1,6 @@
 """Measures the reward model: training on 100,000 pairs, everything the card needs, and inference per step; one core.
 
-Usage: python -m bench.reward_model [--segments N] [--out FILE]. Keys: `train_s` (wall; the bar is under 30) and
+Usage: python -m bench.reward_model [--segments N] [--json FILE]. Keys: `train_s` (wall; the bar is under 30) and
 `train_cpu_s` (the same on a busy machine), both for two complete fits of all members; `report_cpu_s`; `pairs`,
 different ones over all members; `accuracy`; `inference_us` a step by batch size (the bar is under 15 for `net_1`).
 """
@@ -101,17 +101,17 @@ def measure(segments: int) -> dict[str, object]:
 
 
 def main() -> None:
-    """Print the figures as JSON, and write them to --out."""
+    """Print the figures as JSON, and write them where --json says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--segments", type=int, default=16_700, help="16,700 give each member 100,000 pairs")
-    parser.add_argument("--out", type=Path, help="also write the JSON here")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":  # the bars are for one core, and numpy reads this when it is loaded
         os.execve(sys.executable, [*sys.orig_argv], {**os.environ, "OMP_NUM_THREADS": "1"})
     text = json.dumps(measure(arguments.segments), indent=2)
     sys.stdout.write(text + "\n")
-    if arguments.out:
-        arguments.out.write_text(text + "\n")
+    if arguments.json:
+        arguments.json.write_text(text + "\n")
 
 
 if __name__ == "__main__":
