@@ -120,6 +120,8 @@ async def kept(system: System) -> AsyncIterator[System]:
 def prepare(options: Options, tell: Tell) -> System:
     """Choose ports, make secrets, and describe every process; nothing runs yet."""
     layout, ports = Layout(options.root.absolute()), Ports()
+    if options.store:
+        options.store.mkdir(parents=True, exist_ok=True)  # a place that cannot be one is told here, with its name
     addresses = Addresses(
         bus=ports.free(),
         judge=ports.free(),

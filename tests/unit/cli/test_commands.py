@@ -109,6 +109,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["demo", "-s", "game=oracle-of-seasons"], exits.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "-s", "game=oracle-of-seasons"], exits.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "--rom", "rom.gbc"], exits.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
+        (["up", "--store", "list.json"], exits.USAGE, "list.json cannot be used (File exists): name another"),
         (["up", "--root", "list.json/x"], exits.USAGE, "list.json/x cannot be used (Not a directory): name another"),
         (
             ["run", "start", "-s", "world=\udcff", "--url", "http://x", "--token-file", "token"],
