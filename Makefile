@@ -1,7 +1,7 @@
 # The developer's interface: one word for each thing to do. `make` prints them.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-PYTHON ?= python3.11
+PYTHON ?= $(firstword $(shell command -v python3.11 python3.12) python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
