@@ -144,12 +144,21 @@ async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int
 
     store = open_store(own.store)
     court = Court(store, file, own.judge.model_copy(update={"replica": "by-hand"}), checks=False)
-    return await judge_run(store, court, run, epoch, slots=slots, told=_progress)
+    try:
+        return await judge_run(store, court, run, epoch, slots=slots, told=_progress)
+    finally:
+        _on_terminal("")  # what follows begins on an empty line
 
 
 def _progress(done: "Pass") -> None:
+    _on_terminal(f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead")
+
+
+def _on_terminal(text: str) -> None:
+    """The one line that tells how far it is, anew; none where there is no terminal."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{done.judged} judged, {done.abstained} abstained, {done.dead} dead ")
+        sys.stderr.write(f"\r\x1b[2K{text}")
+        sys.stderr.flush()
 
 
 async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cli import exits
+from cli import exits, judge
 from cli.__main__ import expected, past_proxies
 from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
@@ -23,7 +23,11 @@ from cli.exits import MEANINGS, Quit
 from cli.run import fields, follow
 from cli.stack.layout import Connection, Layout
 from cli.watch import describe, duration, parse
+from services.judge.config import rules_alone
+from services.judge.rejudge import Pass
+from services.judge.settings import JudgeSettings
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.runtime.settings import StoreSettings
 from shared.store import keys
 
 ROOT = Path(__file__).parents[3]
@@ -177,6 +181,16 @@ def test_a_pass_in_which_no_segment_could_be_read_has_failed(tmp_path: Path) -> 
     done = zelda("judge", "segments", "m1", "--rules", cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}")
     assert done.stdout == "judged 0, abstained 0, dead 1, had a score before 0\n"
     assert (done.returncode, "No segment could be read" in done.stderr) == (exits.FAILED, True), done.stderr
+
+
+async def test_on_a_terminal_the_result_does_not_stand_behind_the_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    own = JudgeSettings(store=StoreSettings(url="memory://"))
+    judge._progress(Pass(judged=3))
+    await judge._pass(own, rules_alone(), RunId("m1"), None, 1)
+    assert capsys.readouterr().err.endswith("\r\x1b[2K3 judged, 0 abstained, 0 dead\r\x1b[2K")
 
 
 @pytest.mark.parametrize("text", ["", '{"url": 1', "[1]", '{"url": "x", "token_file": "t", "pid": 1, "settings": 3}'])
