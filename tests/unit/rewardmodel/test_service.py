@@ -2,11 +2,13 @@
 
 import asyncio
 import io
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import torch
 
+from services.rewardmodel.orders import Order, Product
 from services.rewardmodel.settings import GateSettings, RewardModelGroup
 from shared.contracts.base import sha256
 from shared.contracts.events import RmTrained
@@ -161,13 +163,18 @@ async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_
     assert not net.forward(torch.rand(3, 128).numpy()).any()
 
 
+async def not_again(order: Order, interrupted: Callable[[], bool]) -> Product:
+    """A training that nobody should ask for."""
+    raise AssertionError("trained again")
+
+
 async def test_an_event_that_comes_again_announces_the_same_card_without_training() -> None:
     world = World()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     handlers, _ = world.service()
     (first,) = await handlers.epoch_finished(finished)
-    before = await world.card(0)
+    before, world.training = await world.card(0), not_again
     (second,) = await world.service()[0].epoch_finished(finished)
     assert second.id == first.id
     assert await world.card(0) == before
