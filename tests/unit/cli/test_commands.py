@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cli import exits, judge
+from cli import exits, judge, watch
 from cli.__main__ import expected, past_proxies
 from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
@@ -337,6 +337,26 @@ def test_how_a_watched_run_ended_is_told(
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     assert follow(Client(http, "http://zelda"), "m1", as_json=False) == code
     assert capsys.readouterr().err == told
+
+
+def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "PAUSE_S", 0.0)
+    kind = {"content-type": "text/event-stream"}
+    away = httpx.ConnectError("refused")
+    starting = httpx.Response(503, headers={"content-type": "application/problem+json"}, json={"detail": "It starts."})
+    cut = httpx.Response(200, headers=kind, text='event: run\ndata: {"state": "running", "reason": null}\n\n')
+    end = httpx.Response(200, headers=kind, text='event: run\ndata: {"state": "finished", "reason": null}\n\n')
+    answers: list[httpx.Response | httpx.ConnectError] = [cut, away, starting, end]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        told = answers.pop(0)
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
+    assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
+    assert answers == []
 
 
 def test_a_terminal_shows_brackets_as_they_are(
