@@ -14,15 +14,14 @@ from typing import Any
 import httpx
 import pytest
 
-from cli import exits, judge, watch
+from cli import exits, judge
 from cli.__main__ import expected, past_proxies
 from cli.app import PARTS, build
 from cli.client import Client, connection, refusal
-from cli.console import epoch_of, table
+from cli.console import table
 from cli.exits import MEANINGS, Quit
-from cli.run import fields, follow
+from cli.run import fields
 from cli.stack.layout import Connection, Layout
-from cli.watch import describe, duration, parse
 from services.judge.config import rules_alone
 from services.judge.rejudge import Pass
 from services.judge.settings import JudgeSettings
@@ -316,49 +315,6 @@ def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
     assert connection().token_file == layout.secret("operator")
 
 
-def test_server_sent_events_are_read_and_comments_passed_over() -> None:
-    lines = iter([": nothing new", "", "event: run", 'data: {"state": "running"}', ""])
-    assert list(parse(lines)) == [("run", {"state": "running"})]
-
-
-@pytest.mark.parametrize(
-    ("state", "reason", "code", "told"),
-    [
-        ("finished", None, exits.OK, "m1 is finished.\n"),
-        ("stopped", None, exits.OK, "m1 is stopped.\n"),
-        ("failed", "The driver refused it.", exits.FAILED, "m1 is failed: The driver refused it.\n"),
-    ],
-)
-def test_how_a_watched_run_ended_is_told(
-    state: str, reason: str | None, code: int, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    news = f"event: run\ndata: {json.dumps({'state': state, 'reason': reason})}\n\n"
-    stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, text=news)
-    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
-    assert follow(Client(http, "http://zelda"), "m1", as_json=False) == code
-    assert capsys.readouterr().err == told
-
-
-def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "PAUSE_S", 0.0)
-    kind = {"content-type": "text/event-stream"}
-    away = httpx.ConnectError("refused")
-    starting = httpx.Response(503, headers={"content-type": "application/problem+json"}, json={"detail": "It starts."})
-    cut = httpx.Response(200, headers=kind, text='event: run\ndata: {"state": "running", "reason": null}\n\n')
-    end = httpx.Response(200, headers=kind, text='event: run\ndata: {"state": "finished", "reason": null}\n\n')
-    answers: list[httpx.Response | httpx.ConnectError] = [cut, away, starting, end]
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        told = answers.pop(0)
-        if isinstance(told, Exception):
-            raise told
-        return told
-
-    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
-    assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
-    assert answers == []
-
-
 def test_a_terminal_shows_brackets_as_they_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -368,23 +324,3 @@ def test_a_terminal_shows_brackets_as_they_are(
     shown = capsys.readouterr().out
     assert "steps: [type=missing]" in shown
     assert "no end [/x]" in shown
-
-
-def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
-    progress: dict[str, Any] = {
-        "epoch": 1,
-        "epochs_planned": 3,
-        "steps": 500,
-        "epoch_steps": 1000,
-        "steps_per_s": None,
-        "segments_recorded": 4,
-        "segments_judged": 3,
-        "segments_left": 1,
-        "votes": 9,
-        "reward_model_accuracy": None,
-        "eta_s": 3725,
-    }
-    segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
-    assert epoch_of(progress["epoch"], progress["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
-    assert describe(progress) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
-    assert [duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]
