@@ -95,14 +95,13 @@ def _watch(system: System, name: str, config: dict[str, Any], leave: threading.E
 
 
 async def _report(system: System, name: str, directory: Path) -> None:
+    from cli.direct import log_beside_the_data
     from cli.report.material import gather
     from cli.report.write import write_report
     from cli.stack.reach import store_of
     from shared.contracts.ids import RunId
-    from shared.runtime.logging import setup_logging
-    from shared.runtime.settings import LogSettings
 
-    setup_logging("demo", LogSettings(level="warning", format="console"))  # on standard error: the table is data
+    log_beside_the_data()
     material = await gather(store_of(system.settings), RunId(name))
     await asyncio.to_thread(write_report, material, directory)
     epochs_table(f"Epochs of {name}", [row.model_dump() for row in material.rows])

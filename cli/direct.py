@@ -12,18 +12,25 @@ from cli.stack.layout import Connection
 from cli.stack.reach import BUS
 from cli.stack.reach import PREFIX as STORE
 from shared.contracts.base import first_problem
-from shared.runtime.settings import ProcessSettings
+from shared.runtime.logging import setup_logging
+from shared.runtime.settings import LogSettings, ProcessSettings
 
 S = TypeVar("S", bound=ProcessSettings)
 
 
 def settings(kind: type[S], local: Path = LOCAL) -> S:
     """Settings from `ZELDA_*` variables if they name a store or a bus, else those of the system that runs here."""
+    log_beside_the_data()
     adopt(local)
     try:
         return kind()
     except ValidationError as error:
         raise Quit(USAGE, f"A ZELDA_* variable is wrong: {first_problem(error)}.") from error
+
+
+def log_beside_the_data() -> None:
+    """Let the services' own code, used here, warn on standard error: what a command prints is for other programs."""
+    setup_logging("zelda", LogSettings(level="warning", format="console"))
 
 
 def adopt(local: Path = LOCAL) -> None:

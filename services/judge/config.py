@@ -3,11 +3,9 @@
 Addresses come from this file alone, never from an event or a segment. A mistake is one sentence that names the place.
 """
 
-import ssl
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
-from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -18,7 +16,7 @@ from services.judge.domain.phases import Phase, Weights
 from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
-from shared.runtime.settings import HttpUrl, ReadableFile
+from shared.runtime.settings import CertificateFile, HttpUrl, ReadableFile
 from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
@@ -44,7 +42,7 @@ class RouteSpec(Strict):
     url: HttpUrl = Field(description="base address with /v1, e.g. the gateway's status.url + /v1")
     direct_url: HttpUrl | None = Field(None, description="the model's own service, past the gateway; see use_direct")
     token_file: ReadableFile | None = Field(None, description="bearer token, read again for every request: it rotates")
-    ca_file: ReadableFile | None = Field(None, description="PEM certificates to trust; else the system's")
+    ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust; else the system's")
     objective: HeaderValue | None = Field(None, description="llm-d inference objective (priority)")
     fairness: HeaderValue | None = Field(None, description="llm-d fairness id; default is the run's id")
     total_timeout_s: float = Field(60, gt=0, le=600, description="whole time of a call, both attempts together")
@@ -54,25 +52,6 @@ class RouteSpec(Strict):
     wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free place while no call is answered")
     breaker_failures: int = Field(10, ge=1, le=1_000)
     breaker_open_s: float = Field(30, gt=0, le=3_600)
-
-    @field_validator("url", "direct_url")
-    @classmethod
-    def _with_a_real_port(cls, value: str | None) -> str | None:
-        try:
-            _ = None if value is None else urlsplit(value).port
-        except ValueError as error:
-            raise ValueError(f"{value!r:.80}: the port must be a number from 0 to 65535") from error
-        return value
-
-    @field_validator("ca_file")
-    @classmethod
-    def _holds_certificates(cls, value: Path | None) -> Path | None:
-        try:
-            if value is not None:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=value)
-        except OSError as error:
-            raise ValueError(f"{str(value)!r} holds no certificate: name a file of PEM certificates") from error
-        return value
 
     def address(self, use_direct: bool) -> str:
         """The base address to use, without a trailing slash."""

@@ -23,8 +23,12 @@ def _readable(path: Path) -> Path:
 
 
 def _certificates(path: Path) -> Path:
-    if b"CERTIFICATE-----" not in path.read_bytes():
-        raise ValueError(f"no certificate in {str(path)!r}: name a file in PEM, with BEGIN CERTIFICATE")
+    import ssl  # only where it is asked for
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except OSError as error:  # what ssl raises, too
+        raise ValueError(f"no certificate in {str(path)!r}: name a file in PEM, with BEGIN CERTIFICATE") from error
     return path
 
 

@@ -134,16 +134,20 @@ def test_the_agreement_in_order_is_that_of_all_segments_not_of_the_first_ones() 
     assert _kappa([*best, *rest]) == found
 
 
-async def test_what_cannot_be_read_any_more_costs_its_own_place_in_the_comparison(recorded_run: Path) -> None:
+async def test_what_cannot_be_read_any_more_costs_its_own_place_in_the_comparison(
+    recorded_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = local_store(recorded_run)
     for rubric in ("rules", "v2"):
         await asyncio.to_thread(segments, RUN, rules=True, rubric=rubric)
     await store.delete(keys.segment(RUN, 0, EpisodeId("e1"), SegmentId("s1")))
     await store.put(keys.segment(RUN, 0, EpisodeId("e1"), SegmentId("s2")), b"damaged")
     await store.put(keys.score(RUN, 0, SegmentId("s3"), "v2"), b"{")
-    result = await compared(store, RUN, None, ["rules", "v2"])
-    assert len(result.points) == NUMBER - 3
-    assert [account.judged for account in result.accounts] == [NUMBER - 2, NUMBER - 3]
+    capsys.readouterr()
+    await asyncio.to_thread(compare, RUN, "rules", "v2", as_json=True)
+    out, err = capsys.readouterr()
+    assert [account["judged"] for account in json.loads(out)["accounts"]] == [NUMBER - 2, NUMBER - 3]
+    assert err.count("left out of the comparison") == 3
 
 
 @pytest.mark.parametrize(
