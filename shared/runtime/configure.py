@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import SettingsError
 
 from shared.runtime.groups import GROUPS
@@ -62,14 +63,18 @@ def read(settings_type: type[S], environ: Mapping[str, str] = os.environ) -> tup
         return None, [*problems, f"{error}: {error.__cause__}"[:300]]
 
 
-def known_names(settings_type: type[BaseModel], prefix: str = PREFIX) -> Iterator[str]:
+def known_names(settings_type: type[BaseModel]) -> Iterator[str]:
     """Every environment variable that a settings class reads."""
+    return (name for name, _ in _variables(settings_type))
+
+
+def _variables(settings_type: type[BaseModel], prefix: str = PREFIX) -> Iterator[tuple[str, FieldInfo]]:
     for field, info in settings_type.model_fields.items():
         name = f"{prefix}{field}".upper()
-        yield name
+        yield name, info
         for candidate in (info.annotation, *get_args(info.annotation)):
             if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-                yield from known_names(candidate, f"{name}{NESTED}")
+                yield from _variables(candidate, f"{name}{NESTED}")
 
 
 def unknown_names(settings_type: type[ProcessSettings], environ: Mapping[str, str]) -> list[str]:
@@ -111,15 +116,21 @@ def _sentence(settings_type: type[BaseModel], item: Any) -> str:
 
 
 def _parser(name: str, settings_type: type[BaseModel]) -> argparse.ArgumentParser:
-    lines = "\n".join(f"  {variable}" for variable in known_names(settings_type) if NESTED in variable)
+    lines = "\n".join(_explained(*variable) for variable in _variables(settings_type) if NESTED in variable[0])
     parser = argparse.ArgumentParser(
         prog=f"python -m services.{name}",
-        description=f"The {name} service. It is configured by environment variables:\n{lines}",
+        description=f"The {name} service. Environment variables configure it, here with their defaults:\n{lines}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--print-config", action="store_true", help="print the settings in force, without secrets")
     parser.add_argument("--check-config", action="store_true", help="check the settings and exit")
     return parser
+
+
+def _explained(variable: str, info: FieldInfo) -> str:
+    """A variable with its default, if that fits into one word, and what it is about."""
+    default = str(info.default) if isinstance(info.default, str | int | float) else ""
+    return f"  {variable}={default}" + (f"\n      {info.description}" if info.description else "")
 
 
 def _answer(text: str) -> NoReturn:

@@ -61,7 +61,10 @@ def test_the_built_in_phases_fit_every_game_they_name() -> None:
         ({"routes": {"r": {"url": "http://h/v1", "token_file": "/nowhere/token"}}}, "no file '/nowhere/token'"),
         ({"routes": {"r": {"url": "http://h/v1", "ca_file": __file__}}}, "no certificate in"),
         ({"routes": {"r": {"url": "http://127.0.0.1:80890/v1"}}}, "the port must be a number up to 65535"),
-        ({"routes": {"r": {"url": "http://h/v1", "direct_url": "https://h:x/v1"}}}, "routes.r.direct_url: the port must be"),
+        (
+            {"routes": {"r": {"url": "http://h/v1", "direct_url": "https://h:x/v1"}}},
+            "routes.r.direct_url: the port must be",
+        ),
         ({"routes": {"r": {"url": "http://h/v1", "verify": False}}}, "routes.r.verify: Extra inputs"),
         ({"routes": {"r": {"url": "http://h/v1", "attempts": 5}}}, "less than or equal to 2"),
         ({"routes": {"r": {"url": "http://h/v1", "objective": "a\r\nb: c"}}}, "routes.r.objective"),

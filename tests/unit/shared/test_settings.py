@@ -152,10 +152,12 @@ def test_print_config_names_the_files_of_secrets_and_never_the_secrets(tmp_path:
     assert f'"secret_key_file": "{tmp_path}/secret"' in ended.stdout
 
 
-def test_help_lists_every_variable() -> None:
+def test_help_lists_every_variable_with_its_default_and_what_it_is_about() -> None:
     text = start({}, "--help").stdout
     for name in ("ZELDA_BUS__URL", "ZELDA_STORE__SECRET_KEY_FILE", "ZELDA_HTTP__PORT", "ZELDA_TINY__WORK_S"):
         assert name in text
+    assert "  ZELDA_HTTP__PORT=8080\n      0 takes any free port and logs it\n" in text
+    assert "  ZELDA_BUS__CREDENTIALS_FILE=\n" in text
 
 
 OF_SERVICES = (
