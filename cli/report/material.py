@@ -1,6 +1,7 @@
 """Gathers what a report shows from the store: summary, scores, where the agent was, and the best segment's video."""
 
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
@@ -67,7 +68,7 @@ async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> R
     entries = await store.list(keys.segments_prefix(run, epoch))
     names = [entry.key for entry in entries if keys.segment_place(entry.key) is not None]
     found: Rooms = Counter()
-    for key in names[:: max(1, len(names) // MOST_SEGMENTS)]:
+    for key in names[:: math.ceil(len(names) / MOST_SEGMENTS) or 1]:
         try:
             found += rooms_of(await store.get(key))
         except Permanent as error:  # damaged, foreign, or expired since the list was made

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cli.console import EPOCH_COLUMNS, epoch_cells, number
 from cli.report import plots
-from cli.report.material import Best, Material
+from cli.report.material import MOST_SEGMENTS, Best, Material
 
 MOST_NAMES: Final = 20  # of objects that cannot be read; a whole damaged bucket must not bury the report
 PAGE = Template(
@@ -53,7 +53,7 @@ def page(material: Material) -> str:
         learning=plots.learning(material),
         judging=plots.judging(material),
         accuracy=plots.accuracy(material),
-        rooms=plots.rooms_map(material) if any(material.rooms.values()) else _no_rooms(material),
+        rooms=_rooms(material),
         best=_best(material.best),
         config=escape(config.model_dump_json(indent=2)),
     )
@@ -71,6 +71,15 @@ def _left_out(names: Sequence[str]) -> str:
     shown = "".join(f"<li>{escape(name)}</li>" for name in names[:MOST_NAMES])
     more = f"<li>and {len(names) - MOST_NAMES} more</li>" if len(names) > MOST_NAMES else ""
     return f"<p><strong>Left out, because it cannot be read:</strong></p><ul>{shown}{more}</ul>"
+
+
+def _rooms(material: Material) -> str:
+    """The map, and what it leaves out."""
+    if not any(material.rooms.values()):
+        return _no_rooms(material)
+    sampled = any(row.segments_recorded > MOST_SEGMENTS for row in material.rows)
+    note = f"<p>Of an epoch with more than {MOST_SEGMENTS} segments, at most so many are counted, evenly.</p>"
+    return plots.rooms_map(material) + note * sampled
 
 
 def _no_rooms(material: Material) -> str:

@@ -125,5 +125,15 @@ async def test_a_run_that_nobody_started_has_none() -> None:
         await gather(World().store, RUN)
 
 
+async def test_the_map_of_a_long_epoch_is_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = await played()
+    assert "are counted, evenly" not in page(await gather(world.store, RUN))
+    for module in ("material", "page"):
+        monkeypatch.setattr(f"cli.report.{module}.MOST_SEGMENTS", 3)
+    material = await gather(world.store, RUN)
+    assert material.rooms[0] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
+    assert "at most so many are counted, evenly" in page(material)
+
+
 def test_rooms_are_counted_step_by_step() -> None:
     assert rooms_of(archive([(0, 1), (0, 1), (4, 2)])) == {(0, 1): 2, (4, 2): 1}
