@@ -145,13 +145,25 @@ async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int
     store = open_store(own.store)
     court = Court(store, file, own.judge.model_copy(update={"replica": "by-hand"}), checks=False)
     try:
-        return await judge_run(store, court, run, epoch, slots=slots, told=_progress)
+        return await judge_run(store, court, run, epoch, slots=slots, told=_Progress())
     finally:
         _on_terminal("")  # what follows begins on an empty line
 
 
-def _progress(done: "Pass") -> None:
-    _on_terminal(f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead")
+class _Progress:
+    """How far a pass is: a line anew on a terminal. Elsewhere only what holds it up, once until it goes on."""
+
+    def __init__(self) -> None:
+        self._trouble = ""
+
+    def __call__(self, done: "Pass", trouble: str) -> None:
+        waiting = f"tried again until it works: {trouble}"
+        if sys.stderr.isatty():
+            counts = f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead"
+            _on_terminal(f"{counts}; {waiting}" if trouble else counts)
+        elif trouble and not self._trouble:
+            say(waiting)
+        self._trouble = trouble
 
 
 def _on_terminal(text: str) -> None:

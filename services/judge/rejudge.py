@@ -39,17 +39,20 @@ class Pass:
 
 
 async def judge_run(
-    store: Store, court: Court, run: RunId, epoch: int | None, *, slots: int, told: Callable[[Pass], None]
+    store: Store, court: Court, run: RunId, epoch: int | None, *, slots: int, told: Callable[[Pass, str], None]
 ) -> Pass:
-    """Judge all recorded segments of a run, or of one epoch, `slots` at a time. `told` hears of every outcome."""
+    """Judge all recorded segments of a run, or of one epoch, `slots` at a time.
+
+    `told` hears of every outcome, and, with the reason, whenever a segment has to be tried again.
+    """
     done, free = Pass(), asyncio.Semaphore(slots)
     await court.introduce(patient=False)
     keeping = asyncio.create_task(court.books.keep())
 
     async def one(event: Envelope) -> None:
         async with free:
-            done.add(await _outcome(store, court, event))
-            told(done)
+            done.add(await _outcome(store, court, event, lambda trouble: told(done, trouble)))
+            told(done, "")
 
     try:
         events = [event async for event in segments(store, run, epoch)]  # a store that is away ends it here
@@ -95,11 +98,12 @@ async def _finished(store: Store, run: RunId, epoch: int) -> dict[str, Digest]:
     return {ref.key: ref.digest for ref in account.segments}
 
 
-async def _outcome(store: Store, court: Court, event: Envelope) -> str:
+async def _outcome(store: Store, court: Court, event: Envelope, held_up: Callable[[str], None]) -> str:
     while True:
         try:
             return await _judged(store, court, event)
-        except Transient:
+        except Transient as error:
+            held_up(str(error))
             await asyncio.sleep(RETRY_S)
 
 

@@ -187,7 +187,7 @@ async def test_on_a_terminal_the_result_does_not_stand_behind_the_progress(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     own = JudgeSettings(store=StoreSettings(url="memory://"))
-    judge._progress(Pass(judged=3))
+    judge._Progress()(Pass(judged=3), "")
     await judge._pass(own, rules_alone(), RunId("m1"), None, 1)
     assert capsys.readouterr().err.endswith("\r\x1b[2K3 judged, 0 abstained, 0 dead\r\x1b[2K")
 

@@ -10,12 +10,16 @@ from cli.__main__ import expected
 from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
 from cli.judge import compare, segments
 from services.judge import compare as comparison
+from services.judge import rejudge
 from services.judge.compare import _kappa
 from services.judge.compare import compare as compared
+from services.judge.wiring import Court
+from shared.contracts.envelope import Envelope
 from shared.contracts.ids import EpisodeId, SegmentId
 from shared.errors import Transient
 from shared.store import keys
 from shared.store.object_store import local_store
+from shared.store.port import Store
 from tests.rules import RulesServer
 from tests.unit.judge.bad_servers import nobody
 from tests.unit.judge.recordings import RUN, archive, recorded, walk
@@ -177,6 +181,24 @@ def test_without_a_server_nothing_is_judged_and_nothing_is_lost(
         monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", server.url)
         segments(RUN)
     assert f"judged {NUMBER}, abstained 0" in capsys.readouterr().out
+
+
+def test_what_holds_a_pass_up_is_told_once(
+    recorded_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged, failures = rejudge._judged, iter([Transient("the store is away")] * 3)
+
+    async def at_first_away(store: Store, court: Court, event: Envelope) -> str:
+        for failure in failures:
+            raise failure
+        return await judged(store, court, event)
+
+    monkeypatch.setattr(rejudge, "_judged", at_first_away)
+    monkeypatch.setattr(rejudge, "RETRY_S", 0.01)
+    segments(RUN, rules=True)
+    out, err = capsys.readouterr()
+    assert f"judged {NUMBER}" in out
+    assert err.count("tried again until it works: the store is away") == 1
 
 
 def test_wrong_words_are_told(recorded_run: Path) -> None:
