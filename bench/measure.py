@@ -6,6 +6,7 @@ speed drifts more between minutes than most differences are large.
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -38,6 +39,17 @@ def interleave(jobs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """Median of the ratios of neighbouring rounds."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float, float]:
+    """95 % interval of `ratio`: the ranks between which the median lies that often.
+
+    Source: the sign test's interval, in its normal approximation.
+    """
+    ratios = sorted(a / b for a, b in zip(above, below, strict=True))
+    reach = 0.98 * math.sqrt(len(ratios))
+    first, last = len(ratios) / 2 - reach, len(ratios) / 2 + reach
+    return ratios[max(0, math.floor(first))], ratios[min(len(ratios) - 1, math.ceil(last))]
 
 
 def report(title: str, rows: Sequence[tuple[str, str]], figures: Figures, target: Path | None) -> None:

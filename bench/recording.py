@@ -9,7 +9,6 @@ whole batches of the recorder.
 """
 
 import json
-import math
 import random
 import statistics
 import subprocess
@@ -25,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 
 from bench.games import GAMES
-from bench.measure import Figures, ratio
+from bench.measure import Figures, ratio, ratio_within
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.recording import BATCH, Recorder, recording_of
 from services.trainer.env.take import Take
@@ -184,17 +183,6 @@ def measure(game: str, rounds: int, envs: int) -> tuple[list[tuple[str, str]], F
     return table(found)
 
 
-def median_within(above: Sequence[float], below: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of the median of `above` over `below`, round by round: the ranks between which it lies that often.
-
-    Source: the sign test's interval, in its normal approximation.
-    """
-    ratios = sorted(a / b for a, b in zip(above, below, strict=True))
-    reach = 0.98 * math.sqrt(len(ratios))
-    first, last = len(ratios) / 2 - reach, len(ratios) / 2 + reach
-    return ratios[max(0, math.floor(first))], ratios[min(len(ratios) - 1, math.ceil(last))]
-
-
 def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figures]:
     """Rows and figures of what was measured."""
     rates = {name: [rate for one in several for rate in one.rates] for name, several in found.items()}
@@ -203,7 +191,7 @@ def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figur
     shares = {name: ratio(rates[name], both) for name in found}
     rows, figures = [], {}
     for name, several in found.items():
-        low, high = median_within(rates[name], both)
+        low, high = ratio_within(rates[name], both)
         text = f"{shares[name]:.3f} ({low:.3f} to {high:.3f}) of the steps/s, p99 {p99[name]:.0f} us"
         if name in (PLAIN, CONTROL):
             rows.append((name, text))
