@@ -10,8 +10,8 @@ import typer
 from cli.client import Client, connection, open_client
 from cli.console import data, epoch_of, epochs_table, line, number, standing, table
 from cli.exits import FAILED, OK, USAGE, Quit
-from cli.stack.services import SERVICES
 from shared.contracts.ids import RunId
+from shared.runtime.groups import GROUPS
 
 app = typer.Typer(help="Start, watch and stop runs.", no_args_is_help=True)
 Url = Annotated[str | None, typer.Option("--url", help="address of the coordinator; default: the local system")]
@@ -104,7 +104,7 @@ def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenF
 
 @app.command()
 def logs(
-    process: Annotated[str, typer.Argument(help=f"{', '.join(SERVICES)}, rules-judge, bus, store")],
+    process: Annotated[str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, bus, store")],
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="how many of the last lines")] = 50,
 ) -> None:
     """The last log lines of one process of the local system."""
