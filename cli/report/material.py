@@ -15,6 +15,7 @@ from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import STATES
 from shared.errors import Permanent
 from shared.state.scores import ScoreReader
+from shared.state.segments import recorded
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -65,8 +66,7 @@ async def gather(store: Store, run: RunId) -> Material:
 
 
 async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> Rooms:
-    entries = await store.list(keys.segments_prefix(run, epoch))
-    names = [entry.key for entry in entries if keys.segment_place(entry.key) is not None]
+    names = [entry.key for entry in await recorded(store, run, epoch)]
     found: Rooms = Counter()
     for key in names[:: math.ceil(len(names) / MOST_SEGMENTS) or 1]:
         try:

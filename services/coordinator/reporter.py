@@ -19,6 +19,7 @@ from services.coordinator.domain.view import EpochView, RunView
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 from shared.errors import ContractError
+from shared.state.segments import recorded
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -76,12 +77,11 @@ class Reporter:
 
     async def _progress(self, view: RunView, doing: str, now: datetime) -> RunProgress:
         run, current = view.record.run, view.current
-        tally, recorded = Tally(), 0
+        tally, segments = Tally(), 0
         if current is not None:
             tally = await self._tallies.of(run, current.epoch)
-            found = await self._store.list(keys.segments_prefix(run, current.epoch))
-            recorded = sum(keys.segment_place(entry.key) is not None for entry in found)
-        return progress(view, tally, recorded, await self._views.heartbeat(run), doing, now)
+            segments = len(await recorded(self._store, run, current.epoch))
+        return progress(view, tally, segments, await self._views.heartbeat(run), doing, now)
 
     async def _tables(self, view: RunView, now: datetime) -> None:
         run = view.record.run

@@ -19,6 +19,7 @@ from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
 from shared.game.errors import UnknownRom
 from shared.game.segment import read_segment
+from shared.state.segments import recorded
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import Store
@@ -42,11 +43,8 @@ class Selection:
         """From words of the command line; ValueError says which one is not a name."""
         return cls(RunId(run), epoch, EpisodeId(episode) if episode else None, SegmentId(segment) if segment else None)
 
-    def matches(self, key: str) -> bool:
-        """Whether a key below the run's segments is that of a chosen archive."""
-        place = keys.segment_place(key)
-        if place is None:
-            return False  # nothing that the recorder wrote
+    def matches(self, place: keys.SegmentPlace) -> bool:
+        """Whether a segment of the run is chosen."""
         return self.episode in (None, place.episode) and self.segment in (None, place.segment)
 
 
@@ -96,8 +94,8 @@ async def dataset_to(settings: ExporterSettings, chosen: Selection, path: Path, 
 async def _each(store: Store, chosen: Selection, work: Callable[[bytes], Awaitable[T]], tell: Tell) -> Outcome[T]:
     """Do it with every chosen archive, in the order of the keys; one that will never do does not hold up the others."""
     outcome: Outcome[T] = Outcome([], [])
-    for entry in await store.list(keys.segments_prefix(chosen.run, chosen.epoch)):
-        if not chosen.matches(entry.key):
+    for entry, place in (await recorded(store, chosen.run, chosen.epoch)).items():
+        if not chosen.matches(place):
             continue
         try:
             outcome.done.append(await work(await store.get(entry.key)))

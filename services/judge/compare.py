@@ -24,6 +24,7 @@ from shared.contracts.judging import Correlation
 from shared.contracts.scores import SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
+from shared.state.segments import recorded
 from shared.store import keys
 from shared.store.port import Store
 
@@ -158,8 +159,7 @@ async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> l
 async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
     if epoch is not None:
         return [epoch]
-    places = (keys.segment_place(entry.key) for entry in await store.list(keys.segments_prefix(run)))
-    return sorted({place.epoch for place in places if place is not None})
+    return sorted({place.epoch for place in (await recorded(store, run)).values()})
 
 
 async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest | None]:

@@ -12,6 +12,7 @@ from services.coordinator.domain.view import EpochView
 from shared.contracts.events import Epoch
 from shared.contracts.ids import Digest, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
+from shared.state.segments import recorded
 from shared.store import keys
 from shared.store.port import Entry
 
@@ -27,13 +28,12 @@ async def list_segments(
 ) -> Page[SegmentLine]:
     """Recorded segments of one epoch, by name, with what became of them; what else lies there is passed over."""
     number, view = await _epoch(desk, run, epoch)
-    found = await desk.store.list(keys.segments_prefix(run, number))
-    places = {entry.key: place for entry in found if (place := keys.segment_place(entry.key))}
-    page, following = _page([entry for entry in found if entry.key in places], after, limit)
+    places = await recorded(desk.store, run, number)
+    page, following = _page(list(places), after, limit)
     outcomes = (await desk.tallies.of(run, number)).outcomes
     finished = view.finished.document.segments if view and view.finished else []
     digests = {segment.segment: segment.digest for segment in finished}
-    items = [_line(entry, places[entry.key], outcomes, digests) for entry in page]
+    items = [_line(entry, places[entry], outcomes, digests) for entry in page]
     return Page(items=items, next=following)
 
 
