@@ -109,22 +109,23 @@ class Juror:
         """Make the call within the budget and book what it cost."""
         most = Usage(calls=1, prompt_tokens=question.tokens, output_tokens=ask.n * self.spec.max_output_tokens)
         most = most.model_copy(update={"money": self.spec.prices.money(most)})
-        told = Usage()  # a call without an answer cost no tokens that we know of
+        told = Usage()
         try:
             reserved = Reservation(ledger, self.spec.name, most)
             try:
-                answer = await self._model.ask(dataclasses.replace(ask, sending=reserved.sending))
+                counted = dataclasses.replace(ask, sending=reserved.sending, unanswered=reserved.unanswered)
+                answer = await self._model.ask(counted)
                 told = usage_of(answer, most)
                 told = told.model_copy(update={"money": self.spec.prices.money(told)})
             finally:
                 real = reserved.settle(told)
                 hearing.usage = add(hearing.usage, real)
+                self._book(real)
         except BudgetExhausted:
             telemetry.BUDGET.labels(self.spec.name).inc()
             raise
         if answer.prompt_tokens is not None:
             telemetry.BOUND.labels(self.spec.name).set(answer.prompt_tokens / question.tokens)
-        self._book(real)
         return answer
 
     def _count(self, answer: Answer, asked: int, hearing: Hearing) -> None:

@@ -20,7 +20,8 @@ class RequestRefused(Exception):
 class Question:
     """One chat request. `body` holds everything but `n` and `seed`, which differ between asks for the same prompt.
 
-    A model calls `sending` before each request that it really sends; what that raises ends the ask.
+    A model calls `sending` before each request that it really sends; what that raises ends the ask. It calls
+    `unanswered` after one that was served, as far as it knows, but whose answer, and cost, nobody will ever learn.
     """
 
     body: dict[str, Any]
@@ -28,6 +29,7 @@ class Question:
     seed: int
     fairness: str
     sending: Callable[[], None] = lambda: None
+    unanswered: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

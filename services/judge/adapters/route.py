@@ -29,6 +29,8 @@ from services.judge.ports import Answer, Question, RequestRefused, RouteUnavaila
 from shared.runtime.settings import read_secret
 
 MODELS_S = 10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang
+# No server has seen the whole request.
+NEVER_SERVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, httpx.WriteTimeout, ssl.SSLError)
 HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
@@ -110,7 +112,7 @@ class Route:
             if not self.breaker.admit(time.monotonic()):
                 raise self._open()
             question.sending()
-            answer = await self._attempt(body, headers, begun)
+            answer = await self._attempt(question, body, headers, begun)
             if isinstance(answer, Answer):
                 return answer
             remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
@@ -120,15 +122,23 @@ class Route:
             await asyncio.sleep(pause)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _attempt(self, body: bytes, headers: Mapping[str, str], begun: float) -> Answer | Outcome:
-        """One request. Whatever ends it, the breaker hears of it."""
+    async def _attempt(
+        self, question: Question, body: bytes, headers: Mapping[str, str], begun: float
+    ) -> Answer | Outcome:
+        """One request. Whatever ends it, the breaker hears of it, and the books if it was served without an answer."""
         try:
             status, answer_headers, raw = await self._exchanged("POST", "/chat/completions", headers, body)
-        except (httpx.HTTPError, NoAnswer, ssl.SSLError) as error:
-            return self._failed(Outcome("outage", f"{type(error).__name__} {error}".strip()[:160]))
+        except NEVER_SERVED as error:
+            return self._broken(error)
+        except (httpx.HTTPError, NoAnswer) as error:
+            question.unanswered()
+            return self._broken(error)
+        except asyncio.CancelledError:
+            question.unanswered()
+            raise
         outcome = outcome_of(status, answer_headers, datetime.now(UTC))
         if outcome.kind == "answer":
-            return self._answered(raw, begun)
+            return self._answered(question, raw, begun)
         if outcome.kind == "refused":
             self.breaker.succeeded()
             self._refused(status, raw)
@@ -136,10 +146,14 @@ class Route:
         outcome = dataclasses.replace(outcome, detail=told)
         return self._failed(outcome, overload=outcome.kind == "overload", alive=status == 429)
 
-    def _answered(self, raw: bytes, begun: float) -> Answer | Outcome:
+    def _broken(self, error: Exception) -> Outcome:
+        return self._failed(Outcome("outage", f"{type(error).__name__} {error}".strip()[:160]))
+
+    def _answered(self, question: Question, raw: bytes, begun: float) -> Answer | Outcome:
         try:
             answer = read_answer(raw, time.monotonic() - begun)
         except NoAnswer as error:
+            question.unanswered()
             told = f"HTTP 200, but {error}: {error_message(raw)}".removesuffix(": ")
             return self._failed(Outcome("outage", told))
         self._alive()

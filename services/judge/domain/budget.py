@@ -1,7 +1,8 @@
 """What judging costs, and a hard limit: a call that could exceed the budget is not made.
 
 Pure: a call is reserved at its upper bound before it is sent, and settled with what the server reports. A call is a
-request that was sent: an ask that stays in line costs nothing, one that is sent twice counts twice.
+request that was sent: an ask that stays in line costs nothing, one that is sent twice counts twice. One that brings no
+answer may have cost all the same, so that it counts at its bound, too.
 """
 
 from collections.abc import Callable
@@ -91,20 +92,25 @@ class Reservation:
     def __init__(self, ledger: Ledger, judge: str, most: Usage) -> None:
         """Reserve the ask, or raise BudgetExhausted."""
         ledger.reserve(most)
-        self._ledger, self._judge, self._most, self._sent = ledger, judge, most, 0
+        self._ledger, self._judge, self._one, self._held = ledger, judge, most, most
+        self._sent, self._lost, self._unspent = 0, Usage(), True
 
     def sending(self) -> None:
         """A request is sent now, or BudgetExhausted is raised."""
         if self._sent:
-            again = Usage(calls=1)
+            again = Usage(calls=1) if self._unspent else self._one
             self._ledger.reserve(again)
-            self._most = add(self._most, again)
-        self._sent += 1
+            self._held = add(self._held, again)
+        self._sent, self._unspent = self._sent + 1, True
+
+    def unanswered(self) -> None:
+        """Nobody says what the request that was sent last cost: it counts at its upper bound."""
+        self._lost, self._unspent = add(self._lost, self._one), False
 
     def settle(self, answer: Usage) -> Usage:
-        """Book the requests that were sent and what the answer cost; returns both together."""
-        real = answer.model_copy(update={"calls": self._sent})
-        self._ledger.settle(self._judge, self._most, real)
+        """Book the requests that were sent and what they cost, the answer's and the lost ones'; returns the sum."""
+        real = add(self._lost, answer).model_copy(update={"calls": self._sent})
+        self._ledger.settle(self._judge, self._held, real)
         return real
 
 

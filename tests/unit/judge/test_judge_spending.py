@@ -1,6 +1,7 @@
-"""What counts as a call of the budget: every request that was sent, and nothing else."""
+"""What the budget counts: every request that was sent, and all that one without an answer may have cost."""
 
 import asyncio
+import contextlib
 import dataclasses
 
 import httpx
@@ -16,23 +17,25 @@ from tests.unit.judge.recordings import RUN, archive, clip, recorded, walk
 
 
 class Line(httpx.AsyncBaseTransport):
-    """The way to a server: counts the requests, and answers those of the `broken` ones itself, with an error."""
+    """The way to a server: counts the requests, and the `broken` first ones end with `trouble`, or else HTTP 500."""
 
-    def __init__(self, server: httpx.AsyncBaseTransport, broken: int) -> None:
-        self._server, self.broken, self.requests = server, broken, 0
+    def __init__(self, server: httpx.AsyncBaseTransport, broken: int, trouble: httpx.HTTPError | None) -> None:
+        self._server, self.broken, self.requests, self._trouble = server, broken, 0, trouble
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.requests += 1
-        if self.requests <= self.broken:
-            return httpx.Response(500)
-        return await self._server.handle_async_request(request)
+        if self.requests > self.broken:
+            return await self._server.handle_async_request(request)
+        if self._trouble is not None:
+            raise self._trouble
+        return httpx.Response(500)
 
 
-def lined(route: Route, broken: int) -> Line:
+def lined(route: Route, broken: int, trouble: httpx.HTTPError | None = None) -> Line:
     """Put a line before the server of a route."""
     server = route.connections.transport
     assert server is not None
-    route.connections.transport = line = Line(server, broken)
+    route.connections.transport = line = Line(server, broken, trouble)
     return line
 
 
@@ -66,6 +69,39 @@ async def test_two_requests_of_one_ask_are_two_calls(bench: Open) -> None:
     await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     assert {name: usage.calls for name, usage in (await spent(one)).items()} == {"state": 2, "puzzle": 1, "vision": 1}
     assert [result.usage.calls for result in (await one.scores()).judges] == [2, 1, 1]
+
+
+async def test_a_request_whose_answer_got_lost_counts_with_all_it_may_have_cost(bench: Open) -> None:
+    calm, rough = bench(), bench()
+    lined(rough.court.routes["qwen25-7b"], broken=1, trouble=httpx.ReadError("the connection was lost"))
+    for one in (calm, rough):
+        await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+    told = (await spent(calm))["state"]
+    both = (await spent(rough))["state"]
+    judge = rough.court.panel.jurors[0].spec
+    assert (both.calls, both.output_tokens - told.output_tokens) == (2, 3 * judge.max_output_tokens)
+    assert both.prompt_tokens >= 2 * told.prompt_tokens
+
+
+async def test_a_request_that_reached_nobody_cost_no_tokens(bench: Open) -> None:
+    calm, rough = bench(), bench()
+    lined(rough.court.routes["qwen25-7b"], broken=1, trouble=httpx.ConnectError("connection refused"))
+    for one in (calm, rough):
+        await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+    told, both = (await spent(calm))["state"], (await spent(rough))["state"]
+    assert (both.calls, both.prompt_tokens, both.output_tokens) == (2, told.prompt_tokens, told.output_tokens)
+
+
+async def test_a_second_request_has_to_fit_beside_the_first_one_that_got_lost(bench: Open) -> None:
+    one = bench(budget_tokens=20_000)
+    line = lined(one.court.routes["qwen25-7b"], broken=10_000, trouble=httpx.ReadError("the connection was lost"))
+    events = [await recorded(one.store, archive(f"s{n}", {**walk(1 + n), 3: {"rupees": n}}), f"s{n}") for n in range(9)]
+    for event in events:
+        with contextlib.suppress(Transient):
+            await one.court.handlers.segment_ready(event)
+    total = (await one.court.books.book(RUN, 0)).ledger.spent()
+    assert line.requests >= 1
+    assert total.prompt_tokens + total.output_tokens <= 20_000
 
 
 async def test_a_second_request_is_not_sent_if_it_exceeds_the_budget(bench: Open) -> None:
