@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from contextlib import suppress
 
 import structlog
 
@@ -37,6 +38,7 @@ class Court:
             for name, spec in file.routes.items()
             if any(judge.route == name for judge in file.judges)
         }
+        self._strangers = set(self.routes)  # routes that have not told their models
         jurors = [
             Juror(spec, RulesModel() if spec.route is None else self.routes[spec.route], group.cache_size)
             for spec in file.judges
@@ -64,16 +66,19 @@ class Court:
         )
 
     async def introduce(self, *, patient: bool = True) -> None:
-        """Ask each route for its models: wrong names are told at once, and contexts bound the prompts.
+        """Ask each route that has not told its models: wrong names are told at once, and contexts bound the prompts.
 
-        A route that is away is asked again until it answers; if not `patient`, it raises RouteUnavailable.
+        A route that is away is asked again until it answers; if not `patient`, it raises RouteUnavailable in the end.
         """
-        await asyncio.gather(*(self._introduced(name, route, patient) for name, route in self.routes.items()))
+        asked = [self._introduced(name, patient) for name in sorted(self._strangers)]
+        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+            if outcome is not None:
+                raise outcome
 
-    async def _introduced(self, name: str, route: Route, patient: bool) -> None:
+    async def _introduced(self, name: str, patient: bool) -> None:
         while True:
             try:
-                served = await route.models()
+                served = await self.routes[name].models()
                 break
             except RouteUnavailable as error:
                 if not patient:
@@ -86,6 +91,7 @@ class Court:
             if served and juror.spec.model not in served:
                 log.error("model not served", route=name, model=juror.spec.model, served=sorted(served)[:20])
             juror.context = served.get(juror.spec.model)
+        self._strangers.discard(name)
 
     async def close(self) -> None:
         """Finish checks, write the books, close connections."""
@@ -104,6 +110,8 @@ async def wire(settings: JudgeSettings, ports: Ports) -> Service:
         court = Court(ports.store, file, settings.judge)
     except ConfigError as error:
         raise Fatal(str(error)) from error
+    with suppress(RouteUnavailable):  # whoever is away now is asked again in the background
+        await court.introduce(patient=False)
     subscription = dataclasses.replace(topology.JUDGE_SEGMENTS, slots=settings.judge.slots)
     consumer = Consumer(subscription, court.handlers.segment_ready, on_dead=court.handlers.segment_dead)
     return Service(consumers=[consumer], background=[court.books.keep, court.introduce], drain=court.close)

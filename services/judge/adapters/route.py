@@ -32,6 +32,7 @@ MODELS_S = 10.0  # for the whole list of models; longer and who waits for it, th
 # No server has seen the whole request.
 NEVER_SERVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, httpx.WriteTimeout, ssl.SSLError)
 HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
+UNKNOWN_CALLER = (401, 403)
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 
@@ -65,16 +66,21 @@ class Route:
     async def models(self) -> Mapping[str, int | None]:
         """The models served here and, where the server tells, their longest context in tokens.
 
-        Empty if the server does not say; RouteUnavailable if it cannot be reached.
+        Empty if the server does not say; RouteUnavailable if it cannot be reached, cannot serve now, or refuses us.
         """
         try:
             async with asyncio.timeout(MODELS_S):
-                status, _, raw = await self._exchanged("GET", "/models", self._headers(""))
+                status, headers, raw = await self._exchanged("GET", "/models", self._headers(""))
         except TimeoutError as error:
             raise RouteUnavailable(f"route {self.name}: no list of models within {MODELS_S:g} s") from error
         except (httpx.HTTPError, NoAnswer, ssl.SSLError) as error:
             raise RouteUnavailable(f"route {self.name}: {type(error).__name__} {error}"[:200]) from error
-        return read_models(raw) if status == 200 else {}
+        outcome = outcome_of(status, headers, datetime.now(UTC))
+        if status in UNKNOWN_CALLER:
+            raise RouteUnavailable(f"route {self.name}: {outcome.detail} for the list of models (check its token)")
+        if outcome.kind in ("overload", "outage"):
+            raise RouteUnavailable(f"route {self.name}: {outcome.detail} for the list of models")
+        return read_models(raw) if outcome.kind == "answer" else {}
 
     def silent_s(self) -> float:
         """Seconds since it last answered any call, or since the end of the wait that it asked for when it was busy."""

@@ -76,6 +76,20 @@ async def test_a_list_of_models_is_read_up_to_the_limit_of_an_answer() -> None:
         await route(httpx.Response(200, content=models + b" " * MAX_ANSWER_BYTES)).models()
 
 
+@pytest.mark.parametrize(
+    ("status", "says"), [(401, "HTTP 401 .*check its token"), (403, "HTTP 403 .*check its token"), (503, "HTTP 503")]
+)
+async def test_a_server_that_refuses_its_list_of_models_or_is_just_starting_has_not_told_it(
+    status: int, says: str
+) -> None:
+    with pytest.raises(RouteUnavailable, match=says):
+        await route(httpx.Response(status)).models()
+
+
+async def test_a_server_without_a_list_of_models_need_not_have_one() -> None:
+    assert await route(httpx.Response(404)).models() == {}
+
+
 @pytest.mark.parametrize("content", [b"", b"sk-new\nsk-old\n", "sk-gehe\u00efm".encode(), b"sk-\xff"])
 async def test_a_token_file_without_one_token_is_named_and_nothing_of_it_is_told(
     tmp_path: Path, content: bytes
