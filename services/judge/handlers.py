@@ -169,11 +169,12 @@ class Handlers:
         return self._ready(data, digest, scores.status, event), True
 
     async def _announced(self, data: SegmentReady, event: Envelope) -> Envelope | None:
-        """The event of a score that exists already, or None."""
+        """The event of a score that exists already, or None. Whoever made it may have died before cleaning up."""
         try:
             raw = await self._store.get(self._score_key(data))
         except NotFound:
             return None
+        await self._partials.drop(data)
         return self._ready(data, sha256(raw), SegmentScores.from_bytes(raw).status, event)
 
     def _ready(self, data: SegmentReady, digest: str, status: ScoreStatus, event: Envelope) -> Envelope:

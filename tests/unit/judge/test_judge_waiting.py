@@ -87,19 +87,29 @@ async def test_a_hearing_that_takes_too_long_keeps_what_the_others_said(
     assert one.court.routes[VISION]._gate.in_flight == 0
 
 
+async def test_what_a_crash_left_beside_a_score_goes_when_its_event_comes_again(bench: Open) -> None:
+    one = bench()
+    event = await recorded(one.store, archive("s1", GOOD))
+    await one.court.handlers.segment_ready(event)
+    left = keys.partial_scores(RUN, 0, SegmentId("s1"))
+    await one.store.put(left, b"{}")
+    await one.court.handlers.segment_ready(event)
+    assert not await one.store.exists(left)
+
+
 async def test_when_the_event_will_not_come_again_what_was_said_counts(bench: Open) -> None:
     one = bench(patience_s=3_600)
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(refuse))
     with pytest.raises(Transient):
         await one.court.handlers.segment_ready(event)
-    (ready,) = await one.court.handlers.segment_dead(event, "failed 7 times, last with RouteUnavailable")
+    (ready,) = await one.court.handlers.segment_dead(event, "given up after 7 deliveries")
 
     scores = await one.scores()
     assert isinstance(ready.data, ScoresReady)
     assert (ready.data.status, scores.status) == ("judged", "judged"), "nine tenths of the weight were judged"
     assert [result.status for result in scores.judges] == ["judged", "judged", "abstained"]
-    assert scores.judges[2].reasons == ["failed 7 times, last with RouteUnavailable"]
+    assert scores.judges[2].reasons == ["given up after 7 deliveries"]
     assert not await one.store.list("episodes/partial/")
     await one.court.books.write()
     told = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
@@ -113,7 +123,7 @@ async def test_a_segment_that_no_judge_spoke_about_is_no_dead_one(bench: Open) -
         route.connections.transport = httpx.MockTransport(refuse)
     with pytest.raises(Transient):
         await one.court.handlers.segment_ready(event)
-    await one.court.handlers.segment_dead(event, "failed 7 times")
+    await one.court.handlers.segment_dead(event, "given up after 7 deliveries")
     scores = await one.scores()
     assert (scores.status, scores.weighted, len(scores.judges)) == ("abstained", None, 3)
 
