@@ -112,7 +112,9 @@ class Answer:
         # In an outage the event is not to blame: it waits for a moment, and nothing is fetched until the outage ends.
         away = isinstance(error, Transient) and await self._outage.check()
         if delivery.attempt >= ATTEMPTS and not away:
-            reason = f"failed {delivery.attempt} times, last with {type(error).__name__}: {error}"
+            reason = (
+                f"given up after {delivery.attempt} deliveries, the last ended with {type(error).__name__}: {error}"
+            )
             return await self._dead(delivery, event, "exhausted", reason[:500])
         longest = BACKOFF_S[0 if away else min(delivery.attempt, len(BACKOFF_S)) - 1]
         await delivery.nak(self._rng.uniform(0, longest))  # full jitter: replicas must not retry in step

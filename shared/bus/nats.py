@@ -71,6 +71,7 @@ class NatsBus:
         both: set[asyncio.Future[Any]] = {connecting, self._first_error}
         await asyncio.wait(both, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
         if connecting.done() and connecting.exception() is None:
+            self._first_error.cancel()  # later ones are only told
             return
         self._closing = True
         connecting.cancel()

@@ -96,7 +96,7 @@ async def test_an_event_that_always_fails_ends_as_a_dead_letter_before_the_bus_g
             await asyncio.sleep(0.02)
             clock.now += BACKOFF_S[-1]
     [letter] = await bus.dead.list()
-    assert letter.reason == f"failed {ATTEMPTS} times, last with ValueError: a bug"
+    assert letter.reason == f"given up after {ATTEMPTS} deliveries, the last ended with ValueError: a bug"
     assert attempts == ATTEMPTS < MAX_DELIVER
 
 
