@@ -8,12 +8,13 @@ from pathlib import Path
 import av
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, HEIGHT = 160, 144  # of a Game Boy screen, pixels
 FRAMES_PER_SECOND = Fraction(597_275, 10_000)  # of a Game Boy
 LINE_HEIGHT, MARGIN = 16, 6
 INK, PAPER = (236, 236, 220), (18, 22, 20)
+FONT = ImageFont.load_default()
 QUALITY = "20"  # constant rate factor: below about 24 the edges of pixels stay sharp
 
 
@@ -50,8 +51,30 @@ def _strip(caption: Sequence[str], width: int) -> NDArray[np.uint8]:
     """The caption as a picture of even height, which yuv420p requires; of height 0 without caption."""
     if not caption:
         return np.zeros((0, width, 3), np.uint8)
-    image = Image.new("RGB", (width, 2 * MARGIN + LINE_HEIGHT * len(caption)), PAPER)
+    lines = [part for line in caption for part in _wrapped(line, width - 2 * MARGIN)]
+    image = Image.new("RGB", (width, 2 * MARGIN + LINE_HEIGHT * len(lines)), PAPER)
     draw = ImageDraw.Draw(image)
-    for number, line in enumerate(caption):
-        draw.text((MARGIN, MARGIN + number * LINE_HEIGHT), line, fill=INK)
+    for number, line in enumerate(lines):
+        draw.text((MARGIN, MARGIN + number * LINE_HEIGHT), line, fill=INK, font=FONT)
     return np.asarray(image, np.uint8)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """The line in parts that fit: broken between figures (two spaces), and within one only where it must be."""
+    parts = [""]
+    for figure in line.split("  "):
+        joined = f"{parts[-1]}  {figure}".strip()
+        if FONT.getlength(joined) <= width:
+            parts[-1] = joined
+        else:
+            parts.extend(_cut(figure, width))
+    return [part for part in parts if part]
+
+
+def _cut(text: str, width: int) -> list[str]:
+    parts = [""]
+    for letter in text:
+        if FONT.getlength(parts[-1] + letter) > width:
+            parts.append("")
+        parts[-1] += letter
+    return parts

@@ -41,3 +41,17 @@ def test_the_caption_stands_below_the_picture_and_not_on_it() -> None:
     frames, _ = decode(encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=2, caption=["one", "two"]))
     assert frames[0].shape == (288 + 44, 320, 3)
     assert frames[0][288:].max() > 150  # ink
+
+
+LONG = "judged 0.56:  progress 0.50  dialog 0.25  puzzle 0.75  novelty 1.00  efficiency 0.90"
+
+
+@pytest.mark.parametrize("line", [LONG, "a-run-whose-name-is-as-long-as-a-name-of-a-run-may-be"])
+@pytest.mark.parametrize("scale", [1, 2, 3])
+def test_a_line_that_is_wider_than_the_video_goes_on_below(scale: int, line: str) -> None:
+    wide = encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=6, caption=[line])
+    narrow = encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=scale, caption=[line])
+    whole, cut = decode(wide)[0][0][144 * 6 :], decode(narrow)[0][0][144 * scale :]
+    assert cut[:, -6:].max() < 100, "nothing is written into the margin"
+    ink = [(strip.max(axis=2) > 150).sum() for strip in (whole, cut)]
+    assert ink[1] == pytest.approx(ink[0], rel=0.15), "and nothing is left out"
