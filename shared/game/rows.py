@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from shared.contracts.base import Contract
-from shared.game.names import ACTIONS, DIRECTIONS, GROUP_AREAS, SEASONS, SOUND_EVENTS, TREASURES
+from shared.game.names import ACTIONS, DIRECTIONS, FISTS, GROUP_AREAS, SEASONS, SOUND_EVENTS, TREASURES
 from shared.game.objects import Thing
 from shared.game.state import Dialog, GameState, Scene
 
@@ -148,7 +148,7 @@ def _still(state: GameState) -> dict[str, Any]:
         "sword": own.sword,
         "shield": own.shield,
         "keys": state.keys,
-        "treasures": None if own.treasures is None else [_treasure(number) for number in sorted(own.treasures)],
+        "treasures": None if own.treasures is None else _owned(own.treasures),
         "essences": None if own.essences is None else own.essences.bit_count(),
         "season": None if state.season is None else SEASONS[state.season],
         "in_dungeon": state.in_dungeon,
@@ -175,8 +175,8 @@ def events(state: GameState) -> list[str] | None:
     return [SOUND_EVENTS[sound] for sound in state.sounds if sound in SOUND_EVENTS]
 
 
-def _treasure(number: int) -> str:
-    return TREASURES.get(number, f"treasure {number:02x}")
+def _owned(treasures: frozenset[int]) -> list[str]:
+    return [TREASURES.get(number, f"treasure {number:02x}") for number in sorted(treasures - {FISTS})]
 
 
 def _thing(thing: Thing) -> dict[str, int]:

@@ -172,6 +172,16 @@ def test_rows_are_what_the_schema_says() -> None:
         assert (row.group, row.room) == state.key
 
 
+def test_what_is_owned_is_told_in_words_that_judges_understand() -> None:
+    from shared.game.rows import Lines, StateRow
+
+    ends = (walk("vale").states[0], walk("vale").states[-1])
+    first, last = (StateRow.from_bytes(Lines().line(state, 0, 1).encode()).treasures for state in ends)
+    assert first == []
+    assert {"sword", "small key", "trade item", "essence"} <= set(last or ())
+    assert not [name for name in last or () if name.startswith("treasure")]
+
+
 HEALTH, DEATH_TRIGGER = 0xC6A2, 0xCC34
 
 
