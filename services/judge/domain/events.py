@@ -12,7 +12,8 @@ from itertools import pairwise
 from services.judge.domain.dialogs import texts_shown
 from services.judge.domain.moments import Moment
 
-SUPPLIES = frozenset({"rupees", "hearts"})  # owned for good once picked up; what they brought is told apart
+# Owned for good since the first one; what each of them brings is an event of its own.
+TOLD_APART = frozenset({"rupees", "hearts", "heart container", "small key", "essence", "ore chunks"})
 MARKED_WITHIN = 12  # steps; a scroll between rooms takes about ten
 
 Places = Mapping[str, str]
@@ -104,7 +105,7 @@ def _moves(moments: Sequence[Moment], places: Places) -> Iterator[Event]:
 
 def _gains(before: Moment, now: Moment) -> Iterator[Event]:
     if before.treasures is not None and now.treasures is not None:
-        for name in sorted(now.treasures - before.treasures - SUPPLIES):
+        for name in sorted(now.treasures - before.treasures - TOLD_APART):
             yield Event(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
     if (difference(before.essences, now.essences) or 0) > 0:
         yield Event(now.step, "essence", "obtained an essence", Importance.VITAL)

@@ -101,6 +101,15 @@ def test_facts_name_what_happened() -> None:
         assert line in told.splitlines(), line
 
 
+def test_a_first_key_is_a_key_and_not_an_item_beside_it() -> None:
+    cellar = {"in_dungeon": True, "dungeon": 0, "keys": 0}
+    told = render(facts({0: cellar, 20: {"keys": 1, "treasures": ["small key"]}, 30: {"max_health": 16}}), 9_000)
+    for line in ("- small keys found: 1", "- items obtained: 0", "- heart containers obtained: 1"):
+        assert line in told.splitlines()
+    again = render(facts({20: {"treasures": ["heart container"], "max_health": 16}, 30: {"essences": 1}}), 9_000)
+    assert "- items obtained: 0" in again.splitlines()
+
+
 def test_what_the_game_does_not_have_is_unknown_and_not_zero() -> None:
     rows = [Moment.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
     told = render(facts_of("some-game", 4, rows, {}), 9_000)
