@@ -1,0 +1,44 @@
+"""A release goes on from one profile to the next, as the installation guide has it: nothing asks for the impossible."""
+
+from typing import Any
+
+import pytest
+
+from tests.helm.rendering import Object, merged, of_kind, profile, render
+
+# What Kubernetes lets an update change in the spec of each kind; it refuses everything else.
+CHANGEABLE = {
+    "StatefulSet": {
+        "replicas",
+        "template",
+        "updateStrategy",
+        "minReadySeconds",
+        "persistentVolumeClaimRetentionPolicy",
+    },
+    "Deployment": {"replicas", "template", "strategy", "minReadySeconds", "revisionHistoryLimit"},
+}
+
+
+def fixed(objects: list[Object]) -> dict[tuple[str, str], dict[str, Any]]:
+    """(kind, name) -> the fields that stay as they were made."""
+    return {
+        (one["kind"], one["metadata"]["name"]): {
+            key: value for key, value in one["spec"].items() if key not in CHANGEABLE[one["kind"]]
+        }
+        for one in of_kind(objects, *CHANGEABLE)
+    }
+
+
+def refused(before: list[Object], after: list[Object]) -> set[tuple[str, str]]:
+    old, new = fixed(before), fixed(after)
+    return {who for who in old.keys() & new.keys() if old[who] != new[who]}
+
+
+@pytest.mark.parametrize(("first", "then"), [("dev", "openshift"), ("openshift", "prod"), ("dev", "prod")])
+def test_a_release_may_go_on_to_the_next_profile(first: str, then: str) -> None:
+    assert refused(render(profile(first)), render(profile(then))) == set()
+
+
+def test_another_size_of_a_volume_would_be_refused() -> None:
+    larger = merged(profile("dev"), {"store": {"embedded": {"volume": {"size": "50Gi"}}}})
+    assert refused(render(profile("dev")), render(larger)) == {("StatefulSet", "zelda-s3")}
