@@ -39,6 +39,7 @@ class Answer:
     def __init__(self, bus: Bus, consumer: "Consumer", outage: Outage, rng: random.Random) -> None:
         self._bus, self._consumer, self._outage, self._rng = bus, consumer, outage, rng
         self._name = consumer.subscription.name
+        metrics.begin(self._name)
         self._told: dict[str, float] = {}
         self._in_work: set[int] = set()  # numbers of messages
 

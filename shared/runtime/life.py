@@ -152,6 +152,7 @@ class Life(Generic[S]):
 
     async def _supervised(self, job: Callable[[], Awaitable[None]]) -> None:
         pause, name = 1.0, getattr(job, "__qualname__", type(job).__name__)
+        RESTARTS.labels(name)  # says 0 until then: Prometheus sees no growth in a series that begins at 1
         while True:
             started = time.monotonic()
             try:

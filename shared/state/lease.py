@@ -42,6 +42,7 @@ class Lease:
         self, store: Store, name: str, owner: str, ttl_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store, self._name, self._owner, self._ttl_s, self._clock = store, name, owner, ttl_s, clock
+        TAKEN.labels(name)  # says 0 until then: Prometheus would not see a takeover in a series that begins at 1
         self._seen: LeaseRevision | None = None
         self._seen_at = clock()
         self._mine: LeaseRevision | None = None

@@ -56,14 +56,14 @@ TROUBLE = (
     ),
     one(
         "Redeliveries",
-        "sum by (consumer) (rate(zelda_bus_redeliveries_total[5m])) or vector(0)",
+        "sum by (consumer) (rate(zelda_bus_redeliveries_total[5m]))",
         "Seen before.",
         "cps",
         "{{consumer}}",
     ),
     one(
         "Dead letters",
-        "sum by (consumer) (zelda_bus_dead_letters_total) or vector(0)",
+        "sum by (consumer) (zelda_bus_dead_letters_total)",
         "See `zelda dlq`.",
         legend="{{consumer}}",
     ),

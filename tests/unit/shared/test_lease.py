@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from prometheus_client import REGISTRY
 
 from shared.errors import Transient
 from shared.state.lease import KEPT, Lease
@@ -31,6 +32,14 @@ async def test_the_first_takes_it_and_the_second_waits() -> None:
     await first.step()
     await second.step()
     assert (first.fence, second.fence) == (1, None)
+
+
+async def test_a_takeover_counts_also_in_a_process_that_never_led() -> None:
+    store, clock = MemoryStore(), Clock()
+    lease = Lease(store, "watched", "first", TTL_S, clock)
+    before = REGISTRY.get_sample_value("zelda_lease_taken_total", {"lease": "watched"})
+    await lease.step()
+    assert (before, REGISTRY.get_sample_value("zelda_lease_taken_total", {"lease": "watched"})) == (0, 1)
 
 
 async def test_renewing_keeps_the_fence() -> None:

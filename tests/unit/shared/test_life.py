@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from prometheus_client import REGISTRY
 from starlette.responses import PlainTextResponse
 from structlog.testing import capture_logs
 
@@ -127,6 +128,24 @@ async def test_a_failing_background_job_is_started_again_and_cancelled_at_the_en
 
     assert await live(build) == 0
     assert (starts, cancelled, drained) == (2, True, True)
+
+
+async def test_the_first_restart_of_a_background_job_can_be_seen_to_come() -> None:
+    counted: list[float | None] = []
+
+    async def build(settings: ServiceSettings, ports: Ports) -> Service:
+        async def job() -> None:
+            counted.append(
+                REGISTRY.get_sample_value("zelda_service_background_restarts_total", {"job": job.__qualname__})
+            )
+            if len(counted) == 1:
+                raise ValueError("one bad moment")
+            ports.stopping.set()
+
+        return Service(background=[job])
+
+    assert await live(build) == 0
+    assert counted == [0, 1]
 
 
 async def test_a_background_job_that_ran_for_long_does_not_wait_for_failures_of_last_week(

@@ -3,11 +3,13 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
+from prometheus_client import REGISTRY
 
 from shared.bus.answer import ATTEMPTS, BACKOFF_S
-from shared.bus.consumer import Consumer
+from shared.bus.consumer import Consumer, ConsumerLoop
 from shared.bus.memory import MemoryBus
 from shared.bus.topology import JUDGE_SEGMENTS, MAX_DELIVER, REWARDMODEL_SCORES
 from shared.contracts.envelope import Envelope
@@ -33,6 +35,18 @@ async def test_a_permanent_error_is_a_dead_letter_at_once_and_the_service_record
     assert (letter.reason, letter.attempt) == ("the archive has no manifest", 1)
     assert recorded == ["the archive has no manifest"]
     assert await bus.pending(REWARDMODEL_SCORES) == 1
+
+
+@pytest.mark.parametrize("cause", ["contract", "permanent", "exhausted", "crashing"])
+def test_the_first_dead_letter_of_a_consumer_can_be_seen_to_come(cause: str) -> None:
+    labels = {"consumer": f"new-{cause}", "cause": cause}
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        return []
+
+    assert REGISTRY.get_sample_value("zelda_bus_dead_letters_total", labels) is None
+    ConsumerLoop(MemoryBus(), Consumer(replace(JUDGE_SEGMENTS, name=labels["consumer"]), handler))
+    assert REGISTRY.get_sample_value("zelda_bus_dead_letters_total", labels) == 0
 
 
 WITHOUT_A_ZONE = json.dumps({**json.loads(segment_ready().to_bytes()), "time": "2026-01-01T00:00:00"}).encode()
