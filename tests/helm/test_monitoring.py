@@ -82,8 +82,30 @@ def test_figures_of_a_coordinator_are_the_leaders() -> None:
 
 
 def test_what_the_services_use_is_not_set_against_what_drivers_do() -> None:
-    kinds = {where: {name.split("_")[0] for name in names(text)} for where, text in queries()}
+    # zelda_build_info counts nothing: it says whose process it is.
+    kinds = {where: {name.split("_")[0] for name in names(text) - {"zelda_build_info"}} for where, text in queries()}
     assert [where for where, found in kinds.items() if {"process", "zelda"} <= found] == []
+
+
+@needs_promtool
+@pytest.mark.parametrize("title", ["Processor", "Memory"])
+def test_the_machines_of_others_on_the_cluster_are_none_of_our_cost(title: str, tmp_path: Path) -> None:
+    (expression,) = (text for where, text in queries() if where == f"cost: {title}")
+    ours = '{job="zelda-judge", namespace="z", instance="a"}'
+    others = '{job="kubelet", namespace="kube-system", instance="b"}'
+    series = [
+        {"series": f"{name}{labels}", "values": "0+60x20"}
+        for name in ("process_cpu_seconds_total", "process_resident_memory_bytes")
+        for labels in (ours, others)
+    ]
+    build = '{service="judge", version="1", job="zelda-judge", namespace="z", instance="a"}'
+    series.append({"series": f"zelda_build_info{build}", "values": "1x20"})
+    expected = {"labels": '{job="zelda-judge"}', "value": 1 if title == "Processor" else 600}
+    check = {"expr": expression, "eval_time": "10m", "exp_samples": [expected]}
+    case = {"interval": "1m", "input_series": series, "promql_expr_test": [check]}
+    (tmp_path / "cost.yaml").write_text(yaml.safe_dump({"tests": [case]}))
+    done = subprocess.run([str(PROMTOOL), "test", "rules", str(tmp_path / "cost.yaml")], capture_output=True)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
 
 
 def test_every_query_is_promql() -> None:
@@ -138,10 +160,30 @@ def test_each_alert_leads_to_a_chapter_of_the_runbook() -> None:
     assert wanted - anchors == set()
 
 
-def test_the_chart_carries_the_same_rules_and_dashboards() -> None:
+def test_the_chart_carries_the_same_rules() -> None:
     objects = render(profile("prod"))
     (rule,) = of_kind(objects, "PrometheusRule")
     assert [r["alert"] for group in rule["spec"]["groups"] for r in group["rules"]] == [r["alert"] for r in rules()]
+
+
+@pytest.mark.parametrize("more", [{}, {"fullnameOverride": "oracle"}], ids=["zelda", "oracle"])
+def test_services_of_others_that_are_down_are_none_of_ours(more: dict[str, Any]) -> None:
+    objects = render(profile("prod") | more)
+    (text,) = (
+        rule["expr"]
+        for group in of_kind(objects, "PrometheusRule")[0]["spec"]["groups"]
+        for rule in group["rules"]
+        if rule["alert"] == "ZeldaServiceDown"
+    )
+    (pattern,) = re.findall(r'job=~"(.+?)"', text)
+    scraped = {one["metadata"]["name"] for one in of_kind(objects, "ServiceMonitor")}
+    assert len(scraped) == 5
+    assert {name for name in scraped if not re.fullmatch(pattern, name)} == set()
+    assert not re.fullmatch(pattern, "prometheus-node-exporter")
+
+
+def test_the_chart_carries_the_same_dashboards() -> None:
+    objects = render(profile("prod"))
     boards = of_kind(objects, "GrafanaDashboard")
     files = {one["metadata"]["name"]: set(one["data"]) for one in of_kind(objects, "ConfigMap")}
     assert len(boards) == 3

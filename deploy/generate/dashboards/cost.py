@@ -60,15 +60,23 @@ SAVED = (
         needs=LLM,
     ),
 )
+# Every process of a cluster has these series: only what says `zelda_build_info` is ours.
+OURS = " and on (namespace, instance) zelda_build_info"
 # A driver is a process of its own that Prometheus does not see: set no figure of play against these.
 MACHINES = (
     one(
         "Processor",
-        "sum by (job) (rate(process_cpu_seconds_total[5m]))",
+        f"sum by (job) (rate(process_cpu_seconds_total[5m]){OURS})",
         "Cores in use, without drivers.",
         legend="{{job}}",
     ),
-    one("Memory", "sum by (job) (process_resident_memory_bytes)", "Resident, without drivers.", "bytes", "{{job}}"),
+    one(
+        "Memory",
+        f"sum by (job) (process_resident_memory_bytes{OURS})",
+        "Resident, without drivers.",
+        "bytes",
+        "{{job}}",
+    ),
 )
 
 DASHBOARD = Dashboard(
