@@ -1,13 +1,15 @@
 """Makes buckets and their lifecycle: `python -m shared.store.provision [--help]`.
 
-The only place that creates a bucket; it may be run again at any time and deletes nothing by itself. It uses the minio
-SDK, which any S3 server understands, because obstore has no buckets.
+The only place that creates a bucket; it may be run again at any time and deletes nothing by itself, but each time it
+replaces the lifecycle by what it is told. `--check` changes nothing. It uses the minio SDK, which any S3 server
+understands, because obstore has no buckets.
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
@@ -63,6 +65,21 @@ def provision(
         time.sleep(PAUSE_S)
 
 
+def check(settings: StoreSettings) -> None:
+    """Raise, with what is wrong, if the store does not answer or lacks a bucket. Changes nothing."""
+    scheme, _, rest = settings.url.partition("://")
+    missing: list[str] = []
+    if scheme == "file":
+        missing = [bucket for bucket in keys.BUCKETS if not (Path(rest) / bucket).is_dir()]
+    if scheme in ("s3", "bucket"):
+        names = [rest] if scheme == "bucket" else [f"{rest}-{bucket}" for bucket in keys.BUCKETS]
+        with _told():
+            minio = client(settings)
+            missing = [name for name in names if not minio.bucket_exists(name)]
+    if missing:
+        raise Fatal(f"store {settings.url} has no {', no '.join(missing)}: let the provisioning make it")
+
+
 def client(settings: StoreSettings) -> "Minio":
     """A minio client with bounded waiting: its own defaults are five minutes, five times."""
     import urllib3
@@ -85,13 +102,20 @@ def client(settings: StoreSettings) -> "Minio":
 
 
 def _buckets(minio: "Minio", prefix: str, region: str, days: dict[str, int]) -> None:
+    with _told():
+        for bucket in keys.BUCKETS:
+            _bucket(minio, f"{prefix}-{bucket}", region)
+        _lifecycle(minio, f"{prefix}-{keys.EPISODES}", days)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """The SDK's errors as ours."""
     from minio.error import InvalidResponseError, S3Error, ServerError
     from urllib3.exceptions import HTTPError
 
     try:
-        for bucket in keys.BUCKETS:
-            _bucket(minio, f"{prefix}-{bucket}", region)
-        _lifecycle(minio, f"{prefix}-{keys.EPISODES}", days)
+        yield
     except S3Error as error:
         if error.code in _REFUSED:
             raise Fatal(f"store: the server refuses the credentials ({error.code}): check the key files") from error
@@ -132,9 +156,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m shared.store.provision", description=__doc__)
     parser.add_argument("--keep-exports-days", type=int, default=KEEP_EXPORTS_DAYS, help="0 keeps for ever")
     parser.add_argument("--keep-segments-days", type=int, default=0, help="0 keeps for ever (default)")
+    parser.add_argument("--check", action="store_true", help="change nothing: say whether the buckets can be reached")
     arguments = parser.parse_args(argv)
     settings = required("provision", ProvisionSettings)
     try:
+        if arguments.check:
+            check(settings.store)
+            sys.stdout.write(f"provision: store {settings.store.url} answers and has its buckets\n")
+            return 0
         provision(settings.store, arguments.keep_exports_days, arguments.keep_segments_days)
     except (ZeldaError, OSError) as error:
         sys.stderr.write(f"provision: {error}\n")

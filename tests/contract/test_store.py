@@ -170,6 +170,38 @@ def test_a_bucket_that_another_one_makes_meanwhile_keeps_nothing_else_from_being
     assert minio.get_bucket_lifecycle("race-episodes") is not None
 
 
+def test_a_look_at_the_store_says_what_is_wrong_and_changes_nothing(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = request.getfixturevalue("s3_server").settings("looked-at")
+    (tmp_path / "wrong").write_text("wrong")
+
+    def look(**changes: object) -> tuple[int, str]:
+        for name, value in settings.model_copy(update=changes).model_dump(exclude_none=True).items():
+            monkeypatch.setenv(f"ZELDA_STORE__{name.upper()}", str(value))
+        code = provision.main(["--check"])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    assert look() == (1, "provision: store s3://looked-at has no looked-at-episodes, no looked-at-models: "
+                         "let the provisioning make it\n")  # fmt: skip
+    provision.provision(settings, keep_segments_days=90)
+    before = provision.client(settings).get_bucket_lifecycle("looked-at-episodes")
+    assert look() == (0, "provision: store s3://looked-at answers and has its buckets\n")
+    assert look(url="bucket://looked-at-models")[0] == 0
+    assert "refuses the credentials" in look(secret_key_file=tmp_path / "wrong")[1]
+    assert "not reached" in look(endpoint="http://127.0.0.1:9")[1]
+    after = provision.client(settings).get_bucket_lifecycle("looked-at-episodes")
+    assert before is not None
+    assert after is not None
+    assert {rule.rule_id for rule in before.rules} == {rule.rule_id for rule in after.rules} == {"exports", "episodes"}
+
+
+def test_the_runbook_looks_and_does_not_provision() -> None:
+    runbook = (Path(__file__).parents[2] / "docs/runbook.md").read_text()
+    assert {line.split()[0] for line in runbook.split("python -m shared.store.provision")[1:]} == {"--check"}
+
+
 def test_a_directory_store_survives_its_process(tmp_path: Path) -> None:
     async def write() -> None:
         await local_store(tmp_path).create(KEY, b"kept")
