@@ -164,6 +164,8 @@ class ConsumerLoop:
             try:
                 pending = await self._bus.pending(self._subscription)
                 metrics.PENDING.labels(self.name).set(pending)
+                if len(self._work) >= self._subscription.slots:  # no fetch until one is free, which may be tomorrow
+                    metrics.LAST_FETCH.labels(self.name).set_to_current_time()
                 self.missing = None
             except ConsumerMissing as error:
                 await self._restore(error)

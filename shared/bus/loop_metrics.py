@@ -9,7 +9,11 @@ CAUSES: Final = ("contract", "permanent", "exhausted", "crashing")
 
 IN_FLIGHT: Final = metrics.gauge("bus_events_in_flight", "events in work", ["consumer"])
 PENDING: Final = metrics.gauge("bus_events_pending", "events not yet acknowledged, all replicas", ["consumer"])
-LAST_FETCH: Final = metrics.gauge("bus_last_fetch_timestamp_seconds", "time of the last answered fetch", ["consumer"])
+LAST_FETCH: Final = metrics.gauge(
+    "bus_last_fetch_timestamp_seconds",
+    "time of the last answered fetch, or, while all slots are in work, of the last answer at all",
+    ["consumer"],
+)
 DELIVERIES: Final = metrics.counter(
     "bus_deliveries_total", f"deliveries by outcome: {', '.join(OUTCOMES)}", ["consumer", "outcome"]
 )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from prometheus_client import REGISTRY
 
 from shared.bus.answer import BACKOFF_S
 from shared.bus.consumer import Consumer, ConsumerLoop
@@ -54,6 +55,27 @@ async def test_no_more_events_start_than_there_are_slots() -> None:
         await asyncio.sleep(0.1)
     assert most == 3
     assert await bus.pending(JUDGE_SEGMENTS) == 0
+
+
+async def test_a_consumer_whose_slots_are_all_in_work_is_not_silent() -> None:
+    bus, gate, started = MemoryBus(), asyncio.Event(), False
+    labels = {"consumer": JUDGE_SEGMENTS.name}
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal started
+        started = True
+        await gate.wait()  # as an epoch waits for its scores
+        return []
+
+    def heard() -> float:
+        return REGISTRY.get_sample_value("zelda_bus_last_fetch_timestamp_seconds", labels) or 0.0
+
+    await bus.publish(segment_ready())
+    async with running(bus, Consumer(replace(JUDGE_SEGMENTS, slots=1), handler), watch_s=0.02):
+        await until(lambda: started)
+        since = heard()
+        await until(lambda: heard() > since)
+        gate.set()
 
 
 async def test_a_transient_error_is_retried_after_a_growing_pause() -> None:
