@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.helm import rendering
 from tests.helm.rendering import CHART, PROFILES, ROOT, Object, merged, of_kind, profile, render
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -73,6 +74,14 @@ def test_a_finished_job_goes_by_itself_and_argo_does_not_miss_it(name: str) -> N
     for job in of_kind(render(profile(name)), "Job"):
         assert job["spec"]["ttlSecondsAfterFinished"] >= 3600, "nobody could read its log"
         assert {"helm.sh/hook", "argocd.argoproj.io/hook"} & job["metadata"]["annotations"].keys()
+
+
+def test_the_job_stays_in_a_namespace_that_is_called_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "NAMESPACE", "team-provision")
+    monkeypatch.setattr(rendering, "RELEASE", "re-provision")
+    about = provision(profile("dev") | {"fullnameOverride": "zelda"})["metadata"]
+    assert about["namespace"] == "team-provision"
+    assert about["labels"]["app.kubernetes.io/instance"] == "re-provision"
 
 
 def test_a_job_is_a_hook_only_when_bus_and_store_are_there_before_the_release() -> None:
