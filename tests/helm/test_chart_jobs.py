@@ -15,7 +15,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "log level": {"log": {"level": "debug"}},
     "log format": {"log": {"format": "console"}},
     "user id": {"platform": {"userId": 10001}},
-    "no judge": {"services": {"judge": {"replicas": 0}}},
+    "no judge": {"services": {"judge": {"replicas": 0, "autoscaling": {"mode": "none"}}}},
     "no exporter": {"services": {"exporter": {"replicas": 0}}},
     "image": {"images": {"tag": "0.2.0"}},
     "pull secret": {"images": {"pullSecrets": ["registry"]}},
@@ -41,6 +41,14 @@ def test_the_life_of_segments_is_set_by_the_job_that_would_undo_it(days: int | N
     ]
     store, _, _ = container["command"][-1].partition(" &&")
     assert store == f"python -m shared.store.provision{expected}"
+
+
+@pytest.mark.parametrize(("mode", "without"), [("none", True), ("cpu", False), ("keda", False)])
+def test_a_judge_that_is_scaled_has_a_consumer_whatever_its_replicas_say(mode: str, without: bool) -> None:
+    judge = {"replicas": 0, "autoscaling": {"mode": mode}}
+    objects = render(merged(profile("dev"), {"services": {"judge": judge}, "apis": {"keda": "on"}}))
+    (job,) = (one for one in of_kind(objects, "Job") if "-provision-" in one["metadata"]["name"])
+    assert ("--without judge" in job["spec"]["template"]["spec"]["containers"][0]["command"][-1]) == without
 
 
 def check_names(one: Object, other: Object) -> None:
