@@ -18,6 +18,7 @@ from tests.helm.rendering import CHART, containers, named, profile, render
 
 MAKE, PLAY = CHART / "files/make_secrets.py", CHART / "files/test_epoch.py"
 Seen = list[tuple[str, str, dict[str, Any]]]
+DROPPED = 0  # in place of a status: the connection ends without an answer
 
 
 @contextmanager
@@ -32,6 +33,8 @@ def server(answers: list[tuple[int, dict[str, Any]]]) -> Iterator[tuple[str, See
             seen.append((self.command, self.path, json.loads(body) if body else {}))
             tokens.append(self.headers["Authorization"].removeprefix("Bearer "))
             status, reply = answers[min(len(seen), len(answers)) - 1]
+            if status == DROPPED:
+                return
             self.send_response(status)
             self.end_headers()
             self.wfile.write(json.dumps(reply).encode())
@@ -115,6 +118,16 @@ def test_the_test_epoch_is_followed_to_its_end(
     assert seen[0][2]["config"]["epochs"] == 1
     assert set(tokens) == {"a-token"}
     assert "a-token" not in capsys.readouterr().out
+
+
+def test_a_coordinator_that_is_replaced_meanwhile_is_waited_for(
+    token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = {"record": {"state": "finished", "epoch": 0}}
+    with server([(201, {}), (DROPPED, {}), (503, {}), (200, ended)]) as (api, seen, _):
+        assert run(PLAY, epoch_environment(api, token), monkeypatch) == 0
+    assert len(seen) == 4
+    assert capsys.readouterr().out.count("trying again") == 2
 
 
 def test_a_failed_epoch_fails_the_test(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,13 @@ import json
 import os
 import sys
 import time
-import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+# No connection, no answer in time, an answer of 400 or more, a connection that ends before or within the answer.
+UNANSWERED = (OSError, HTTPException)
 ENDED = ("finished", "failed", "stopped")
 POLL_S = float(os.environ.get("POLL_SECONDS", "3"))
 
@@ -45,7 +47,7 @@ def watch(run: str, deadline: float) -> str:
     while time.monotonic() < deadline:
         try:
             record = call("GET", f"/runs/{run}")["record"]
-        except (urllib.error.URLError, TimeoutError) as error:
+        except UNANSWERED as error:
             sys.stdout.write(f"the API does not answer ({error}), trying again\n")
         else:
             sys.stdout.write(f"{run}: {record['state']}, epoch {record['epoch']}\n")
@@ -60,7 +62,7 @@ def main() -> int:
     wanted = order(int(os.environ["STEPS"]))
     try:
         call("POST", "/runs", wanted)
-    except urllib.error.URLError as error:
+    except UNANSWERED as error:
         sys.stderr.write(f"the run could not be started: {error}\n")
         return 1
     state = watch(wanted["run"], time.monotonic() + float(os.environ["TIMEOUT_SECONDS"]))
