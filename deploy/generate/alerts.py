@@ -16,6 +16,7 @@ RUNBOOK = "docs/runbook.md"
 OTHERS_FETCH = "group by (namespace) (zelda_bus_last_fetch_timestamp_seconds)"
 NO_LEADER = f"sum by (namespace) ({LEASE}) < 1 or {OTHERS_FETCH} unless on (namespace) {LEASE} or on () absent({LEASE})"
 WAIT_S = "sum by (namespace, consumer, le) (rate(zelda_bus_event_age_seconds_bucket[15m]))"
+KL_TOO_LARGE, ALPHA_OF_NOISE = 0.1, 0.2  # the dashboards' help says the same
 DROPPED, KL = '{status="dropped"}', '{figure="kl"}'
 SPEED = "sum by (namespace) (zelda_trainer_steps_per_second)"
 
@@ -123,7 +124,7 @@ JUDGES = (
     ),
     Alert(
         "JudgesDisagree",
-        "avg by (namespace, judge) (zelda_judge_krippendorff_alpha) < 0.2",
+        f"avg by (namespace, judge) (zelda_judge_krippendorff_alpha) < {ALPHA_OF_NOISE}",
         "warning",
         "Votes of {{ $labels.judge }} are mostly noise",
         "judges-disagree",
@@ -154,7 +155,7 @@ LEARNING = (
     ),
     Alert(
         "UpdatesTooLarge",
-        f"max by (namespace) ({leading('epoch_learner_value', KL)}) > 0.1",
+        f"max by (namespace) ({leading('epoch_learner_value', KL)}) > {KL_TOO_LARGE}",
         "info",
         "Policy updates are too large",
         "policy-updates-are-too-large",

@@ -127,6 +127,15 @@ def test_panels_explain_themselves_and_do_not_overlap() -> None:
             assert 24 // len(row) >= 4, f"{dashboard.name}/{title} has too many panels side by side"
 
 
+@pytest.mark.parametrize(
+    ("alert", "title"), [("UpdatesTooLarge", "KL of an update"), ("JudgesDisagree", "Krippendorff's alpha")]
+)
+def test_a_panel_calls_bad_what_raises_its_alert(alert: str, title: str) -> None:
+    (rule,) = (rule for rule in rules() if rule["alert"] == f"Zelda{alert}")
+    (text,) = (panel.help for board in DASHBOARDS for panel in board.panels if panel.title == title)
+    assert re.findall(r"[<>] ([0-9.]+)$", rule["expr"]) == re.findall(r"(?:Above|Below) ([0-9.]+) ", text)
+
+
 def test_the_committed_alerts_are_generated() -> None:
     assert (CHART / "files/alerts.yaml").read_text() == alerts_yaml(), "run `python -m deploy.generate`"
 

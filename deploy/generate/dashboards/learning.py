@@ -1,5 +1,6 @@
 """Is it learning? Truth first (milestones without exploration), then what drives it, then whether to trust that."""
 
+from deploy.generate.alerts import ALPHA_OF_NOISE, KL, KL_TOO_LARGE
 from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
 from deploy.generate.leader import leading
 
@@ -35,7 +36,7 @@ EXPLORATION = (
 )
 POLICY = (
     one("Return by term", leading("epoch_reward_term_value"), "Which rewards the agent earns.", legend="{{term}}"),
-    one("KL of an update", leading("epoch_learner_value", '{figure="kl"}'), "Above 0.05 updates are too large."),
+    one("KL of an update", leading("epoch_learner_value", KL), f"Above {KL_TOO_LARGE} updates are too large."),
     one("Entropy", leading("epoch_learner_value", '{figure="entropy"}'), "Near 0 the policy no longer explores."),
     one(
         "Losses",
@@ -75,7 +76,7 @@ TRUST = (
     one(
         "Krippendorff's alpha",
         "zelda_judge_krippendorff_alpha",
-        "Below 0.4 votes are mostly noise.",
+        f"Below {ALPHA_OF_NOISE} votes are mostly noise.",
         needs=EPOCHS,
         legend="{{judge}}",
     ),
