@@ -6,7 +6,8 @@ import helm_python
 import pytest
 
 from deploy.generate import chart_docs
-from tests.helm.rendering import CHART, PROFILES, profile
+from deploy.generate.values import Values
+from tests.helm.rendering import CHART, PROFILES, Object, of_kind, profile, render
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key at the top": ({"replicas": 3}, "replicas"),
@@ -80,6 +81,18 @@ def test_what_is_generated_from_the_models_is_committed() -> None:
     assert (CHART / "values.schema.json").read_text() == chart_docs.schema_json(), "run `python -m deploy.generate`"
     readme = chart_docs.readme((CHART / "README.md.in").read_text())
     assert (CHART / "README.md").read_text() == readme, "run `python -m deploy.generate`"
+
+
+def test_the_name_of_the_chart_is_in_labels_and_that_of_the_release_in_object_names() -> None:
+    def services(more: dict[str, Any]) -> list[Object]:
+        return of_kind(render(profile("dev") | more), "Service")
+
+    renamed, moved = services({"nameOverride": "oracle"}), services({"fullnameOverride": "oracle"})
+    assert {one["metadata"]["labels"]["app.kubernetes.io/name"] for one in renamed} == {"oracle"}
+    assert [one["metadata"]["name"] for one in renamed] == [one["metadata"]["name"] for one in services({})]
+    assert [one["metadata"]["name"] for one in moved if not one["metadata"]["name"].startswith("oracle-")] == []
+    assert "labels" in (Values.model_fields["name_override"].description or "")
+    assert "object names" in (Values.model_fields["fullname_override"].description or "")
 
 
 def test_every_value_is_explained() -> None:

@@ -66,8 +66,8 @@ class Log(Section):
 class Values(Section):
     """All values of the chart."""
 
-    name_override: Name = Field("", description="replaces the chart's name in object names")
-    fullname_override: Name = Field("", description="replaces the whole prefix of object names")
+    name_override: Name = Field("", description="replaces the chart's name in labels; fixed once installed")
+    fullname_override: Name = Field("", description="replaces the release's name as the prefix of object names")
     images: Images = Field(default_factory=Images, description="the project's images")
     platform: Platform = Field(default_factory=Platform, description="platform release")
     apis: Apis = Field(default_factory=Apis, description="optional APIs")
