@@ -1,6 +1,7 @@
 """Dashboards and alerts ask only for series that services really have, and alerts fire when they should."""
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
@@ -111,6 +112,19 @@ def test_the_machines_of_others_on_the_cluster_are_none_of_our_cost(title: str, 
 def test_every_query_is_promql() -> None:
     for _, expression in queries():
         promql_parser.parse(expression)
+
+
+def test_every_panel_is_about_the_chosen_namespaces() -> None:
+    for dashboard in DASHBOARDS:
+        board = json.loads(dashboard.to_json())
+        (choice,) = (one for one in board["templating"]["list"] if one["name"] == "namespace")
+        assert (choice["query"], choice["allValue"]) == ("label_values(zelda_build_info, namespace)", ".*")
+        for panel in board["panels"]:
+            for target in panel.get("targets", []):
+                promql_parser.parse(target["expr"])
+                selectors = re.findall(r'{(?! *")[^}]*}|\b(?:zelda|process)_\w+(?!\w*{)', target["expr"])
+                assert selectors, target["expr"]
+                assert [one for one in selectors if not one.startswith('{namespace=~"$namespace"')] == []
 
 
 def test_there_are_three_dashboards_and_the_committed_ones_are_generated() -> None:

@@ -1,15 +1,19 @@
-"""A dashboard as rows of panels, and its Grafana JSON. Knows nothing of any metric.
+"""A dashboard as rows of panels, and its Grafana JSON. Of metrics it only knows how their names begin.
 
 The JSON is what Grafana 10 and later import: https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal["timeseries", "stat", "table"]
 WIDTH, HEIGHT = 24, 7
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+# A release has a namespace, and a Prometheus sees many: without the choice, trial and production are added up.
+CHOSEN = 'namespace=~"$namespace"'
+SERIES = re.compile(r"\b(?P<name>(?:zelda|process)_\w+)(?P<selector>{)?|{(?=__name__)")
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,19 @@ class Dashboard:
 
     def _frame(self, panels: list[dict[str, Any]]) -> dict[str, Any]:
         datasource = {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}
+        namespace = {
+            "name": "namespace",
+            "type": "query",
+            "label": "Namespace",
+            "datasource": SOURCE,
+            "definition": "label_values(zelda_build_info, namespace)",
+            "query": "label_values(zelda_build_info, namespace)",
+            "refresh": 2,
+            "multi": True,
+            "includeAll": True,
+            "allValue": ".*",
+            "current": {"text": "All", "value": "$__all"},
+        }
         return {
             "uid": f"zelda-{self.name}",
             "title": self.title,
@@ -70,7 +87,7 @@ class Dashboard:
             "editable": False,
             "refresh": "30s",
             "time": {"from": "now-6h", "to": "now"},
-            "templating": {"list": [datasource]},
+            "templating": {"list": [datasource, namespace]},
             "annotations": {"list": []},
             "panels": panels,
         }
@@ -79,6 +96,17 @@ class Dashboard:
 def one(title: str, expression: str, help_text: str, unit: str = "short", legend: str = "", **more: Any) -> Panel:
     """A panel with one query."""
     return Panel(title, (Query(expression, legend),), help_text, unit, **more)
+
+
+def of_chosen_namespaces(expression: str) -> str:
+    """The expression about the namespaces that are chosen at the top of the dashboard."""
+
+    def narrowed(series: re.Match[str]) -> str:
+        if series["name"] is None:
+            return f"{{{CHOSEN}, "
+        return f"{series['name']}{{{CHOSEN}{', ' if series['selector'] else '}'}"
+
+    return SERIES.sub(narrowed, expression)
 
 
 def _row(title: str, number: int, top: int) -> dict[str, Any]:
@@ -90,7 +118,7 @@ def _panel(panel: Panel, number: int, left: int, top: int, width: int) -> dict[s
     targets = [
         {
             "refId": chr(ord("A") + index),
-            "expr": query.expression,
+            "expr": of_chosen_namespaces(query.expression),
             "legendFormat": query.legend,
             "datasource": SOURCE,
             "range": panel.kind == "timeseries",
