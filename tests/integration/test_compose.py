@@ -1,6 +1,7 @@
 """docker-compose.yaml: valid by the Compose schema, closed to the network, and settings that each service accepts."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,14 @@ def test_no_secret_stands_in_it() -> None:
     text = COMPOSE.read_text().lower()
     assert "secret_access_key" not in text
     assert "password:" not in text.replace('password: "{bus}"', "")
+
+
+def test_dashboards_tell_the_services_apart(compose: dict[str, Any]) -> None:
+    (scrape,) = yaml.safe_load(compose["configs"]["prometheus"]["content"])["scrape_configs"]
+    (rule,) = scrape["relabel_configs"]
+    assert (rule["source_labels"], rule["target_label"]) == (["__address__"], "job")  # as the panels ask for it
+    (targets,) = (one["targets"] for one in scrape["static_configs"])
+    assert {re.fullmatch(rule["regex"], target)[1] for target in targets} == set(SERVICES)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("name", SERVICES)
