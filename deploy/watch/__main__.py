@@ -5,6 +5,7 @@ It reads the services' addresses from their logs. Exit code 1 if a query that sh
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -48,6 +49,11 @@ def main(argv: list[str] | None = None) -> int:
     if not targets:
         sys.stderr.write(f"no service has started according to {arguments.logs}: run `zelda up`, or name --logs\n")
         return 2
+    if shutil.which("prometheus") is None:
+        sys.stderr.write("no prometheus to watch with: apt-get install prometheus\n")
+        return 2
+    if arguments.pictures:
+        arguments.pictures.mkdir(parents=True, exist_ok=True)  # now, not after minutes of watching
     with tempfile.TemporaryDirectory() as folder, watching(targets, Path(folder)) as server:
         begin = time.time()
         time.sleep(arguments.seconds)

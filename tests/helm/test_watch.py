@@ -1,0 +1,43 @@
+"""`python -m deploy.watch` says what it lacks before it watches for minutes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from deploy.watch.__main__ import main
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Logs of a system of which one service has started, and is gone by now."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    line = {"event": "started", "service": "judge", "address": "127.0.0.1:9"}
+    (folder / "judge.log").write_text(json.dumps(line) + "\n")
+    return folder
+
+
+def test_without_a_server_it_says_how_to_get_one(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(logs))
+    assert main(["--logs", str(logs)]) == 2
+    assert capsys.readouterr().err == "no prometheus to watch with: apt-get install prometheus\n"
+
+
+def test_without_a_system_it_says_how_to_start_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--logs", str(tmp_path)]) == 2
+    assert "run `zelda up`" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="no prometheus: apt-get install prometheus")
+def test_the_folder_of_the_pictures_is_made(logs: Path, tmp_path: Path) -> None:
+    pictures = tmp_path / "new" / "pictures"
+    assert main(["--logs", str(logs), "--seconds", "0", "--pictures", str(pictures)]) == 1  # nobody has data
+    assert sorted(path.stem for path in pictures.iterdir()) == [
+        "dashboard-cost",
+        "dashboard-flow",
+        "dashboard-learning",
+    ]
