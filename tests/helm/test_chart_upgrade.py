@@ -1,10 +1,11 @@
 """A release goes on from one profile to the next, as the installation guide has it: nothing asks for the impossible."""
 
+import re
 from typing import Any
 
 import pytest
 
-from tests.helm.rendering import Object, merged, of_kind, profile, render
+from tests.helm.rendering import ROOT, Object, merged, of_kind, profile, render
 
 # What Kubernetes lets an update change in the spec of each kind; it refuses everything else.
 CHANGEABLE = {
@@ -42,3 +43,11 @@ def test_a_release_may_go_on_to_the_next_profile(first: str, then: str) -> None:
 def test_another_size_of_a_volume_would_be_refused() -> None:
     larger = merged(profile("dev"), {"store": {"embedded": {"volume": {"size": "50Gi"}}}})
     assert refused(render(profile("dev")), render(larger)) == {("StatefulSet", "zelda-s3")}
+
+
+@pytest.mark.parametrize("page", ["runbook", "upgrade", "backup-restore"])
+def test_whoever_types_a_command_of_these_pages_meets_the_release(page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text()
+    commands = re.findall(r"(?:^|`)((?:oc|kubectl|helm) [^`\n]+ [^`\n]+)", text, re.MULTILINE)
+    assert commands
+    assert [command for command in commands if " -n " not in command] == []
