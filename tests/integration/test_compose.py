@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.helm.rendering import named, profile, render
+
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yaml"
 SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
@@ -55,6 +57,14 @@ def test_no_secret_stands_in_it() -> None:
     text = COMPOSE.read_text().lower()
     assert "secret_access_key" not in text
     assert "password:" not in text.replace('password: "{bus}"', "")
+
+
+def test_the_store_is_the_one_that_the_chart_runs_and_tests_try(compose: dict[str, Any]) -> None:
+    store = compose["services"]["store"]
+    (charts,) = named(render(profile("dev")), "StatefulSet", "zelda-s3")["spec"]["template"]["spec"]["containers"]
+    assert f"docker.io/{store['image']}" == charts["image"]
+    keys = ["-s3.config=/run/secrets/s3.json"]  # in place of the two variables of a pod
+    assert sorted(store["entrypoint"] + store["command"]) == sorted(charts["command"] + keys)
 
 
 def test_dashboards_tell_the_services_apart(compose: dict[str, Any]) -> None:
