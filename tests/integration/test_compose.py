@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,13 @@ def test_no_secret_stands_in_it() -> None:
     text = COMPOSE.read_text().lower()
     assert "secret_access_key" not in text
     assert "password:" not in text.replace('password: "{bus}"', "")
+
+
+def test_the_documented_command_prints_the_token_that_starts_runs(compose: dict[str, Any], tmp_path: Path) -> None:
+    (command,) = re.findall(r"docker compose exec coordinator (.+) /run/secrets/tokens", COMPOSE.read_text())
+    tokens = make_secrets(compose, tmp_path) / "tokens"
+    printed = subprocess.run([*shlex.split(command), str(tokens)], capture_output=True, text=True, check=True).stdout
+    assert f"operator:{printed}" in tokens.read_text().splitlines(keepends=True)
 
 
 def test_the_store_is_the_one_that_the_chart_runs_and_tests_try(compose: dict[str, Any]) -> None:
