@@ -1,6 +1,7 @@
 """What an Argo CD application needs in a cluster beyond valid objects: images, rights, quota."""
 
 import re
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 
 from tests.helm.rendering import CHART, ROOT, Object, containers, merged, of_kind, pod_templates, profile, render
 from tests.helm.test_chart_objects import switched
+from tests.helm.test_chart_queue import amount, asked
 
 APPLICATIONS = {path.stem: path for path in (ROOT / "deploy/argocd/applications").glob("*.yaml")}
 GUIDE = (ROOT / "deploy/README.md").read_text()
@@ -54,6 +56,18 @@ def test_the_documented_quota_is_for_the_namespaces_of_all_applications() -> Non
         application(name)["spec"]["destination"]["namespace"] for name in APPLICATIONS
     }
     assert selected(render(merged(values, {"kueue": {"admin": {"enabled": True}}}))) == {"zelda-rl"}
+
+
+def test_the_documented_quota_holds_all_environments_at_once() -> None:
+    needed: dict[str, float] = defaultdict(float)
+    for name in APPLICATIONS:
+        helm = application(name)["spec"]["source"]["helm"]
+        values = merged(yaml.safe_load((CHART / helm["valueFiles"][0]).read_text()), switched("on"))
+        for what, much in asked(of_kind(render(values), "RayCluster")).items():
+            needed[what] += much
+    quota = dict(re.findall(r"kueue\.admin\.(cpu|memory)=(\w+)", GUIDE))
+    assert {what: much for what, much in needed.items() if much > amount(quota[what])} == {}
+    assert f"({needed['cpu']:.0f} cores and {needed['memory'] / 2**30:.0f} GiB when all three run)" in GUIDE
 
 
 def selected(objects: list[Object]) -> set[str]:
