@@ -11,6 +11,9 @@ from cli.console import say
 from cli.exits import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, Quit
 from shared.runtime.leave import leave
 
+OURS = ("bramble", "cli", "services", "shared")  # one of these that is missing is our mistake
+INSTALL = "in the copy of the repository, pip install -c constraints.txt -e '.[client,exporter,judge]', or make setup"
+
 
 def main() -> None:
     """Run the command line."""
@@ -59,6 +62,8 @@ def expected(error: Exception) -> Quit | None:
             return Quit(USAGE, f"{name} cannot be used ({reason}): name another file or directory, or mend this one.")
         case OSError(errno=code) if code in (ENOSPC, EDQUOT):  # a write names no file
             return Quit(USAGE, f"A file could not be written ({os.strerror(code)}): make room, or name another disk.")
+        case ModuleNotFoundError(name=str(name)) if name.partition(".")[0] not in OURS:
+            return Quit(USAGE, f"This command needs the package {name}, which is not installed here: {INSTALL}.")
         case UnicodeError():
             return Quit(USAGE, f"What was given is not UTF-8 text ({error}): write it with other characters.")
     return None

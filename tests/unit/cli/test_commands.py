@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -151,6 +152,19 @@ def test_a_full_disk_is_told_though_a_write_names_no_file(code: int) -> None:
     assert end is not None
     assert end.code == exits.USAGE
     assert str(end) == f"A file could not be written ({os.strerror(code)}): make room, or name another disk."
+
+
+def test_a_package_of_an_extra_that_was_not_installed_is_named_with_the_way_to_get_it() -> None:
+    end = expected(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
+    assert end is not None
+    assert end.code == exits.USAGE
+    assert str(end).startswith("This command needs the package yaml, which is not installed here")
+    (extras,) = re.findall(r"'\.\[(.+)\]'", str(end))
+    assert f"'.[{extras}]'" in (Path(__file__).parents[3] / "docs/install-openshift.md").read_text()
+
+
+def test_a_module_of_our_own_that_is_missing_needs_its_traceback() -> None:
+    assert expected(ModuleNotFoundError("No module named 'services.judge.x'", name="services.judge.x")) is None
 
 
 def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
