@@ -116,6 +116,16 @@ def test_the_runbook_advises_no_value_that_is_the_default_already() -> None:
     assert ExportGroup().policy not in [ExportPolicy(value) for value in advised]
 
 
+@pytest.mark.parametrize(
+    ("judge", "shares"),
+    [({"replicas": 3}, "3"), ({"replicas": 3, "autoscaling": {"mode": "cpu", "min": 2, "max": 12}}, "12")],
+)
+def test_the_budget_is_shared_by_as_many_judges_as_there_may_be(judge: dict[str, Any], shares: str) -> None:
+    objects = render(merged(profile("dev"), {"services": {"judge": judge}}))
+    (container,) = pods(objects)["judge"]["spec"]["containers"]
+    assert {"name": "ZELDA_JUDGE__REPLICAS", "value": shares} in container["env"]
+
+
 def test_a_misspelt_variable_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = render(merged(profile("dev"), {"services": {"judge": {"env": {"ZELDA_JUDGE__SLOTZ": "1"}}}}))
     container = materialize(objects, pods(objects)["judge"], "judge", tmp_path)
