@@ -210,6 +210,14 @@ def test_judges_reach_the_port_of_every_address(further: int, expected: set[int]
     } == expected
 
 
+@pytest.mark.parametrize(("further", "expected"), [(0, {443}), (9000, {443, 9000}), (443, {443})])
+def test_the_store_is_reached_behind_a_service_with_another_port(further: int, expected: set[int]) -> None:
+    store = {"mode": "external", "endpoint": "https://minio.storage.svc", "port": further}
+    assert {port for _, port in reached(render(merged(profile("dev"), {"store": store})), "zelda-store-clients")} == (
+        expected
+    )
+
+
 @pytest.mark.parametrize(
     ("address", "port"),
     [("redis:6379", 6379), ("redis.db.svc:6380", 6380), ("redis", 6379), ("rediss://redis:7000", 7000)],

@@ -35,6 +35,7 @@
 {{- else }}
 {{- /* A policy sees the pod's port, not the Service's: NooBaa listens on 6443 behind 443. */}}
 {{- $ports := list 443 6443 }}{{ if eq .Values.store.mode "external" }}{{ $ports = list (include "zelda.urlPort" .Values.store.endpoint | int) }}{{ end }}
+{{- with int .Values.store.port }}{{ $ports = append $ports . | uniq }}{{ end }}
 {{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" $ports))) }}
 {{- end }}
 {{- if eq .Values.judges.mode "rules" }}

@@ -81,6 +81,13 @@ class Store(Section):
         "zelda", description="prefix of both bucket names"
     )
     endpoint: Url = Field("", description="address of an external server")
+    port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="further port to open, besides the address's own: that of the pods, if a Service in the cluster "
+        "leads to another one (MinIO's 443 to 9000); 0 for none",
+    )
     region: str = Field("us-east-1", description="region name sent with every request")
     secret_name: Name = Field("", description="Secret with the key pair; empty uses the one `secrets.generate` makes")
     access_key: str = Field("AWS_ACCESS_KEY_ID", description="entry of that Secret with the access key")
