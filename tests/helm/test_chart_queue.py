@@ -58,6 +58,18 @@ def test_everything_that_waits_for_quota_fits_the_quota(name: str) -> None:
     assert {what: (much, quota.get(what)) for what, much in asked(queued).items() if much > quota.get(what, 0)} == {}
 
 
+def test_the_quota_as_the_example_of_training_nodes_has_it_leads_rays_pods_there() -> None:
+    path = ROOT / "deploy/machinesets/game-training.yaml"
+    (values,) = re.findall(r"^#   (kueue: .+)$", path.read_text(), re.MULTILINE)
+    objects = render(merged(merged(merged(profile("openshift"), switched("on")), ADMIN), yaml.safe_load(values)))
+    (flavour,) = (one["spec"] for one in of_kind(objects, "ResourceFlavor"))
+    (node,) = (one["spec"]["template"]["spec"] for one in yaml.safe_load_all(path.read_text()))
+    assert flavour["nodeLabels"].items() <= node["metadata"]["labels"].items()
+    assert [(one["key"], one["operator"]) for one in flavour["tolerations"]] == [
+        (taint["key"], "Exists") for taint in node["taints"]
+    ]
+
+
 def test_the_docs_and_the_example_nodes_have_the_gpus_of_the_profiles() -> None:
     text = (ROOT / "docs/install-openshift.md").read_text()
     (node,) = yaml.safe_load_all((ROOT / "deploy/machinesets/llm-inference.yaml").read_text())
