@@ -14,7 +14,7 @@ TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# .ci/setup takes torch first, without CUDA, and nothing later replaces it.
+# .ci/setup takes torch first, and nothing later replaces it.
 $(VENV)/.demo: pyproject.toml constraints.txt
 	@bash .ci/setup $(PYTHON) $(VENV) all
 	@touch $@
