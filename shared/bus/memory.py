@@ -32,6 +32,11 @@ class _Queue:
     subscription: Subscription
     messages: dict[int, _Message] = field(default_factory=dict)
 
+    def offer(self, number: int, raw: bytes, on: str) -> None:
+        """Take a message in, if it is of a kind that this consumer wants."""
+        if any(on.endswith(f".{event.NAME}") for event in self.subscription.events):
+            self.messages[number] = _Message(raw, on)
+
 
 class MemoryBus:
     """All consumers of the topology exist from the start, as after provisioning. `clock` is in seconds."""
@@ -81,9 +86,15 @@ class MemoryBus:
         return len(self._queue(subscription).messages)
 
     async def ensure(self, subscription: Subscription) -> None:
-        """Make the consumer if it is missing."""
+        """Make the consumer if it is missing; it gets what other consumers still hold, as on the real server."""
         self._require_connection()
-        self._queues.setdefault(subscription.name, _Queue(subscription))
+        if subscription.name in self._queues:
+            return
+        made = _Queue(subscription)
+        kept = {number: message for queue in self._queues.values() for number, message in queue.messages.items()}
+        for number, message in sorted(kept.items()):
+            made.offer(number, message.raw, message.subject)
+        self._queues[subscription.name] = made
 
     async def close(self) -> None:
         """Nothing to flush; the same object may serve the next service."""
@@ -109,8 +120,7 @@ class MemoryBus:
     def _store(self, raw: bytes, on: str) -> None:
         self._numbers += 1
         for queue in self._queues.values():
-            if any(on.endswith(f".{event.NAME}") for event in queue.subscription.events):
-                queue.messages[self._numbers] = _Message(raw, on)
+            queue.offer(self._numbers, raw, on)
         self._news.set()
 
     def _queue(self, subscription: Subscription) -> _Queue:

@@ -185,6 +185,20 @@ async def test_a_deleted_consumer_is_noticed_and_made_again(world: World) -> Non
     await (await one(world.bus)).ack()
 
 
+async def test_a_consumer_that_was_made_again_gets_what_others_still_need(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    await (await one(world.bus)).ack()
+    await world.delete_consumer(JUDGE_SEGMENTS)
+    await world.bus.ensure(JUDGE_SEGMENTS)
+    again, others = await one(world.bus), await one(world.bus, EXPORTER_SEGMENTS)
+    assert (again.attempt, again.number) == (1, others.number)
+    for delivery in (again, others):
+        await delivery.ack()
+    await world.delete_consumer(JUDGE_SEGMENTS)
+    await world.bus.ensure(JUDGE_SEGMENTS)
+    assert await nothing(world.bus)
+
+
 async def test_a_rejected_message_becomes_a_dead_letter_with_its_reason(world: World) -> None:
     await world.bus.publish(segment_ready())
     await (await one(world.bus)).reject("the archive is not a zip: é\nsecond line")
