@@ -149,12 +149,12 @@ class MemoryDelivery:
 
     async def ack(self) -> None:
         """Done."""
-        self._bus._require_connection()
+        self._require_consumer()
         self._queue.messages.pop(self.number, None)
 
     async def nak(self, delay_s: float) -> None:
         """Again after `delay_s`."""
-        self._bus._require_connection()
+        self._require_consumer()
         self._message.due = self._bus._clock() + delay_s
         self._bus._news.set()
 
@@ -170,8 +170,13 @@ class MemoryDelivery:
 
     async def in_progress(self) -> None:
         """Restart the timer."""
-        self._bus._require_connection()
+        self._require_consumer()
         self._message.due = self._bus._clock() + ACK_WAIT_S
+
+    def _require_consumer(self) -> None:
+        """Nobody confirms an answer while the bus is away or after the consumer was deleted."""
+        self._bus._require_connection()
+        self._bus._queue(self._queue.subscription)
 
 
 class MemoryDeadLetters:

@@ -13,7 +13,7 @@ from shared.bus.port import Bus, ConsumerMissing, DeadLetters, Delivery, Subscri
 from shared.bus.provision import provision
 from shared.bus.topology import EXPORTER_SEGMENTS, JUDGE_SEGMENTS, REWARDMODEL_SCORES, TRAINER_RUNS, stream_of
 from shared.contracts.envelope import parse
-from shared.errors import Permanent
+from shared.errors import Permanent, Transient
 from tests.events import rm_ready, scores_ready, segment_ready
 
 SOON_S = 2.0
@@ -183,6 +183,15 @@ async def test_a_deleted_consumer_is_noticed_and_made_again(world: World) -> Non
     await world.bus.ensure(JUDGE_SEGMENTS)
     await world.bus.publish(segment_ready())
     await (await one(world.bus)).ack()
+
+
+async def test_an_answer_to_a_consumer_that_is_gone_is_not_confirmed(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    delivery = await one(world.bus)
+    await world.delete_consumer(JUDGE_SEGMENTS)
+    for answer in (delivery.ack(), delivery.nak(0), delivery.in_progress()):
+        with pytest.raises(Transient, match="judge-segments"):
+            await answer
 
 
 async def test_a_consumer_that_was_made_again_gets_what_others_still_need(world: World) -> None:
