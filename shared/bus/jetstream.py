@@ -7,7 +7,7 @@ from nats import errors as nats_errors
 from nats.aio.msg import Msg
 from nats.js import api
 
-from shared.bus.port import Subscription
+from shared.bus.port import Subscription, one_line
 from shared.bus.topology import (
     ACK_WAIT_S,
     ADVISORIES,
@@ -121,7 +121,7 @@ class NatsDelivery:
         """Keep the message in the dead-letter stream, and only then end its delivery."""
         headers = {
             "Nats-Msg-Id": f"dead.{self._subscription.name}.{self.number}",
-            REASON: reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:500],
+            REASON: one_line(reason),
             CONSUMER: self._subscription.name,
             SUBJECT: self.subject,
             ATTEMPT: str(self.attempt),

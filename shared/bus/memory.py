@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from shared.bus.port import ConsumerMissing, DeadLetter, Subscription
+from shared.bus.port import ConsumerMissing, DeadLetter, Subscription, one_line
 from shared.bus.topology import ACK_WAIT_S, DUPLICATE_WINDOW_S, MAX_DELIVER, ROLES
 from shared.contracts.envelope import Envelope
 from shared.contracts.subjects import subject
@@ -55,10 +55,7 @@ class MemoryBus:
         """Hand the event to every consumer whose events include it, unless its id was seen lately."""
         self._require_connection()
         key = event.id if ring == 0 else f"{event.id}.{ring}"
-        now = self._clock()
-        self._seen = {seen: at for seen, at in self._seen.items() if now - at < DUPLICATE_WINDOW_S}
-        if key not in self._seen:
-            self._seen[key] = now
+        if self._is_news(key):
             self._store(event.to_bytes(), subject(event.data))
 
     def inject(self, raw: bytes, on: str) -> None:
@@ -117,6 +114,19 @@ class MemoryBus:
         if not self.connected:
             raise Transient("bus: not connected")
 
+    def _is_news(self, key: str) -> bool:
+        """Whether this id was not seen lately; from now on it was."""
+        now = self._clock()
+        self._seen = {seen: at for seen, at in self._seen.items() if now - at < DUPLICATE_WINDOW_S}
+        news = key not in self._seen
+        self._seen.setdefault(key, now)
+        return news
+
+    def _bury(self, consumer: str, one: "MemoryDelivery", reason: str) -> None:
+        self._numbers += 1
+        number, now = self._numbers, datetime.now(UTC)
+        self._dead[number] = DeadLetter(number, consumer, one.subject, reason, one.attempt, now, one.raw)
+
     def _store(self, raw: bytes, on: str) -> None:
         self._numbers += 1
         for queue in self._queues.values():
@@ -159,14 +169,11 @@ class MemoryDelivery:
         self._bus._news.set()
 
     async def reject(self, reason: str) -> None:
-        """Move to the dead letters."""
+        """Move to the dead letters. The bus knows the message's id by then: a second rejection adds none."""
         await self.ack()
-        self._bus._numbers += 1
-        number = self._bus._numbers
         consumer = self._queue.subscription.name
-        self._bus._dead[number] = DeadLetter(
-            number, consumer, self.subject, reason, self.attempt, datetime.now(UTC), self.raw
-        )
+        if self._bus._is_news(f"dead.{consumer}.{self.number}"):
+            self._bus._bury(consumer, self, one_line(reason))
 
     async def in_progress(self) -> None:
         """Restart the timer."""

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from shared.contracts.envelope import Envelope
 from shared.contracts.events import EventData
@@ -99,6 +99,14 @@ class Bus(Protocol):
         Raises Fatal when the stream is missing or differs from the topology, Transient when the bus is away.
         """
         ...
+
+
+LONGEST_REASON: Final = 500  # characters: it travels as a header, for which a message has 1 KiB of room
+
+
+def one_line(reason: str) -> str:
+    """A reason as a dead letter carries it: a header takes no line breaks and nothing but ASCII."""
+    return reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:LONGEST_REASON]
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,13 +210,23 @@ async def test_a_consumer_that_was_made_again_gets_what_others_still_need(world:
 
 async def test_a_rejected_message_becomes_a_dead_letter_with_its_reason(world: World) -> None:
     await world.bus.publish(segment_ready())
-    await (await one(world.bus)).reject("the archive is not a zip: é\nsecond line")
+    await (await one(world.bus)).reject("the archive is not a zip: é\nsecond line" + "." * 900)
     assert await nothing(world.bus)
     assert await world.bus.pending(JUDGE_SEGMENTS) == 0
     [letter] = await world.dead.list()
-    assert letter.reason.startswith("the archive is not a zip:")
+    assert letter.reason == f"{'the archive is not a zip: ? second line':.<500}"
     assert (letter.consumer, letter.attempt, letter.raw) == ("judge-segments", 1, segment_ready_bytes(letter.raw))
     assert (await world.dead.get(letter.number)).subject == "zelda.v1.demo.segment.ready"
+
+
+async def test_a_message_rejected_at_two_deliveries_is_one_dead_letter(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    first = await one(world.bus)
+    await first.nak(0)
+    await (await one(world.bus)).reject("the archive is gone")
+    await first.reject("the archive is not a zip")
+    assert [letter.reason for letter in await world.dead.list()] == ["the archive is gone"]
+    assert await nothing(world.bus)
 
 
 def segment_ready_bytes(raw: bytes) -> bytes:
@@ -241,6 +251,7 @@ async def test_a_dropped_dead_letter_is_gone_for_good(world: World) -> None:
         await world.bus.publish(segment_ready(number))
         await (await one(world.bus)).reject(f"reason {number}")
     first, second = await world.dead.list()
+    assert await world.dead.list(limit=1) == [first]
     await world.dead.drop(first.number)
     assert [letter.number for letter in await world.dead.list()] == [second.number]
     with pytest.raises(Permanent, match="no dead letter"):
