@@ -151,9 +151,11 @@ class World:
         }
         return SegmentScores.model_validate(values)
 
-    async def train_reward_model(self, epoch: int, *, passed: bool = True, accuracy: float = 0.8) -> RewardModelCard:
+    async def train_reward_model(
+        self, epoch: int, *, passed: bool = True, accuracy: float = 0.8, **changes: object
+    ) -> RewardModelCard:
         """The reward model of an epoch is trained."""
-        card = RewardModelCard(
+        usual = RewardModelCard(
             run=RUN,
             epoch=epoch,
             observation="obs/v1",
@@ -169,6 +171,7 @@ class World:
             seconds=1.0,
             created=self.time,
         )
+        card = usual.model_copy(update=changes)
         await self.store.create(keys.reward_model_card(RUN, epoch), card.to_bytes())
         return card
 
