@@ -54,10 +54,10 @@ def main() -> int:
     """Measure, print a table, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
     figures = asyncio.run(_measure())
     for name, value in figures.items():
         print(f"{name:28} {value}")
-    arguments = parser.parse_args()
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2))
     return 0
