@@ -1,11 +1,11 @@
 """The sampler keeps its budget, never misses a milestone while it lasts, and looks at rare levels more often."""
 
-from collections import Counter
+from collections import Counter, deque
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer.domain.sampling import Candidate, Quota, Ranking, Sampler
+from services.trainer.domain.sampling import WARM_UP, Candidate, Quota, Ranking, Sampler
 from shared.contracts.run import SamplingConfig
 
 
@@ -111,7 +111,48 @@ def test_the_budget_is_never_exceeded(
 
 
 @given(st.lists(st.floats(-100, 100), max_size=80))
-def test_the_ranking_forgets_the_oldest(values: list[float]) -> None:
-    ranking = Ranking(size=20)
-    shares = [ranking.place(value) for value in values]
-    assert all(share is None or 0 <= share <= 1 for share in shares)
+def test_a_value_is_placed_among_the_newest_ones_once_there_are_enough(values: list[float]) -> None:
+    ranking, newest = Ranking(size=20), deque[float](maxlen=20)
+    for value in values:
+        lower = sum(other < value for other in newest)
+        assert ranking.place(value) == (lower / len(newest) if len(newest) >= WARM_UP else None)
+        newest.append(value)
+
+
+def test_what_is_new_or_disputed_is_what_has_the_highest_values() -> None:
+    sampler = Sampler(Quota(share=0.3, milestones=False, budget=300, expected=1_000), seed=7)
+    for i in range(1_000):
+        novelty, disagreement = i * 17 % 89, i * 31 % 97
+        reason = sampler.decide(ordinary(i, novelty=novelty, disagreement=disagreement))
+        if reason != "share":
+            assert reason is None or {"novelty": novelty, "disagreement": disagreement}[reason] > 60
+
+
+def test_ranked_segments_are_part_of_the_share_and_not_beside_it() -> None:
+    sampler = Sampler(Quota(share=0.3, milestones=False, budget=1_000, expected=1_000), seed=7)
+    taken = [sampler.decide(ordinary(i, disagreement=(i * 31) % 97, novelty=(i * 17) % 89)) for i in range(1_000)]
+    assert 260 <= sum(reason is not None for reason in taken) <= 340
+
+
+def test_a_budget_that_is_just_enough_is_used_whole() -> None:
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=100, expected=100), seed=3)
+    assert all(sampler.decide(ordinary(i)) for i in range(100))
+
+
+def test_a_part_of_the_budget_waits_for_milestones_and_is_given_back() -> None:
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=1_000, expected=10_000), seed=3)
+    taken_at = [i for i in range(10_000) if sampler.decide(ordinary(i))]
+    assert 380 <= sum(i < 5_000 for i in taken_at) <= 450
+    assert 950 <= len(taken_at) <= 1_000
+
+
+def test_each_runner_has_its_part_of_budget_and_segments() -> None:
+    assert Quota.of(SamplingConfig(budget=200), 300_000, 300, 4) == Quota(1.0, True, budget=50, expected=250)
+
+
+def test_another_seed_takes_other_segments() -> None:
+    def epoch(seed: int) -> list[bool]:
+        sampler = Sampler(Quota(share=0.5, milestones=False, budget=100, expected=100), seed)
+        return [sampler.decide(ordinary(i)) is not None for i in range(100)]
+
+    assert epoch(1) != epoch(2)
