@@ -3,6 +3,7 @@
 import pytest
 
 from services.trainer.backends.port import Launch, Outcome
+from services.trainer.domain.supervision import Supervision
 from services.trainer.fleet import Fleet
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
@@ -104,6 +105,31 @@ async def test_progress_forgives_earlier_failures() -> None:
         await team.tick()
         now[0] += 1000.0
     assert len(backend.launches) >= 4
+
+
+async def test_drivers_that_fail_at_the_same_step_are_not_forgiven_for_getting_there() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend, attempts=3)
+    team.take_up(RUN)
+    for _ in range(5):
+        await team.tick()
+        name = backend.launches[-1].name
+        await store.put(keys.driver_heartbeat(RUN), beat(name, steps=100).to_bytes())
+        backend.outcomes[name] = Outcome("failed", "killed")
+        await team.tick()
+        now[0] += 1000.0
+    assert len(backend.launches) == 3
+    assert RUN not in team.members
+
+
+def test_the_pause_before_the_next_driver_grows_to_two_minutes_and_no_further() -> None:
+    supervision, pauses = Supervision(limit=9), list[float]()
+    for _ in range(8):
+        supervision.failed(1000.0, "killed")
+        pauses.append(supervision.not_before - 1000.0)
+    assert pauses == [0.0, 5.0, 15.0, 60.0, 120.0, 120.0, 120.0, 120.0]
 
 
 async def test_a_restarted_service_adopts_a_driver_that_still_runs() -> None:
