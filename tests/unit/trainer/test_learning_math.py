@@ -144,6 +144,16 @@ def test_episodes_that_were_cut_short_or_helped_do_not_count_as_achievements() -
     assert epoch_metrics([]) == {}
 
 
+def test_an_episode_without_a_step_is_none() -> None:
+    assert epoch_metrics([episode(reward=3), episode(steps=0, reward=-9, complete=False)])["return_mean"] == 3.0
+    assert epoch_metrics([episode(steps=0, complete=False)]) == {}
+
+
+def test_an_open_episode_of_just_the_usual_length_has_had_its_time() -> None:
+    metrics = epoch_metrics([episode(rooms=2), episode(complete=False, rooms=6)])
+    assert metrics["rooms_mean"] == 4.0
+
+
 def test_milestones_count_in_an_open_episode_that_had_the_time_of_the_complete_ones() -> None:
     died = episode(steps=100, reward=1, milestones=0, deaths=1)
     survives = episode(steps=5_000, reward=50, complete=False, milestones=4, deaths=0)

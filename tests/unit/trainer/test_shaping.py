@@ -200,9 +200,10 @@ def test_an_epoch_without_a_reward_model_is_not_shaped_until_one_is_offered() ->
     assert rewards[1] == 0.0
 
 
-def test_a_discount_that_is_none_is_refused() -> None:
+@pytest.mark.parametrize("gamma", [0.0, -0.5, 1.5])
+def test_a_discount_that_is_none_is_refused(gamma: float) -> None:
     with pytest.raises(ValueError, match="learner's discount"):
-        Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), 1.5)
+        Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), gamma)
 
 
 def trained_like_net() -> tuple[RewardNet, Floats]:
