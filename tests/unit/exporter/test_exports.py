@@ -28,7 +28,7 @@ from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
-from shared.errors import Permanent
+from shared.errors import DigestMismatch, Permanent
 from shared.game.emulator import Emulator
 from shared.game.errors import ReplayMismatch
 from shared.game.segment import read_segment, write_segment
@@ -71,9 +71,26 @@ async def judged(store: Store, value: int, number: int = 0) -> Envelope:
     )
 
 
-def handlers(store: Store, policy: ExportPolicy = ExportPolicy.ALL, top_k: int = 1) -> Handlers:
+async def with_a_milestone(store: Store) -> Envelope:
+    """`segment.ready` of a segment that is said to have reached a milestone."""
+    event = await ready(store)
+    facts, members = parts(await store.get(event.data.key))
+    digest = await store.put(event.data.key, write_segment({**facts, "milestones_end": 1}, members))
+    return wrap(event.data.model_copy(update={"digest": Digest(digest)}), source="trainer")
+
+
+async def abstained(store: Store) -> Envelope:
+    """`scores.ready` of a recorded segment about which the judges could say nothing."""
+    event = await judged(store, 5)
+    scores = SegmentScores.from_bytes(await store.get(event.data.key))
+    nothing = scores.model_copy(update={"status": "abstained", "judges": [], "weighted": None})
+    digest = Digest(await store.put(event.data.key, nothing.to_bytes()))
+    return wrap(event.data.model_copy(update={"digest": digest, "status": "abstained"}), source="judge")
+
+
+def handlers(store: Store, policy: ExportPolicy = ExportPolicy.ALL, top_k: int = 1, look: Look = SMALL) -> Handlers:
     scores = Scores(store)
-    return Handlers(store, scores, Exporter(store, scores, games(None), SMALL), policy, top_k)
+    return Handlers(store, scores, Exporter(store, scores, games(None), look), policy, top_k)
 
 
 async def test_an_export_has_every_step_as_picture_and_lists_what_it_wrote(store: Store) -> None:
@@ -104,10 +121,33 @@ async def test_pictures_are_the_key_frames_that_the_judges_saw(store: Store) -> 
         assert np.array_equal(np.asarray(seen.convert("RGB")), np.asarray(exported.convert("RGB")))
 
 
-async def test_a_repeated_event_announces_the_same_export_again(store: Store) -> None:
-    event = await ready(store)
-    first, second = await handlers(store).handle(event), await handlers(store).handle(event)
-    assert [e.id for e in first] == [e.id for e in second]
+async def test_a_repeated_event_announces_the_same_export_again_without_another_replay(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = (await ready(store)).model_copy(update={"fence": 7, "traceparent": "00-trace"})
+    (first,) = await handlers(store).handle(event)
+    monkeypatch.setattr(export, "render", pytest.fail)
+    (second,) = await handlers(store).handle(event)
+    assert second.id == first.id
+    assert (second.fence, second.traceparent) == (first.fence, first.traceparent) == (7, "00-trace")
+
+
+async def test_pictures_video_and_caption_can_be_left_out(store: Store) -> None:
+    bare = Look(frames=False, video=False, overlay=False)
+    (event,) = await handlers(store, look=bare).handle(await ready(store))
+    manifest = json.loads(await store.get(event.data.key))
+    assert (list(manifest["files"]), manifest["frames"], manifest["caption"]) == (["states.jsonl"], 0, [])
+
+
+@pytest.mark.parametrize("event", [ready, lambda store: judged(store, 5)])
+async def test_a_segment_that_was_changed_since_it_was_announced_is_not_exported(
+    store: Store, event: Callable[[Store], Awaitable[Envelope]]
+) -> None:
+    policy = ExportPolicy.ALL if event is ready else ExportPolicy.JUDGED
+    announced = await event(store)
+    await with_a_milestone(store)
+    with pytest.raises(DigestMismatch):
+        await handlers(store, policy).handle(announced)
 
 
 async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lists_it(
@@ -176,7 +216,11 @@ Case = tuple[ExportPolicy, Callable[[Store], Awaitable[Envelope]], bool]
         (ExportPolicy.NONE, ready, False),
         (ExportPolicy.ALL, ready, True),
         (ExportPolicy.MILESTONES, ready, False),  # a short random walk reaches none
+        (ExportPolicy.MILESTONES, with_a_milestone, True),
+        (ExportPolicy.MILESTONES, lambda store: judged(store, 5), False),
         (ExportPolicy.JUDGED, ready, False),
+        (ExportPolicy.JUDGED, abstained, False),
+        (ExportPolicy.TOP, abstained, False),
         (ExportPolicy.JUDGED, lambda store: judged(store, 1), True),
         (ExportPolicy.ALL, lambda store: judged(store, 1), False),  # it was exported when it was recorded
     ],

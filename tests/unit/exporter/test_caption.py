@@ -1,0 +1,46 @@
+"""What stands under a video: who played, which steps, and what the judges said; nothing that is not known."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.exporter.domain.caption import caption
+from shared.contracts.scores import SegmentScores
+from shared.contracts.segment import SegmentManifest
+from tests.unit.judge.recordings import manifest
+
+PLAYED = SegmentManifest.model_validate(
+    {**manifest(first_step=300, steps=60, milestones_start=2, milestones_end=3), "members": {}}
+)
+WHO = ["demo  epoch 0  steps 300-359", "milestones 2 -> 3 of 9"]
+
+
+def scores(status: str, weighted: float | None) -> SegmentScores:
+    dimension = {"votes": [3, 3, 4], "value": 0.6, "unanimous": False, "spread": 1}
+    judge = {"judge": "state", "route": "r", "model": "m", "prompt": "0" * 64, "status": "judged"}
+    known = PLAYED.model_dump(include={"run", "epoch", "episode", "segment"})
+    return SegmentScores.model_validate(
+        {
+            **known,
+            "segment_key": "episodes/x",
+            "segment_digest": "1" * 64,
+            "rubric": "default",
+            "status": status,
+            "judges": [{**judge, "dimensions": {"progress": dimension}}] if weighted is not None else [],
+            "weighted": weighted,
+            "created": datetime(2026, 1, 1, tzinfo=UTC),
+        }
+    )
+
+
+def test_a_judged_segment_shows_its_score_and_each_dimension() -> None:
+    assert caption(PLAYED, scores("judged", 0.65)) == [*WHO, "judged 0.65:  progress 0.60"]
+
+
+@pytest.mark.parametrize("status", ["abstained", "dead"])
+def test_a_segment_without_a_score_says_how_its_judging_ended(status: str) -> None:
+    assert caption(PLAYED, scores(status, None)) == [*WHO, f"judges: {status}"]
+
+
+def test_a_segment_that_nobody_has_judged_yet_says_nothing_of_judges() -> None:
+    assert caption(PLAYED, None) == WHO
