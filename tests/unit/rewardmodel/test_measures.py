@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
 from services.rewardmodel.domain.completeness import tally
@@ -17,6 +20,7 @@ from services.rewardmodel.domain.metrics import (
     expected_error,
     interval,
     rank_correlation,
+    ranks,
     reliability,
 )
 from services.rewardmodel.domain.preferences import Ints, PairRules, Rated, Reals, compare
@@ -68,6 +72,12 @@ def test_the_interval_widens_when_the_same_pairs_come_from_fewer_episodes() -> N
     assert widths[1] > 1.5 * widths[0]
 
 
+def test_a_pair_counts_as_often_as_both_of_its_episodes_are_drawn() -> None:
+    value, first, second = np.array([0.9, 0.1, 0.1]), np.array([0, 0]), np.array([1, 2])
+    found = held(value, np.array([0.5, 0.0, 1.0]), first, second)  # right against one episode, wrong against the other
+    assert interval(found, np.arange(3), np.random.default_rng(0)) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize("true_temperature", [0.3, 1.0, 4.0])
 def test_the_temperature_that_made_the_outcomes_is_found_again(true_temperature: float) -> None:
     rng = np.random.default_rng(0)
@@ -95,6 +105,23 @@ def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_d
     assert found.brier < 0.2
 
 
+def test_calibration_is_measured_on_folds_that_did_not_fit_it() -> None:
+    value, first, second = many()
+    fold = np.arange(len(first)) % 2
+    right, noise = np.sign(value[first] - value[second]), np.random.default_rng(3).normal(0, 50, len(first))
+    # One fold is always right and hardly sure, the other knows nothing and is very sure.
+    found = reliability(replace(held(value, value, first, second, fold), margin=np.where(fold, noise, right)))
+    assert found is not None
+    assert found.ece > 0.3, "with its own temperature each fold would look calibrated"
+
+
+def test_one_fold_alone_is_measured_on_itself() -> None:
+    value, first, second = many(pairs=500)
+    found = reliability(held(value, value + np.random.default_rng(1).normal(0, 0.2, len(value)), first, second))
+    assert found is not None
+    assert found.ece < 0.1
+
+
 def test_pairs_about_which_a_model_says_nothing_do_not_spoil_its_calibration() -> None:
     value, first, second = many()
     noisy = value + np.random.default_rng(1).normal(0, 0.2, len(value))
@@ -116,6 +143,18 @@ def test_rank_correlation_compares_within_folds_only() -> None:
     assert rank_correlation(np.zeros(20), value, fold) is None
 
 
+def test_rank_correlation_weighs_folds_by_their_size_and_leaves_out_the_smallest() -> None:
+    value = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 8.0])
+    score = np.array([1.0, 2.0, 3.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 2.0])
+    fold = np.array([0] * 3 + [1] * 6 + [2] * 2)
+    assert rank_correlation(score, value, fold) == pytest.approx((3 * 1.0 + 6 * -1.0) / 9)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=40))
+def test_ranks_are_those_of_scipy(values: list[float]) -> None:
+    assert ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()
+
+
 def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -> None:
     rng = np.random.default_rng(0)
     first_step = rng.uniform(0, 3_000, 300)
@@ -129,6 +168,11 @@ def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -
     share = accuracy(found.hits, every.confident)
     assert share is not None
     assert share > 0.85
+
+
+def test_the_position_of_a_segment_is_its_middle() -> None:
+    position = step_features(np.array([0.0, 300.0]), np.array([300.0, 300.0]))[:, 0]
+    assert position.tolist() == [0.25, 0.75]
 
 
 def figures(**changes: object) -> Figures:
@@ -161,6 +205,8 @@ def test_a_good_model_passes_every_gate() -> None:
         ("beats_linear", {"baselines": {"step_index": 0.5, "linear": 0.9, "shuffled_labels": 0.5}}),
         ("beats_linear", {"baselines": {"step_index": 0.5, "linear": None, "shuffled_labels": 0.5}}),
         ("shuffled_is_chance", {"baselines": {"step_index": 0.5, "linear": 0.6, "shuffled_labels": 0.7}}),
+        ("shuffled_is_chance", {"baselines": {"step_index": 0.5, "linear": 0.6, "shuffled_labels": 0.3}}),
+        ("shuffled_is_chance", {"baselines": {"step_index": 0.5, "linear": 0.6}}),
         ("calibrated", {"reliability": Reliability(1.0, 0.3, 0.2)}),
         ("calibrated", {"reliability": None}),
         ("spread", {"spread": 0.01}),
@@ -170,6 +216,24 @@ def test_each_gate_stops_the_model_that_it_is_for(gate: str, changes: dict[str, 
     outcome = gates(figures(**changes), GateRules())
     assert not outcome[gate]
     assert [name for name, passed in outcome.items() if not passed] == [gate]
+
+
+def test_a_figure_that_is_just_enough_passes() -> None:
+    rules = GateRules()
+    just = figures(
+        accuracy_confident=rules.accuracy_confident,
+        accuracy_all=rules.accuracy_all,
+        confident_pairs=rules.pairs,
+        episodes=rules.episodes,
+        baselines={
+            "step_index": rules.accuracy_confident - rules.over_step_index,
+            "linear": rules.accuracy_confident - rules.over_linear,
+            "shuffled_labels": rules.shuffled_low,
+        },
+        reliability=Reliability(1.0, rules.ece, 0.2),
+        spread=rules.spread,
+    )
+    assert [name for name, passed in gates(just, rules).items() if not passed] == []
 
 
 def test_what_could_not_be_measured_does_not_pass() -> None:
@@ -185,7 +249,9 @@ def test_completeness_is_decided_against_the_list() -> None:
     assert not found.complete
     assert found.quorum(0.3)
     assert not found.quorum(0.5)
+    assert found.quorum(1 / 3)
     assert tally([], {}).complete
+    assert tally([], {}).quorum(1.0)
 
 
 def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
@@ -203,3 +269,14 @@ def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
     for _ in range(19):
         debounce.score(now=50.0)
     assert not debounce.due(now=500.0)  # too few to be worth it
+    debounce.score(now=500.0)
+    assert debounce.due(now=505.0)
+
+
+def test_a_stream_without_any_pause_is_learnt_from_after_so_many_scores() -> None:
+    debounce = Debounce(Rhythm(quiet_s=5, most=100, rest_s=30, least=20))
+    due = []
+    for number in range(120):
+        debounce.score(now=number * 0.5)
+        due.append(debounce.due(now=number * 0.5))
+    assert due.index(True) == 99

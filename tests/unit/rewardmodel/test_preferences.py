@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
+from services.rewardmodel.domain.dataset import STORED_STEPS, thinned
 from services.rewardmodel.domain.folds import fold_of, heldout, training_rows, validation
 from services.rewardmodel.domain.preferences import PairRules, Pairs, Rated, compare, heldout_pairs, training_blocks
 from services.rewardmodel.domain.ratings import Rating, rating
 from services.rewardmodel.domain.reservoir import FREE_OLD, choose
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
+from shared.rewardnet import WIDTH
 
 RULES = PairRules()
 
@@ -32,9 +35,13 @@ def test_a_clear_difference_is_a_nearly_sure_preference() -> None:
 
 
 def test_close_scores_are_a_tie() -> None:
-    tie = pair(0.50, 0.54)
-    assert tie.target[0] == 0.5
-    assert not tie.confident[0]
+    for tie in (pair(0.50, 0.54), pair(0.55, 0.50)):  # the margin itself is still a tie
+        assert tie.target[0] == 0.5
+        assert not tie.confident[0]
+
+
+def test_two_scores_of_which_nobody_doubts_any_have_an_error_each() -> None:
+    assert pair(0.6, 0.5).target[0] == pytest.approx(ndtr(0.1 / np.hypot(RULES.noise, RULES.noise)))
 
 
 def test_votes_that_disagree_make_the_label_softer_and_the_pair_lighter() -> None:
@@ -68,7 +75,29 @@ def test_every_segment_is_compared_however_low_the_cap_is(cap: int, count: int) 
 
 def test_with_few_segments_every_pair_is_used_once() -> None:
     pairs = heldout_pairs(rated(*np.linspace(0, 1, 12)), np.arange(12), np.random.default_rng(0), RULES)
-    assert len({frozenset(ends) for ends in zip(pairs.first, pairs.second, strict=True)}) == 12 * 11 // 2
+    assert len({frozenset(ends) for ends in zip(pairs.first, pairs.second, strict=True)}) == 12 * 11 // 2 == len(pairs)
+
+
+def test_pairs_far_apart_in_score_are_more_than_chance_would_make() -> None:
+    values, rows = np.linspace(0, 1, 64), np.arange(64)
+    far = []
+    for seed in range(20):
+        blocks = training_blocks(rated(*values), rows, np.random.default_rng(seed), RULES)
+        assert blocks is not None
+        distance = np.abs(blocks.flat().first - blocks.flat().second)
+        far.append(np.mean(np.minimum(distance, 64 - distance) > 16))
+    assert np.mean(far) > 0.6
+
+
+def test_blocks_made_flat_tell_the_same_pairs_with_what_is_sure_among_them() -> None:
+    values = np.where(np.arange(40) % 2, 0.3, 0.9)
+    blocks = training_blocks(rated(*values), np.arange(40), np.random.default_rng(0), RULES)
+    assert blocks is not None
+    flat = blocks.flat()
+    again = compare(rated(*values), flat.first, flat.second, RULES)
+    assert np.array_equal(flat.target, again.target)
+    assert np.array_equal(flat.confident, again.confident)
+    assert 0 < flat.confident.sum() < len(flat)
 
 
 def test_ties_have_at_most_their_share_of_the_weight() -> None:
@@ -78,6 +107,12 @@ def test_ties_have_at_most_their_share_of_the_weight() -> None:
     ties = blocks.target == 0.5
     assert blocks.weight[ties].sum() <= RULES.tie_share * blocks.weight.sum() * 1.001
     assert blocks.weight[~ties].sum() > 0
+
+
+def test_where_all_is_tied_the_ties_keep_their_weight() -> None:
+    blocks = training_blocks(rated(*[0.5] * 20), np.arange(20), np.random.default_rng(0), RULES)
+    assert blocks is not None
+    assert blocks.pairs > 0
 
 
 def test_one_segment_gives_no_pairs() -> None:
@@ -122,6 +157,50 @@ def test_more_votes_and_closer_votes_leave_less_doubt() -> None:
     assert doubt(3, 3, 3) > 0
 
 
+def deviation(*judges: dict[str, tuple[int, ...]], **weights: float) -> float:
+    """The standard error of a score with these votes by judge and dimension."""
+    one = scores()
+    results = [
+        one.judges[0].model_copy(
+            update={
+                "dimensions": {
+                    name: one.judges[0].dimensions["progress"].model_copy(update={"votes": list(votes)})
+                    for name, votes in judge.items()
+                }
+            }
+        )
+        for judge in judges
+    ]
+    found = rating(one.model_copy(update={"judges": results, "weights": weights}), "d")
+    assert found is not None
+    return found.deviation
+
+
+def test_the_error_of_a_score_is_that_of_its_votes() -> None:
+    alone = (0.5**2 / 3) ** 0.5 / 5  # three equal votes are each half a step from the truth, a step is a fifth
+    assert deviation({"progress": (3, 3, 3)}, progress=0.4) == pytest.approx(alone)
+    twice = deviation({"progress": (3, 3, 3)}, {"progress": (2, 2, 2)}, progress=0.4)
+    assert twice == pytest.approx(alone / 2**0.5), "two judges of one dimension"
+    both = deviation({"progress": (3, 3, 3), "dialog": (0, 0, 0)}, progress=0.4, dialog=0.2)
+    assert both == pytest.approx(alone * 5**0.5 / 3), "two thirds and one third of the weight"
+    assert deviation({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight brings no doubt"
+
+
+def test_a_score_without_agreement_or_number_is_not_taken_for_a_good_one() -> None:
+    lonely = rating(scores().model_copy(update={"agreement": None}), "d")
+    assert lonely is not None
+    assert lonely.agreement == 0.0
+    assert rating(scores().model_copy(update={"weighted": None}), "d") is None
+
+
+@pytest.mark.parametrize("steps", [2, 20, 301])
+def test_of_a_segments_states_the_first_and_the_last_are_kept(steps: int) -> None:
+    states = np.arange(steps * WIDTH, dtype=np.float32).reshape(steps, WIDTH)
+    kept = thinned(states)
+    assert len(kept) == STORED_STEPS
+    assert np.array_equal(kept[[0, -1]], states[[0, -1]])
+
+
 def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_or_stops_it() -> None:
     episodes = [EpisodeId(f"e{number}") for number in range(500)]
     fold = np.array([fold_of(RunId("demo"), episode, 5) for episode in episodes])
@@ -132,6 +211,11 @@ def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_o
         training = set(fold[training_rows(fold, member, 5)])
         assert training.isdisjoint({heldout(member, 5), validation(member, 5)})
         assert len(training) == 3
+
+
+@pytest.mark.parametrize("folds", [2, 3, 5, 10])
+def test_what_measures_a_member_never_stops_its_training(folds: int) -> None:
+    assert all(heldout(member, folds) != validation(member, folds) for member in range(folds))
 
 
 def stored(epoch: int, number: int) -> Rating:
@@ -154,4 +238,5 @@ def test_few_old_segments_are_all_kept_and_the_capacity_holds() -> None:
     old = [stored(0, number) for number in range(FREE_OLD)]
     assert len(choose([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD + 1
     assert len(choose([*old, stored(1, 0)], 1, 10, 0.5)) == 10
+    assert len(choose([stored(1, number) for number in range(30)], 1, 10, 0.5)) == 10
     assert choose([*old, stored(5, 0)], 3, 4_000, 0.5) == sorted(old, key=lambda r: r.segment)
