@@ -7,8 +7,11 @@ import time
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from shared.contracts.envelope import MAX_EVENT_BYTES, Envelope, event_id, parse, wrap
+from shared.contracts.events import SegmentExported
+from shared.contracts.ids import Digest
 from shared.errors import ContractError
 from tests.events import epoch_finished, rm_ready, scores_ready, segment_ready
 
@@ -85,6 +88,11 @@ def _mutate(raw: bytearray, rng: random.Random) -> None:
         raw += b"x"
 
 
+def test_an_event_of_just_the_limit_is_read() -> None:
+    raw = segment_ready().to_bytes()
+    assert isinstance(outcome(raw.ljust(MAX_EVENT_BYTES)), Envelope)
+
+
 def test_an_event_above_the_limit_is_refused_by_its_size() -> None:
     assert outcome(b" " * (MAX_EVENT_BYTES + 1)) == "event of 8193 bytes: the limit is 8192"
 
@@ -97,3 +105,21 @@ def test_the_id_depends_on_what_is_announced_and_on_nothing_else(number: int, ep
     assert again.id == event.id == event_id(event.data)
     assert segment_ready(number + 1, epoch=epoch).id != event.id
     assert parse(event.to_bytes()) == event
+
+
+def test_another_object_or_another_kind_of_news_about_it_is_another_event() -> None:
+    ready = segment_ready().data
+    changed = ready.model_copy(update={"digest": Digest("0" * 64)})
+    exported = SegmentExported.model_validate(ready.model_dump())
+    assert len({event_id(data) for data in (ready, changed, exported)}) == 3
+
+
+def test_fence_and_trace_travel_with_the_event() -> None:
+    event = parse(wrap(segment_ready().data, source="judge", fence=7, traceparent="00-trace").to_bytes())
+    assert (event.source, event.fence, event.traceparent) == ("judge", 7, "00-trace")
+
+
+def test_an_envelope_of_another_type_than_its_data_cannot_be_made() -> None:
+    event = segment_ready()
+    with pytest.raises(ValidationError, match="differ from its data"):
+        Envelope(**{**dict(event), "type": "zelda.scores.ready.v1"})

@@ -2,10 +2,12 @@
 
 import itertools
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from shared.contracts.envelope import parse
 from shared.contracts.ids import Digest, RunId, SegmentId
@@ -63,6 +65,20 @@ def test_no_traversal_travels_in_an_event(field: str) -> None:
 def test_near_misses_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="1-40 lower-case letters, digits or inner hyphens"):
         RunId(text)
+
+
+@pytest.mark.parametrize("value", [None, 7, b"demo", ["demo"]])
+def test_what_is_no_text_is_no_id(value: Any) -> None:
+    with pytest.raises(ValueError, match="is not a RunId"):
+        RunId(value)
+    with pytest.raises(ValidationError):
+        TypeAdapter(RunId).validate_python(value)
+
+
+def test_a_refusal_shows_only_the_beginning_of_what_was_given() -> None:
+    with pytest.raises(ValueError, match="is not a RunId") as caught:
+        RunId("x" * 10_000)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("text", ["a", "demo", "e0003-r02-v01-0007-s004", "0", "x" * 40])
