@@ -110,7 +110,7 @@ def test_the_budget_is_never_exceeded(
     assert sampler.taken.total() <= budget
 
 
-@given(st.lists(st.floats(-100, 100), max_size=80))
+@given(st.lists(st.floats(-100, 100), min_size=30, max_size=80))
 def test_a_value_is_placed_among_the_newest_ones_once_there_are_enough(values: list[float]) -> None:
     ranking, newest = Ranking(size=20), deque[float](maxlen=20)
     for value in values:
