@@ -12,10 +12,11 @@ from services.judge.domain.merge import Ladder, enough, merge
 from services.judge.domain.phases import Phase, Weights, phase_of, weighted_mean
 from services.judge.domain.replies import Vote
 from services.judge.domain.report import report
-from services.judge.domain.rows import CanaryRow, JudgeRow, PairRow, Part, SegmentRow
+from services.judge.domain.rows import CanaryRow, JudgeRow, PairRow, Part, SegmentRow, row_of
 from shared.contracts.ids import EpisodeId, JudgeName, RunId, SegmentId
-from shared.contracts.scores import Usage, values_of
-from tests.unit.judge.recordings import moments
+from shared.contracts.scores import SegmentScores, Usage, values_of
+from shared.contracts.segment import SegmentManifest
+from tests.unit.judge.recordings import manifest, moments
 
 # The worked example of K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers.
 EXAMPLE = [
@@ -73,6 +74,10 @@ def test_ranks_are_those_of_scipy(values: list[float]) -> None:
     assert ranks(values) == list(stats.rankdata(values))
 
 
+def test_two_points_correlate_in_no_way() -> None:
+    assert spearman([1, 2], [1, 2]) is None
+
+
 def test_kappa_is_agreement_beyond_chance() -> None:
     assert kappa(["A", "B"] * 10, ["A", "B"] * 10) == 1.0
     assert kappa(["A", "A", "B", "B"], ["A", "B", "A", "B"]) == 0.0
@@ -104,6 +109,12 @@ def test_votes_are_merged_by_their_median() -> None:
 )
 def test_more_votes_are_asked_for_only_while_they_are_split(values: tuple[int, ...], asked: int, more: int) -> None:
     assert Ladder().next_ask(votes(*values), asked) == more
+
+
+def test_votes_of_which_just_enough_are_near_are_not_split() -> None:
+    ladder = Ladder(rungs=(4, 8))
+    assert ladder.next_ask(votes(3, 3, 3, 0), 4) == 0
+    assert ladder.next_ask(votes(3, 3, 0, 0), 4) == 4
 
 
 def test_two_valid_votes_of_three_may_speak_one_may_not() -> None:
@@ -142,6 +153,25 @@ def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
     assert phase_of(phases, "bramble:vale", unknown).name == "any"
 
 
+@pytest.mark.parametrize(
+    ("when", "fits"),
+    [
+        ({"groups": [0, 4]}, True),
+        ({"groups": [4]}, False),
+        ({"essences_at_least": 2}, True),
+        ({"essences_at_least": 3}, False),
+        ({"groups": [0], "essences_at_least": 3}, False),
+        ({"lacks_items": ["sword"], "has_items": ["kite"]}, False),
+    ],
+)
+def test_a_phase_is_where_all_its_conditions_hold(when: dict[str, object], fits: bool) -> None:
+    phase = Phase.model_validate({"name": "here", "when": when})
+    end = moments({0: {"group": 0, "essences": 2, "treasures": ["sword", "kite"]}}, steps=1)[0]
+    nowhere = moments({0: {"group": None, "essences": None, "treasures": None}}, steps=1)[0]
+    assert (phase_of([phase], "bramble:vale", end).name == "here") == fits
+    assert phase_of([phase], "bramble:vale", nowhere).name == "any"
+
+
 def row(number: int, gained: int, value: float | None) -> SegmentRow:
     judges = [] if value is None else [JudgeRow(judge=JudgeName("state"), value=value, votes={"progress": [3, 3, 3]})]
     return SegmentRow(
@@ -176,6 +206,47 @@ def test_the_report_measures_scores_against_true_progress_now_and_next() -> None
     assert (state.usage.calls, state.usage.prompt_tokens) == (9, 900)
     assert state.drift == pytest.approx(0.05)
     assert state.drift_absolute == pytest.approx(0.15)
+
+
+def test_next_is_what_is_gained_in_the_three_segments_after_one() -> None:
+    gains = [0, 0, 2, 0, 1, 0, 0, 3, 1, 0, 2, 0]
+    ahead = [sum(gains[place + 1 : place + 4]) for place in range(len(gains))]
+    rows = [row(place, gain, 0.1 * ahead[place]) for place, gain in enumerate(gains)]
+    merged = report(RunId("demo"), 0, "default", [Part(replica="a", rows=rows)], datetime(2026, 1, 1, tzinfo=UTC))
+    assert merged.correlation.next == pytest.approx(1.0)
+    other = [one.model_copy(update={"episode": EpisodeId(f"e{one.index}")}) for one in rows]
+    merged = report(RunId("demo"), 0, "default", [Part(replica="a", rows=other)], datetime(2026, 1, 1, tzinfo=UTC))
+    assert merged.correlation.next is None, "no segment is followed by another one of its episode"
+
+
+def test_the_report_counts_votes_agreement_abstentions_and_a_budget_that_ran_out() -> None:
+    votes_of = {"progress": [3, 3, 3], "dialog": [1, 2, 3]}
+    spoke = JudgeRow(judge=JudgeName("state"), value=0.5, votes=votes_of, unanimous=1)
+    silent = JudgeRow(judge=JudgeName("state"))
+    rows = [row(0, 0, None).model_copy(update={"judges": [one]}) for one in (spoke, silent)]
+    rows[1] = rows[1].model_copy(update={"segment": SegmentId("s1")})
+    parts = [Part(replica="a", rows=rows), Part(replica="b", exhausted=True)]
+    merged = report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
+    state = merged.judges[JudgeName("state")]
+    assert (state.judged, state.abstained) == (1, 1)
+    assert (merged.votes, state.votes, state.votes_per_segment) == (3, 3, 3.0)
+    assert (merged.agreement, state.unanimous) == (0.5, 0.5)
+    assert set(state.alpha) == {"progress", "dialog"}
+    assert merged.budget_exhausted
+
+
+def test_a_judge_that_sees_no_difference_prefers_no_place() -> None:
+    pairs = [PairRow(forward="equal", backward="equal", gap=0.0)] * 3 + [PairRow(forward="A", backward="B", gap=0.2)]
+    merged = report(RunId("demo"), 0, "default", [Part(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC))
+    assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
+
+
+def test_what_a_segment_gained_is_what_was_reached_within_it() -> None:
+    facts = manifest(milestones_start=3, milestones_end=4)
+    known = {name: facts[name] for name in ("run", "epoch", "episode", "segment", "created")}
+    digests = {"segment_key": "episodes/x", "segment_digest": "1" * 64, "rubric": "default", "status": "dead"}
+    scores = SegmentScores.model_validate({**known, **digests})
+    assert row_of(scores, SegmentManifest.model_validate({**facts, "members": {}})).gained == 1
 
 
 def test_a_judge_that_prefers_the_first_clip_is_found_out() -> None:
