@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
+from shared.bus import outage
 from shared.bus.answer import BACKOFF_S
-from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.consumer import PAUSES_S, Consumer, ConsumerLoop
 from shared.bus.memory import MemoryBus
-from shared.bus.outage import Outage
+from shared.bus.outage import CHECK_S, Outage
 from shared.bus.topology import ACK_WAIT_S, JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
@@ -168,6 +171,46 @@ async def test_long_work_is_kept_alive_and_not_delivered_twice() -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
+async def test_a_sign_of_life_that_is_lost_is_followed_by_others() -> None:
+    clock = Clock()
+    bus, starts, gate = MemoryBus(clock), 0, asyncio.Event()
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal starts
+        starts += 1
+        await gate.wait()
+        return []
+
+    await bus.publish(segment_ready())
+    async with running(bus, Consumer(JUDGE_SEGMENTS, handler), keep_alive_s=0.02):
+        await until(lambda: starts == 1)
+        with capture_logs() as lines:
+            bus.connected = False
+            await until(lambda: any(line["event"] == "work in progress not confirmed" for line in lines))
+            bus.connected = True
+        clock.now += ACK_WAIT_S - 1
+        due = bus._queues[JUDGE_SEGMENTS.name].messages[1].due
+        await until(lambda: bus._queues[JUDGE_SEGMENTS.name].messages[1].due > due)
+        gate.set()
+    assert await bus.pending(JUDGE_SEGMENTS) == 0
+
+
+async def test_however_many_events_fail_the_store_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, asked = Clock(), 0
+    monkeypatch.setattr(outage, "time", SimpleNamespace(monotonic=clock))
+
+    async def answers() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 1
+
+    away = Outage(answers)
+    assert await asyncio.gather(*(away.check() for _ in range(20))) == [True] * 20
+    assert asked == 1
+    clock.now += CHECK_S
+    assert not await away.check()
+
+
 async def test_work_that_fails_after_the_bus_took_it_for_dead_is_done_again() -> None:
     clock, starts, gate = Clock(), 0, asyncio.Event()
     bus = MemoryBus(clock)
@@ -256,6 +299,44 @@ async def test_a_bus_that_is_away_is_waited_for() -> None:
         await bus.publish(segment_ready())
         await until(lambda: seen == 1)
         await until(lambda: loop.missing is None)
+
+
+async def test_each_outage_of_the_bus_begins_with_the_shortest_pause() -> None:
+    bus, seen = MemoryBus(), 0
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal seen
+        seen += 1
+        return []
+
+    with capture_logs() as lines:
+        async with running(bus, Consumer(JUDGE_SEGMENTS, handler)):
+            for number in (1, 2):
+                before = len(lines)
+                bus.connected = False
+                await until(lambda before=before: len(lines) > before)  # type: ignore[misc]
+                bus.connected = True
+                await bus.publish(segment_ready(number))
+                await until_equal(lambda: seen, number)
+                assert lines[before]["retry_s"] == PAUSES_S[0]
+
+
+async def test_what_was_handled_is_not_given_back_at_the_end() -> None:
+    def given_back() -> float:
+        labels = {"consumer": "judge-segments", "outcome": "given_back"}
+        return REGISTRY.get_sample_value("zelda_bus_deliveries_total", labels) or 0.0
+
+    bus, seen, before = MemoryBus(), 0, given_back()
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal seen
+        seen += 1
+        return []
+
+    await bus.publish(segment_ready())
+    async with running(bus, Consumer(JUDGE_SEGMENTS, handler)):
+        await until_equal(lambda: seen, 1)
+    assert given_back() == before
 
 
 async def test_an_acknowledgement_that_fails_leads_to_a_second_delivery_not_to_a_crash() -> None:
