@@ -1,6 +1,7 @@
 """The lease: one holder at a time, a fence that only grows, and nobody's clock trusted but one's own."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,7 @@ from shared.errors import Transient
 from shared.state.lease import KEPT, Lease
 from shared.store import keys
 from shared.store.memory import MemoryStore
+from shared.store.port import AlreadyExists
 
 TTL_S = 9.0
 
@@ -119,6 +121,71 @@ async def test_a_creation_whose_answer_was_lost_still_counts_as_ours() -> None:
     clock.now += TTL_S + 1
     await lease.step()
     assert lease.fence is not None
+
+
+class Eventful(MemoryStore):
+    """A store in which something happens before the next creation, or instead of its answer."""
+
+    before: Callable[[], Awaitable[None]] | None = None
+    says_taken = False
+
+    async def create(self, key: str, data: bytes) -> str:
+        before, self.before = self.before, None
+        if before is not None:
+            await before()
+        digest = await super().create(key, data)
+        if self.says_taken:
+            raise AlreadyExists(f"object {key!r} exists")
+        return digest
+
+
+async def test_a_creation_that_was_repeated_on_its_way_is_ours_at_once() -> None:
+    store = Eventful()
+    lease = Lease(store, "c", "first", TTL_S, Clock())
+    store.says_taken = True
+    await lease.step()
+    assert lease.fence == 1
+
+
+async def test_who_creates_a_number_that_the_others_have_left_behind_holds_nothing() -> None:
+    store, clock = Eventful(), Clock()
+    first, late = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "late", TTL_S, clock)
+    await first.step()
+    await first.release()
+
+    async def others_go_on() -> None:
+        for _ in range(2 * KEPT):
+            await first.step()
+
+    store.before = others_go_on  # the late one has seen that the lease is free, and sleeps
+    await late.step()
+    assert (first.fence, late.fence) == (3, None)
+
+
+async def test_a_lease_is_held_from_before_the_request_because_others_count_from_when_it_appears() -> None:
+    store, clock = Eventful(), Clock()
+
+    async def slowly() -> None:
+        clock.now += TTL_S / 2
+
+    lease = Lease(store, "c", "first", TTL_S, clock)
+    store.before = slowly
+    await lease.step()
+    assert lease.fence == 1
+    clock.now += TTL_S / 5
+    assert lease.fence is None
+
+
+async def test_a_lease_that_somebody_has_taken_meanwhile_stays_with_him_when_it_is_given_back() -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    await first.step()
+    await second.step()
+    clock.now += TTL_S + 1
+    await second.step()
+    await first.release()
+    await second.step()
+    assert (first.fence, second.fence) == (None, 2)
 
 
 class Contest(RuleBasedStateMachine):
