@@ -42,6 +42,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def test_what_was_put_is_got_back_with_its_digest(store: Store) -> None:
     digest = await store.put(KEY, b"first")
     assert digest == sha256(b"first")
+    assert await store.exists(KEY)
     assert await store.get(KEY) == b"first"
     assert await store.get(KEY, digest) == b"first"
 
@@ -125,6 +126,12 @@ async def test_a_key_that_could_lead_elsewhere_is_refused_by_every_call(store: S
     for call in (store.get(key), store.put(key, b"x"), store.create(key, b"x"), store.exists(key), store.delete(key)):
         with pytest.raises(Permanent, match="store key"):
             await call
+
+
+@pytest.mark.parametrize("prefix", ["models/../secret/", "etc/", "models//", "models/runs/demo", "models"])
+async def test_a_prefix_that_could_lead_elsewhere_is_not_listed(store: Store, prefix: str) -> None:
+    with pytest.raises(Permanent, match="store"):
+        await store.list(prefix)
 
 
 async def test_a_server_that_never_answers_is_transient_and_bounded() -> None:

@@ -1,8 +1,9 @@
-"""Where a segment belongs, told by its key."""
+"""What a key may look like, and where a segment belongs, told by its key."""
 
 import pytest
 
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.errors import Permanent
 from shared.store import keys
 
 RUN = RunId("demo")
@@ -32,3 +33,28 @@ def test_a_segment_is_found_at_its_own_key(epoch: int) -> None:
 )
 def test_what_else_lies_among_the_segments_is_no_segment(path: str) -> None:
     assert keys.segment_place(keys.segments_prefix(RUN) + path) is None
+
+
+LONG = f"models/{'/'.join(['x' * 200] * 2)}/{'y' * 103}"
+
+
+@pytest.mark.parametrize("key", ["models/x", f"models/{'x' * 200}", LONG, "episodes/_a=b+c@d-e.f/0"])
+def test_a_key_up_to_the_limits_is_taken(key: str) -> None:
+    bucket, path = keys.split(key)
+    assert f"{bucket}/{path}" == key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [f"models/{'x' * 201}", f"{LONG}y", "models/a..b", "models/a.", "models/.a", "models/-a", "models/a b", "x/y"],
+)
+def test_a_key_beyond_the_limits_is_refused(key: str) -> None:
+    with pytest.raises(Permanent, match="store key"):
+        keys.split(key)
+
+
+def test_a_prefix_ends_in_a_slash_and_may_be_a_whole_bucket() -> None:
+    assert keys.split("models/", prefix=True) == ("models", "")
+    assert keys.split("models/runs/", prefix=True) == ("models", "runs/")
+    with pytest.raises(Permanent, match="store prefix 'models/runs': it must end in a slash"):
+        keys.split("models/runs", prefix=True)
