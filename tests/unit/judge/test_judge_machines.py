@@ -92,6 +92,14 @@ def test_the_breaker_opens_after_ten_failures_and_tries_again_after_thirty_secon
     assert breaker.state(61.0) == "closed"
 
 
+def test_a_probe_whose_outcome_never_came_blocks_the_route_for_one_more_time_only() -> None:
+    breaker = Breaker(threshold=1)
+    breaker.failed(0.0)
+    assert breaker.admit(30.0)
+    assert not breaker.admit(59.9)
+    assert breaker.admit(60.0)
+
+
 @given(st.lists(st.tuples(st.sampled_from(["success", "overload"]), st.integers(0, 64), st.floats(0, 3)), max_size=200))
 def test_the_limit_stays_within_its_bounds(history: list[tuple[str, int, float]]) -> None:
     machine, now = Concurrency(most=32, least=1), 0.0

@@ -108,6 +108,8 @@ def test_a_comparison_must_name_one_of_three_verdicts() -> None:
     for better in ('"C"', '"a"', "1", "null", '["A"]', '"A or B"'):
         with pytest.raises(InvalidReply):
             read_pair(f'{{"reason": "x", "better": {better}}}', "stop")
+    with pytest.raises(InvalidReply, match="the reason is not a text"):
+        read_pair('{"reason": 3, "better": "A"}', "stop")
 
 
 @given(st.text(max_size=200) | st.recursive(st.none() | st.booleans() | st.floats() | st.integers(), st.lists))
