@@ -142,6 +142,14 @@ def test_an_idle_route_does_not_grow() -> None:
     for _ in range(100):
         machine.succeeded(1)
     assert machine.limit == 8
+    machine.succeeded(4)
+    assert machine.limit == 9, "half of it is in use"
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 8), (9, 8)])
+def test_limits_that_cannot_be_kept_are_refused(least: int, most: int) -> None:
+    with pytest.raises(ValueError, match="need 1 <= least <= most"):
+        Concurrency(least=least, most=most)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +169,7 @@ def test_an_idle_route_does_not_grow() -> None:
         ("", None),
         ("Mon, 99999999999999999999 Jan 2026 00:00:00 GMT", None),
         ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Mon, 04 May 2026 12:00:20 -0000", 20.0),
         ("Fri, 31 Dec 9999 23:59:59 -2359", LONGEST_RETRY_AFTER_S),
         ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
     ],
@@ -182,6 +191,11 @@ def test_a_status_means_one_thing(status: int, kind: str) -> None:
 def test_the_reason_of_llm_d_is_told() -> None:
     outcome = outcome_of(429, {"x-llm-d-request-dropped-reason": "rejected-saturated"}, NOW)
     assert outcome.detail == "HTTP 429 (rejected-saturated)"
+
+
+@pytest.mark.parametrize(("reason", "detail"), [("\x1b[31mred", "HTTP 429"), ("x" * 500, f"HTTP 429 ({'x' * 60})")])
+def test_a_reason_that_could_spoil_a_log_is_left_out_or_cut(reason: str, detail: str) -> None:
+    assert outcome_of(429, {"x-llm-d-request-dropped-reason": reason}, NOW).detail == detail
 
 
 @given(st.floats(0, 100), st.floats(0, 1, exclude_max=True), st.none() | st.floats(0, 300))
