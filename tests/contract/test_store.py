@@ -16,6 +16,7 @@ from shared.store.memory import MemoryStore
 from shared.store.object_store import ObjectStore, local_store, s3_store
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
+from tests.unit.judge.bad_servers import always, serving
 
 KEY = "models/runs/demo/record/00000000.json"
 
@@ -155,6 +156,15 @@ async def test_a_missing_bucket_is_not_mistaken_for_a_missing_object(request: py
     for call in (nowhere.get(KEY), nowhere.exists(KEY), nowhere.list("models/"), nowhere.delete(KEY)):
         with pytest.raises(Transient, match="failed"):
             await call
+
+
+async def test_a_write_for_which_a_server_finds_no_place_is_worth_another_try() -> None:
+    """It has no words for the bucket that is missing; a write cannot be about a missing object."""
+    async with serving(always(404, b"")) as server:
+        vague = s3_store("demo", f"http://127.0.0.1:{server.port}", "key", "secret", "us-east-1", None)
+        for call in (vague.put(KEY, b"x"), vague.create(KEY, b"x")):
+            with pytest.raises(Transient, match="failed"):
+                await call
 
 
 async def test_a_wrong_secret_is_refused_and_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
