@@ -194,13 +194,14 @@ async def test_a_replay_ends_when_nobody_waits_for_it_any_more(store: Store, mon
     assert (exporting.cancelled(), steps) == (True, until_now)
 
 
-async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(store: Store) -> None:
+@pytest.mark.parametrize("look", [SMALL, Look(frames=False, video=False, overlay=False)])
+async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(store: Store, look: Look) -> None:
     event = await ready(store)
     facts, members = parts(await store.get(event.data.key))
     digest = await store.put(event.data.key, write_segment({**facts, "ram_end": "f" * 64}, members))
     forged = wrap(event.data.model_copy(update={"digest": Digest(digest)}), source="trainer")
     with pytest.raises(ReplayMismatch) as refusal:
-        await handlers(store).handle(forged)
+        await handlers(store, look=look).handle(forged)
     assert isinstance(refusal.value, Permanent)
     assert "f" * 64 in str(refusal.value)
     assert facts["ram_end"] in str(refusal.value)
