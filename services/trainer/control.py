@@ -3,6 +3,7 @@
 The heartbeat is the public one with a few fields more; the pointer is ours alone. Losing either costs time, never work.
 """
 
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -10,7 +11,7 @@ from pydantic import Field
 from shared.contracts.base import Contract
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.events import Epoch, Key
-from shared.contracts.ids import Digest, RunId
+from shared.contracts.ids import Digest, Id, RunId
 from shared.store import keys
 
 DriverState = Literal["starting", "idle", "training", "evaluating", "ended"]
@@ -18,10 +19,17 @@ HEARTBEAT_S = 2.0  # how often a driver writes; much longer and a dead driver is
 STALE_S = 30.0  # silence after which a driver counts as dead; shorter than one slow store call would kill live ones
 
 
+class DriverName(Id):
+    """One driver process. Its name goes into keys, addresses and the command line of a job: an id closes them all."""
+
+    pattern = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?$")
+    shape = "1-60 lower-case letters, digits or inner hyphens"
+
+
 class Heartbeat(DriverHeartbeat):
     """Last sign of life of a run's driver. `driver` names the process; another name is another process."""
 
-    driver: str = Field(max_length=60)
+    driver: DriverName
     host: str = Field(max_length=255)
     pid: int
     state: DriverState

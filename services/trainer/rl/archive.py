@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import structlog
 
-from services.trainer.control import CheckpointPointer, Heartbeat, checkpoint, latest_checkpoint
+from services.trainer.control import CheckpointPointer, DriverName, Heartbeat, checkpoint, latest_checkpoint
 from services.trainer.domain.episodes import segment_at
 from services.trainer.rl.bridge import BlockingStore
 from shared.contracts.base import sha256
@@ -37,7 +37,7 @@ class Archive:
     ) -> None:
         self.store = store
         self.run = run
-        self.driver = driver
+        self.driver = DriverName(driver)
         self._sleep = sleep
         self._runs = Runs(store.store)
 

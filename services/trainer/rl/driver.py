@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import structlog
 
-from services.trainer.control import STALE_S, Heartbeat
+from services.trainer.control import STALE_S, DriverName, Heartbeat
 from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.epochs import EpochRunner
@@ -182,8 +182,8 @@ def _said(failure: ZeldaError) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.trainer.rl.driver", description=__doc__)
     parser.add_argument("--run", type=RunId, required=True, help="the run to train")
-    parser.add_argument("--name", help="name of this driver; default a random one")
-    parser.add_argument("--former", help="name of a driver that is known to be dead")
+    parser.add_argument("--name", type=DriverName, help="name of this driver; default a random one")
+    parser.add_argument("--former", type=DriverName, help="name of a driver that is known to be dead")
     parser.add_argument("--parent", type=int, help="process id; the driver ends when this is not its parent any more")
     return parser
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.trainer.backends.port import Launch, Outcome
-from services.trainer.control import CheckpointPointer, Heartbeat
+from services.trainer.control import CheckpointPointer, DriverName, Heartbeat
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
@@ -64,7 +64,7 @@ async def account(
 
 def beat(driver: str, **fields: Any) -> Heartbeat:
     values: dict[str, Any] = {"run": RUN, "epoch": 0, "time": NOW, "host": "here", "pid": 1, "state": "training"}
-    return Heartbeat(driver=driver, **{**values, **fields})
+    return Heartbeat(driver=DriverName(driver), **{**values, **fields})
 
 
 class FakeBackend:

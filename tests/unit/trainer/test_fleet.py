@@ -208,6 +208,21 @@ async def test_a_run_whose_heartbeat_cannot_be_read_gets_its_driver(damage: byte
     assert team.members[RUN].trouble is None
 
 
+async def test_what_is_no_name_of_a_driver_is_neither_adopted_nor_handed_to_a_command_line() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    odd = "d0?x=;touch stolen"
+    await store.put(keys.driver_heartbeat(RUN), beat("d0").to_bytes().replace(b'"d0"', f'"{odd}"'.encode()))
+    backend.outcomes[odd] = Outcome("running")
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+    assert team.members[RUN].driver == backend.launches[0].name
+    assert backend.launches[0].former is None
+
+
 class LosesAnswers(FakeBackend):
     """Starts every driver, but the answers to the first starts are lost."""
 

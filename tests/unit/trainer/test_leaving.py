@@ -37,6 +37,14 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     return made
 
 
+@pytest.mark.parametrize("name", ["", "two words", "x" * 61])
+def test_a_driver_with_a_name_that_its_heartbeat_could_not_tell_does_not_begin(name: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        driver_module.main(["--run", RUN, "--name", name])
+    with pytest.raises(ValueError, match="is not a DriverName: use 1-60 lower-case letters"):
+        Archive(BlockingStore(MemoryStore()), RUN, name)
+
+
 def lives_elsewhere(store: MemoryStore, ahead_s: float = 0.0) -> Heartbeat:
     """A driver on another host, whose clock is ahead, has just given a sign of life."""
     now = datetime.now(UTC) + timedelta(seconds=ahead_s)
