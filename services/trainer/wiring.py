@@ -1,7 +1,9 @@
 """Puts the trainer service together: fleet, announcer, handlers, and the two loops that drive them."""
 
 import asyncio
+import re
 import time
+from pathlib import Path
 
 from services.trainer.announcer import Announcer
 from services.trainer.backends.local import LocalBackend
@@ -18,6 +20,7 @@ from shared.runtime.settings import read_secret
 
 TICK_S = 0.5  # between two looks at the drivers; an epoch starts this much later at worst
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 async def wire(settings: TrainerSettings, ports: Ports) -> Service:
@@ -53,4 +56,16 @@ def make_backend(settings: TrainerSettings) -> Backend:
     if settings.trainer.ray_address is None:
         raise Fatal("ZELDA_TRAINER__BACKEND is ray_jobs: set ZELDA_TRAINER__RAY_ADDRESS to Ray's job server")
     token_file = settings.trainer.ray_token_file
-    return RayJobsBackend(settings.trainer.ray_address, token=read_secret(token_file) if token_file else None)
+    return RayJobsBackend(settings.trainer.ray_address, token=_token(token_file) if token_file else None)
+
+
+def _token(file: Path) -> str:
+    try:
+        token = read_secret(file)
+    except OSError as error:
+        raise Fatal(f"ZELDA_TRAINER__RAY_TOKEN_FILE: {file} cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        token = ""
+    if not _TOKEN.fullmatch(token):  # the HTTP client would complain, too, and quote the secret
+        raise Fatal(f"ZELDA_TRAINER__RAY_TOKEN_FILE: {file} must hold one token of printable ASCII")
+    return token

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
 
 from services.trainer.backends.port import Launch, Outcome
 from services.trainer.backends.ray_jobs import RayJobsBackend
-from shared.errors import Permanent, Transient
+from services.trainer.settings import TrainerGroup, TrainerSettings
+from services.trainer.wiring import make_backend
+from shared.errors import Fatal, Permanent, Transient
+from shared.runtime.settings import StoreSettings
 from tests.unit.trainer.stage import RUN
 
 LAUNCH = Launch(RUN, "demo-1")
@@ -70,3 +74,22 @@ async def test_a_job_that_is_refused_says_why() -> None:
 
 async def test_a_job_that_nobody_knows_has_ended() -> None:
     assert await backend(lambda request: httpx.Response(404)).outcome("demo-1") == Outcome("ended")
+
+
+@pytest.mark.parametrize("content", [b"first-secret\nsecond-secret", "s\u00e9cret".encode(), b"\xff", b"", b"\n"])
+def test_a_token_file_without_a_single_token_is_refused_and_not_told(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(content)
+    group = TrainerGroup(backend="ray_jobs", ray_address="http://ray:8265", ray_token_file=file)
+    with pytest.raises(Fatal, match=f"RAY_TOKEN_FILE: {file} must hold one token of printable ASCII") as refused:
+        make_backend(TrainerSettings(store=StoreSettings(url=f"file://{tmp_path}"), trainer=group))
+    assert "cret" not in str(refused.value)
+
+
+async def test_the_token_of_the_file_is_shown_to_the_job_server(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a-secret\n")
+    group = TrainerGroup(backend="ray_jobs", ray_address="http://ray:8265", ray_token_file=tmp_path / "token")
+    made = make_backend(TrainerSettings(store=StoreSettings(url=f"file://{tmp_path}"), trainer=group))
+    assert isinstance(made, RayJobsBackend)
+    assert made._client.headers["Authorization"] == "Bearer a-secret"
+    await made.close()
