@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import structlog
 
 from services.trainer.backends.port import Backend, Launch
-from services.trainer.control import Heartbeat
+from services.trainer.control import STALE_S, Heartbeat
 from services.trainer.domain.supervision import Supervision
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
@@ -38,6 +38,7 @@ class Member:
     """One active run. `driver` is the name of the driver started last, if any; `trouble` what kept us from the run.
 
     `starting` is the name of a driver whose start was not confirmed: it may run, and is asked for again by this name.
+    `heard` is the newest heartbeat, and when it was read first.
     """
 
     run: RunId
@@ -45,7 +46,7 @@ class Member:
     driver: str | None = None
     starting: str | None = None
     former: str | None = None
-    speed: float = 0.0
+    heard: tuple[Heartbeat, float] | None = None
     fence: int = field(default=0)
     trouble: str | None = None
     odd_heartbeat: str | None = None
@@ -86,13 +87,22 @@ class Fleet:
             else:
                 member.trouble = None
         DRIVERS.set(sum(member.driver is not None for member in self.members.values()))
-        SPEED.set(sum(member.speed for member in self.members.values()))
+        SPEED.set(sum(self._speed(member) for member in self.members.values()))
+
+    def _speed(self, member: Member) -> float:
+        """Steps per second of the member's driver, if it lives and trains. What a dead one said last is no speed."""
+        if member.heard is None:
+            return 0.0
+        beat, since = member.heard
+        trains = beat.driver == member.driver and beat.state == "training" and self._clock() - since <= STALE_S
+        return beat.steps_per_s or 0.0 if trains else 0.0
 
     async def _look_after(self, member: Member) -> None:
         beat = await self._heartbeat(member)
         if beat is not None:
             member.supervision.seen(beat.epoch, beat.steps)
-            member.speed = (beat.steps_per_s or 0.0) if beat.state == "training" else 0.0
+            if member.heard is None or beat != member.heard[0]:
+                member.heard = beat, self._clock()
         if member.driver is None:
             await self._adopt(member, beat)
         if member.driver is not None and await self._lives(member):
@@ -124,7 +134,7 @@ class Fleet:
             FAILURES.inc()
             member.supervision.failed(self._clock(), outcome.reason or "no reason given", outcome.final)
             log.warning("driver failed", run=member.run, driver=member.driver, reason=outcome.reason)
-        member.former, member.driver, member.speed = member.driver, None, 0.0
+        member.former, member.driver = member.driver, None
         return False
 
     async def _start(self, member: Member, record: RunRecord) -> None:

@@ -1,8 +1,10 @@
 """Drivers are started when there is work, again when they fail, and not for ever."""
 
 import pytest
+from prometheus_client import REGISTRY
 
 from services.trainer.backends.port import Launch, Outcome
+from services.trainer.control import STALE_S
 from services.trainer.domain.supervision import Supervision
 from services.trainer.fleet import Fleet
 from shared.contracts.driver import DriverFailed
@@ -16,6 +18,10 @@ from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, ord
 def fleet(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[Fleet, list[float]]:
     now = [0.0]
     return Fleet(store, backend, attempts, lambda: now[0]), now
+
+
+def speed() -> float | None:
+    return REGISTRY.get_sample_value("zelda_trainer_steps_per_second")
 
 
 async def test_an_ordered_epoch_gets_one_driver() -> None:
@@ -130,6 +136,43 @@ def test_the_pause_before_the_next_driver_grows_to_two_minutes_and_no_further() 
         supervision.failed(1000.0, "killed")
         pauses.append(supervision.not_before - 1000.0)
     assert pauses == [0.0, 5.0, 15.0, 60.0, 120.0, 120.0, 120.0, 120.0]
+
+
+async def test_the_speed_is_that_of_drivers_that_live_and_train() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend)
+    team.take_up(RUN)
+    await team.tick()
+    name = backend.launches[0].name
+    speeds = []
+    for state in ("training", "evaluating", "training"):
+        await store.put(keys.driver_heartbeat(RUN), beat(name, state=state, steps_per_s=3000).to_bytes())
+        await team.tick()
+        speeds.append(speed())
+    assert speeds == [3000, 0, 3000]
+    now[0] += STALE_S + 1
+    await team.tick()
+    assert speed() == 0  # it says nothing any more
+
+
+async def test_a_driver_that_was_killed_has_no_speed_until_the_next_one_tells_its_own() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    await run_in(store)
+    await order(store)
+    team, _ = fleet(store, backend)
+    team.take_up(RUN)
+    speeds = []
+    for _ in range(2):  # the second failure in a row is followed by a pause
+        await team.tick()
+        name = backend.launches[-1].name
+        await store.put(keys.driver_heartbeat(RUN), beat(name, steps_per_s=3000).to_bytes())
+        backend.outcomes[name] = Outcome("failed", "killed")
+        await team.tick()
+        speeds.append(speed())
+    await team.tick()
+    assert [*speeds, speed()] == [0, 0, 0]
 
 
 async def test_a_restarted_service_adopts_a_driver_that_still_runs() -> None:
