@@ -17,7 +17,7 @@ from services.trainer.domain.supervision import Supervision
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
-from shared.errors import ContractError, Fatal, ZeldaError
+from shared.errors import ContractError, Fatal, Permanent, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
 from shared.state.runs import Runs
@@ -131,11 +131,15 @@ class Fleet:
         if outcome.life == "running":
             return True
         if outcome.life == "failed":
-            FAILURES.inc()
-            member.supervision.failed(self._clock(), outcome.reason or "no reason given", outcome.final)
-            log.warning("driver failed", run=member.run, driver=member.driver, reason=outcome.reason)
+            self._failed(member, outcome.reason or "no reason given", outcome.final)
         member.former, member.driver = member.driver, None
         return False
+
+    def _failed(self, member: Member, reason: str, final: bool = False) -> None:
+        """A driver ended with an error, or was refused before it began."""
+        FAILURES.inc()
+        member.supervision.failed(self._clock(), reason, final)
+        log.warning("driver failed", run=member.run, driver=member.driver or member.starting, reason=reason)
 
     async def _start(self, member: Member, record: RunRecord) -> None:
         if member.supervision.hopeless:
@@ -143,7 +147,11 @@ class Fleet:
         elif member.supervision.may_start(self._clock()):
             member.starting = member.starting or f"{member.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
             reach("trainer.before_driver")
-            await self.backend.start(Launch(member.run, member.starting, member.former))
+            try:
+                await self.backend.start(Launch(member.run, member.starting, member.former))
+            except Permanent as error:
+                self._failed(member, str(error))
+                return
             member.driver, member.starting = member.starting, None
             STARTS.inc()
 

@@ -30,7 +30,9 @@ class Outcome:
 
 
 class Backend(Protocol):
-    """Starts and watches driver processes. Raises Transient when the place where they run is away."""
+    """Starts and watches driver processes. Raises Transient when the place where they run is away, Permanent when it
+    refuses a driver.
+    """
 
     async def start(self, launch: Launch) -> None:
         """Start the driver; a name that runs already is not started twice."""

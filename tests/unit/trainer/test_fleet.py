@@ -9,7 +9,7 @@ from services.trainer.domain.supervision import Supervision
 from services.trainer.fleet import Fleet
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
-from shared.errors import Fatal, Transient
+from shared.errors import Fatal, Permanent, Transient
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
@@ -94,6 +94,32 @@ async def test_a_driver_that_no_other_could_follow_ends_its_run_at_once() -> Non
     word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
     assert word.reason == "The game needs your own ROM."
     assert len(backend.launches) == 1
+    assert RUN not in team.members
+
+
+class Refuses(FakeBackend):
+    """Takes no driver at all."""
+
+    async def start(self, launch: Launch) -> None:
+        await super().start(launch)
+        raise Permanent("Ray's job server refused the driver of demo: no such image")
+
+    async def outcome(self, name: str) -> Outcome:
+        return Outcome("ended")
+
+
+async def test_a_run_whose_drivers_are_refused_is_given_up_with_the_refusal() -> None:
+    store, backend = MemoryStore(), Refuses()
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend, attempts=2)
+    team.take_up(RUN)
+    for _ in range(4):
+        await team.tick()
+        now[0] += 1000.0
+    word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
+    assert word.reason == "2 drivers in a row failed. Ray's job server refused the driver of demo: no such image"
+    assert len(backend.launches) == 2
     assert RUN not in team.members
 
 
