@@ -63,7 +63,8 @@ class EpochRunner:
         weights = self.archive.reward_model(order.reward_model)
         recorded = self.archive.recorded(order.epoch)
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
-        self.pulse.tell(state="training", epoch=order.epoch, epoch_steps=order.config.epoch_steps)
+        config = order.config
+        self.pulse.tell(state="training", epoch=order.epoch, steps=session.steps, epoch_steps=config.epoch_steps)
 
     def _plan(
         self, order: EpochStart, weights: bytes | None, recorded: list[EpisodeId], numbers: dict[str, int]

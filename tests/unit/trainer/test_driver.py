@@ -107,6 +107,26 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     assert [plan.steps for plan in plans] == [word.steps]  # what is left of the budget is for the steps after it
 
 
+def test_a_resumed_driver_tells_how_far_the_epoch_is_before_it_goes_on(store: Store) -> None:
+    record = asyncio.run(prepare(store))
+    stopper = driver(store, "d1", idle_s=60)
+    done = leaves_after_one_iteration(stopper, record.config, "signal")
+    stopper.run(None)
+    second = driver(store, "d2", idle_s=60)
+    resumed, evaluation = make(RUN, record.config)
+    second._make = lambda run, config: (resumed, evaluation)
+    told: list[int] = []
+
+    def iterate() -> None:  # which may take minutes
+        told.append(second.pulse._heartbeat().steps)
+        second.pulse.end("orphaned")
+
+    resumed.iterate = iterate  # type: ignore[method-assign]
+    second.run(None)
+    assert told == [done.steps]
+    assert done.steps > 0
+
+
 def test_a_driver_that_lost_its_service_leaves_the_epoch_as_if_it_had_been_killed(store: Store) -> None:
     record = asyncio.run(prepare(store))
     alone = driver(store, "d1", idle_s=60)
