@@ -51,17 +51,24 @@ class Quota:
 
     @classmethod
     def of(
-        cls, config: SamplingConfig, steps_to_come: int, segment_steps: int, runners: int, recorded: int = 0
+        cls,
+        config: SamplingConfig,
+        steps_to_come: int,
+        segment_steps: int,
+        runners: int,
+        recorded: int = 0,
+        runner: int = 1,
     ) -> Self:
-        """Divide what the epoch has left evenly over `runners` env runners; each gets a segment if there is one.
+        """Divide what the epoch has left evenly over `runners` env runners; the first ones get what is over.
 
-        `recorded` segments of the epoch exist already; `steps_to_come` are those that it has not made yet.
+        `recorded` segments of the epoch exist already; `steps_to_come` are those that it has not made yet. This is
+        the quota of number `runner`, counted from 1.
         """
         runners, left = max(1, runners), max(0, config.budget - recorded)
         return cls(
             share=config.share,
             milestones=config.milestones,
-            budget=max(min(1, left), left // runners),
+            budget=left // runners + (runner <= left % runners),
             expected=max(1, steps_to_come // segment_steps // runners),
         )
 

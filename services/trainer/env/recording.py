@@ -34,7 +34,12 @@ class Recorder:
     def __init__(self, config: "EnvConfig", settings: "RecordingConfig") -> None:
         self._config, self._settings = config, settings
         quota = Quota.of(
-            settings.sampling, settings.epoch_steps, config.segment_steps, settings.runners, settings.recorded
+            settings.sampling,
+            settings.epoch_steps,
+            config.segment_steps,
+            settings.runners,
+            settings.recorded,
+            max(1, config.runner),  # 0 is the driver's own: the only one
         )
         self._sampler = Sampler(quota, seed=config.seed)
         self.doubt: Doubt | None = None

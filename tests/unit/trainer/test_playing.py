@@ -34,10 +34,10 @@ CONFIG = RunConfig(
 STEPS = 600  # twenty segments
 
 
-def recorded(folder: Path, plan: EpochPlan) -> int:
-    """How many of twenty segments are recorded under this plan."""
-    store = StoreSettings(url=f"file://{folder}")
-    games = PlayVector({**play_config(RunId("play"), CONFIG, Hyper(), store), "num_envs": 1})
+def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -> int:
+    """How many of twenty segments are recorded under this plan by one of the runners."""
+    store, config = StoreSettings(url=f"file://{folder}"), CONFIG.model_copy(update={"env_runners": runners})
+    games = PlayVector({**play_config(RunId("play"), config, Hyper(), store, runner=runner), "num_envs": 1})
     games.begin_epoch(plan)
     games.reset()
     dice = np.random.default_rng(0)
@@ -53,6 +53,12 @@ def test_at_the_end_of_a_resumed_epoch_its_whole_rest_of_the_budget_is_used(tmp_
     assert recorded(tmp_path / "begun", EpochPlan(0)) <= 1
     assert 8 <= recorded(tmp_path / "rest", EpochPlan(0, steps=rest)) <= 12
     assert recorded(tmp_path / "used", EpochPlan(0, steps=rest, recorded=12)) == 0
+
+
+def test_of_more_runners_than_segments_only_the_first_ones_record(tmp_path: Path) -> None:
+    plan = EpochPlan(0, steps=CONFIG.epoch_steps - STEPS)
+    assert recorded(tmp_path / "12", plan, runner=12, runners=20) == 1
+    assert recorded(tmp_path / "13", plan, runner=13, runners=20) == 0
 
 
 @pytest.fixture

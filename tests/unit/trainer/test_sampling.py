@@ -61,6 +61,14 @@ def test_a_resumed_epoch_spreads_what_is_left_of_its_budget_over_what_is_left_of
     assert 190 <= first + half(150_000, first) <= 200
 
 
+@given(budget=st.integers(1, 300), recorded=st.integers(0, 300), runners=st.integers(1, 40))
+def test_all_runners_together_may_record_the_budget_and_no_more(budget: int, recorded: int, runners: int) -> None:
+    config = SamplingConfig(budget=budget)
+    shares = [Quota.of(config, 300_000, 300, runners, recorded, index + 1).budget for index in range(runners)]
+    assert sum(shares) == max(0, budget - recorded)
+    assert max(shares) - min(shares) <= 1
+
+
 def test_an_epoch_that_has_its_budget_already_gets_no_segment_more() -> None:
     config = SamplingConfig(budget=200)
     assert Quota.of(config, 300_000, 300, 3, recorded=200).budget == 0
