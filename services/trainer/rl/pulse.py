@@ -45,6 +45,7 @@ class Pulse:
         self._archive = archive
         self._parent = parent
         self._status = Status()
+        self._changing = threading.Lock()  # the training loop tells, and so does the thread
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
         self.leave: Reason | None = None
@@ -56,7 +57,8 @@ class Pulse:
 
     def tell(self, **changes: object) -> None:
         """Change some fields of the status; written with the next beat."""
-        self._status = replace(self._status, **changes)  # type: ignore[arg-type]
+        with self._changing:
+            self._status = replace(self._status, **changes)  # type: ignore[arg-type]
 
     def end(self, reason: Reason) -> None:
         """Ask the training loop to end. The first reason stays, unless there is nothing left to work for."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from services.trainer.control import Heartbeat
 from services.trainer.rl import driver as driver_module
+from services.trainer.rl import pulse as pulse_module
 from services.trainer.rl.archive import Archive
 from services.trainer.rl.bridge import BlockingStore
 from services.trainer.rl.driver import Driver
+from services.trainer.rl.pulse import Status
 from services.trainer.settings import DriverGroup
 from shared.state.runs import Runs
 from shared.store import keys
@@ -125,6 +128,26 @@ def test_a_driver_whose_run_was_deleted_leaves_nothing_of_it(store: MemoryStore)
     alone.pulse._beat()
     assert alone.pulse.leave == "deleted"
     assert asyncio.run(store.list(keys.run_prefix(RUN))) == []
+
+
+def test_what_the_training_tells_is_kept_while_the_attempt_is_noted(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = driver(store).pulse
+    training = threading.Thread(target=lambda: busy.tell(state="training"))
+
+    def slow(status: Status, **changes: Any) -> Status:
+        changed = replace(status, **changes)
+        if "attempt" in changes:
+            training.start()
+            training.join(0.5)
+        return changed
+
+    monkeypatch.setattr(pulse_module, "replace", slow)
+    busy._heed(asyncio.run(Runs(store).latest(RUN)).model_copy(update={"attempt": 2}))
+    training.join(10)
+    told = busy._heartbeat()
+    assert (told.state, told.attempt) == ("training", 2)
 
 
 def delete_run(store: MemoryStore) -> None:
