@@ -30,11 +30,14 @@ class LocalBackend:
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._readers: dict[str, asyncio.Task[None]] = {}
         self._last_lines: dict[str, deque[str]] = {}
+        self._closing = False
 
     async def start(self, launch: Launch) -> None:
         """Start `python -m services.trainer.rl.driver` in a session of its own; see the port."""
         if launch.name in self._processes:
             return
+        if self._closing:
+            raise Transient(f"no driver of {launch.run} is started any more: the service ends")
         former = ["--former", launch.former] if launch.former else []
         try:
             process = await asyncio.create_subprocess_exec(
@@ -51,6 +54,8 @@ class LocalBackend:
         self._last_lines[launch.name] = deque(maxlen=KEPT_LINES)
         self._readers[launch.name] = asyncio.create_task(self._pass_on(launch.name, process))
         log.info("driver started", run=launch.run, driver=launch.name, pid=process.pid)
+        if self._closing:  # since it was asked for
+            process.terminate()
 
     async def outcome(self, name: str) -> Outcome:
         """See the port."""
@@ -66,6 +71,7 @@ class LocalBackend:
 
     async def close(self) -> None:
         """See the port. A driver that does not end in time is killed."""
+        self._closing = True
         living = [process for process in self._processes.values() if process.returncode is None]
         for process in living:
             process.terminate()

@@ -67,3 +67,21 @@ async def test_a_machine_that_has_no_process_left_is_only_a_delay(monkeypatch: p
     with pytest.raises(Transient, match="no process for the driver of demo"):
         await backend.start(Launch(RUN, "d1"))
     assert await backend.outcome("d1") == Outcome("ended")
+
+
+async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sleeper.py").write_text("import time; time.sleep(100)")
+    monkeypatch.setattr(local, "DRIVER", "sleeper")
+    backend = LocalBackend({"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)})
+    starting = asyncio.create_task(backend.start(Launch(RUN, "d1")))
+    await asyncio.sleep(0)  # it is on its way
+    await backend.close()
+    await starting
+    process = backend._processes["d1"]
+    assert await asyncio.wait_for(process.wait(), 30) != 0
+    with pytest.raises(Transient, match="the service ends"):
+        await backend.start(Launch(RUN, "d2"))
+    assert await backend.outcome("d2") == Outcome("ended")
+    await backend.close()
