@@ -23,11 +23,15 @@ class Scale:
         self.open: dict[str, float] = {}  # running sum of each episode that goes on in the next batch
 
     def scaled(self, chunks: list[tuple[str, Floats, bool]]) -> list[Floats]:
-        """Scale the rewards of a batch, given as (episode, rewards, whether it ended). First learns, then divides."""
+        """Scale the rewards of a batch, given as (episode, rewards, whether it ended). First learns, then divides.
+
+        While a runner is away the others sample again for the same batch: an episode has more than one chunk then.
+        """
         seen = []
         going_on: dict[str, float] = {}
         for episode, rewards, ended in chunks:
-            sums = running_returns(rewards, self.discount, self.open.get(episode, 0.0))
+            carried = going_on.pop(episode, self.open.get(episode, 0.0))
+            sums = running_returns(rewards, self.discount, carried)
             seen.append(sums)
             if not ended:
                 going_on[episode] = float(sums[-1])

@@ -72,6 +72,19 @@ def test_scaled_rewards_do_not_depend_on_the_unit_in_which_a_profile_pays() -> N
     np.testing.assert_allclose(first, second, rtol=1e-4)
 
 
+def test_a_second_chunk_of_an_episode_in_the_same_batch_goes_on_where_the_first_one_ended() -> None:
+    rewards = np.random.default_rng(0).normal(size=90).astype(np.float32)
+    once, twice = Scale(0.99), Scale(0.99)
+    for scale in (once, twice):
+        scale.scaled([("e", rewards[:30], False)])
+    once.scaled([("e", rewards[30:], False)])
+    twice.scaled([("e", rewards[30:50], False), ("e", rewards[50:], False)])
+    assert twice.state() == pytest.approx(once.state())
+    assert twice.open == pytest.approx(once.open)
+    twice.scaled([("e", rewards[:30], False), ("e", rewards[30:], True)])
+    assert twice.open == {}
+
+
 def test_whitened_observations_are_bounded_and_restored_streams_whiten_alike() -> None:
     rng = np.random.default_rng(0)
     streams = Streams((3,), 0.99, 0.99)
