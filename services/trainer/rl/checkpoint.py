@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -57,7 +58,7 @@ def unpack(data: bytes) -> Checkpoint:
                 raise Permanent(f"checkpoint unpacks to more than {SIZE_LIMIT} bytes: it is not one of ours")
             state = json.loads(archive.read(STATE))
             weights, optimizer = load(archive.read(WEIGHTS)), load(archive.read(OPTIMIZER))
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+    except (zipfile.BadZipFile, SafetensorError, KeyError, ValueError) as error:
         raise Permanent(f"not a checkpoint: {error}; start the run anew or restore the object") from error
     if state.get("format") != FORMAT:
         raise Permanent(f"checkpoint has format {state.get('format')!r}, this version reads {FORMAT}: use its version")

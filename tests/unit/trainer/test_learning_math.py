@@ -1,6 +1,8 @@
 """The arithmetic of learning, against values worked out by hand or by a slower way."""
 
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -121,7 +123,18 @@ def test_a_checkpoint_is_the_same_bytes_for_the_same_content_and_gives_everythin
     assert torch.equal(network.weight, fresh.weight)
 
 
-@pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18)])
+def archive(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, data in members.items():
+            file.writestr(name.replace("_", "."), data)
+    return buffer.getvalue()
+
+
+FOREIGN = archive(state_json=b"{}", weights_safetensors=b"pickled", optimizer_safetensors=b"pickled")
+
+
+@pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18), FOREIGN])
 def test_what_is_no_checkpoint_is_refused_with_a_sentence(data: bytes) -> None:
     with pytest.raises(Permanent, match="not a checkpoint"):
         unpack(data)
