@@ -1,8 +1,8 @@
 """Settings of the trainer service and of its drivers. Imports nothing heavy."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from services.trainer.domain.curriculum import Shares
 from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
@@ -16,6 +16,12 @@ class TrainerGroup(Group):
     ray_token_file: ReadableFile | None = Field(None, description="file with the job server's bearer token")
     attempts: int = Field(5, ge=1, le=100, description="failures of a driver in a row before the run is given up")
     announce_s: float = Field(1.0, gt=0, le=60, description="seconds between two looks for new segments")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.backend == "ray_jobs" and self.ray_address is None:
+            raise ValueError("backend ray_jobs needs ray_address: set it to Ray's job server")
+        return self
 
 
 class DriverGroup(Group):

@@ -54,7 +54,7 @@ def make_backend(settings: TrainerSettings) -> Backend:
     if settings.trainer.backend == "local":
         return LocalBackend()
     if settings.trainer.ray_address is None:
-        raise Fatal("ZELDA_TRAINER__BACKEND is ray_jobs: set ZELDA_TRAINER__RAY_ADDRESS to Ray's job server")
+        raise AssertionError("the settings let no ray_jobs through without an address")
     token_file = settings.trainer.ray_token_file
     return RayJobsBackend(settings.trainer.ray_address, token=_token(token_file) if token_file else None)
 

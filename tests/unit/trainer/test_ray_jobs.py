@@ -12,6 +12,7 @@ from services.trainer.backends.ray_jobs import RayJobsBackend
 from services.trainer.settings import TrainerGroup, TrainerSettings
 from services.trainer.wiring import make_backend
 from shared.errors import Fatal, Permanent, Transient
+from shared.runtime.configure import read
 from shared.runtime.settings import StoreSettings
 from tests.unit.trainer.stage import RUN
 
@@ -84,6 +85,14 @@ def test_a_token_file_without_a_single_token_is_refused_and_not_told(content: by
     with pytest.raises(Fatal, match=f"RAY_TOKEN_FILE: {file} must hold one token of printable ASCII") as refused:
         make_backend(TrainerSettings(store=StoreSettings(url=f"file://{tmp_path}"), trainer=group))
     assert "cret" not in str(refused.value)
+
+
+def test_jobs_without_a_job_server_are_a_wrong_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}")
+    monkeypatch.setenv("ZELDA_TRAINER__BACKEND", "ray_jobs")
+    settings, problems = read(TrainerSettings)
+    assert settings is None
+    assert problems == ["ZELDA_TRAINER: backend ray_jobs needs ray_address: set it to Ray's job server"]
 
 
 async def test_the_token_of_the_file_is_shown_to_the_job_server(tmp_path: Path) -> None:
