@@ -32,7 +32,7 @@ from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
 STANDSTILL_S = 900.0
-"""Without a step for this long the driver ends and is started again: its runners find no room or never answer. It is
+"""Without a batch for this long the driver ends and is started again: its runners find no room or never answer. It is
 longer than `algorithm.SAMPLE_TIMEOUT_S`, so that one batch that came too late is forgiven."""
 
 
@@ -138,7 +138,10 @@ class Session:
         self.gather(final=False)
         self._idle_s = 0.0 if steps else self._idle_s + took
         if self._idle_s > STANDSTILL_S:
-            raise Fatal(f"no env runner has made a step for {self._idle_s:.0f} s: `ray status` says what they wait for")
+            raise Fatal(
+                f"no batch came from the env runners for {self._idle_s:.0f} s: `ray status` says what they wait for; "
+                f"if they play, their share of a batch takes over {algorithm.SAMPLE_TIMEOUT_S:.0f} s: lower batch_size"
+            )
 
     def gather(self, *, final: bool) -> None:
         """Collect episode summaries and segments from all runners; with `final`, wait for what is being stored."""

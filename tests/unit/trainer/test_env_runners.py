@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -81,7 +82,25 @@ def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatc
     assert session.steps > made
     monkeypatch.setattr("services.trainer.rl.session.STANDSTILL_S", 0.0)
     kill_a_runner(session)
-    with pytest.raises(Fatal, match="no env runner has made a step"):
+    with pytest.raises(Fatal, match="no batch came from the env runners"):
+        session.iterate()
+    session.close()
+
+
+class Slow(Corridor):
+    """A game whose share of a batch takes some seconds."""
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        time.sleep(0.05)
+        return super().step(actions)
+
+
+def test_a_batch_that_takes_too_long_ends_the_epoch_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.trainer.rl.algorithm.SAMPLE_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("services.trainer.rl.session.STANDSTILL_S", 0.0)
+    session = Session(SessionSpec(GameSpec(Slow, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1))
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    with pytest.raises(Fatal, match="their share of a batch takes over 1 s: lower batch_size"):
         session.iterate()
     session.close()
 
