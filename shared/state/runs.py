@@ -14,7 +14,7 @@ from shared.contracts.run import RunRecord
 from shared.errors import ContractError
 from shared.runtime import metrics
 from shared.store import keys
-from shared.store.port import NotFound, Store
+from shared.store.port import Entry, NotFound, Store
 
 PARALLEL: Final = 16  # reads at once: more would only queue in the store
 UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last list left out: no record of use")
@@ -22,11 +22,14 @@ log = structlog.get_logger(__name__)
 
 
 class Runs:
-    """Reads and appends revisions. Only records of finished runs are remembered, because nothing follows them."""
+    """Reads and appends revisions. Only records of finished runs are remembered, because nothing follows them.
+
+    They are remembered by their entry in the index: a run that was deleted and made again has another one.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._finished: dict[RunId, RunRecord] = {}
+        self._finished: dict[Entry, RunRecord] = {}
         self._unreadable: dict[str, str] = {}
 
     async def create(self, record: RunRecord) -> str:
@@ -52,21 +55,22 @@ class Runs:
 
     async def all(self) -> list[RunRecord]:
         """The newest revision of every run whose record can be read, by name."""
-        names = [entry.key.rpartition("/")[2] for entry in await self._store.list(keys.run_index_prefix())]
+        entries = await self._store.list(keys.run_index_prefix())
         gate = asyncio.Semaphore(PARALLEL)
-        found = await asyncio.gather(*(self._newest(name, gate) for name in names))
+        found = await asyncio.gather(*(self._newest(entry, gate) for entry in entries))
+        names = [_name(entry) for entry in entries]
         self._unreadable = {name: self._unreadable[name] for name in names if name in self._unreadable}
-        self._finished = {run: record for run, record in self._finished.items() if run in names}  # others were deleted
+        self._finished = {entry: self._finished[entry] for entry in entries if entry in self._finished}
         UNREADABLE.set(len(self._unreadable))
         return [record for record in found if record is not None]
 
-    async def _newest(self, name: str, gate: asyncio.Semaphore) -> RunRecord | None:
+    async def _newest(self, entry: Entry, gate: asyncio.Semaphore) -> RunRecord | None:
+        if entry in self._finished:
+            return self._finished[entry]
+        name = _name(entry)
         try:
-            run = RunId(name)
-            if run in self._finished:
-                return self._finished[run]
             async with gate:
-                record = await self.latest(run)
+                record = await self.latest(RunId(name))
         except NotFound:
             return None
         except (ContractError, ValueError) as error:  # ValueError: no name of a run, so nothing of ours
@@ -74,7 +78,7 @@ class Runs:
             return None
         self._unreadable.pop(name, None)
         if record.state == "finished":
-            self._finished[run] = record
+            self._finished[entry] = record
         return record
 
     def _tell(self, name: str, problem: str) -> None:
@@ -94,3 +98,8 @@ class Runs:
         if record.run != run:
             raise ContractError(f"Run {run} cannot be read: {key} is the record of run {record.run}.")
         return record
+
+
+def _name(entry: Entry) -> str:
+    """The run's name in a key of the index."""
+    return entry.key.rpartition("/")[2]

@@ -65,6 +65,22 @@ async def test_a_run_that_was_deleted_and_made_again_is_another_run(ended: bool)
     assert (row.reward_model_accuracy, row.segments_judged) == (0.9, 4)
 
 
+async def test_a_coordinator_that_only_answered_people_leads_a_finished_run_that_was_made_again() -> None:
+    world = World()
+    other = world.another_coordinator(fence=None)
+    await world.ask(epochs=1)
+    await world.rounds()
+    await world.whole_epoch(0)
+    await world.rounds()
+    assert [record.state for record in await other.desk.runs.all()] == ["finished"]
+    await delete(world)
+    await world.ask(epochs=2)  # before anybody asked the other one for a list without it
+    assert [record.state for record in await other.desk.runs.all()] == ["created"]
+    other.fence = 2
+    await other.rounds()
+    assert await world.state() == "running"
+
+
 def test_of_ended_runs_only_the_last_are_remembered() -> None:
     recall: Recall[list[int]] = Recall(list)
 
