@@ -1,12 +1,13 @@
 """Live news of runs for people who watch: one look at the store a second for each watched run, however many watch.
 
 A slow reader gets of each thing the newest news and of scores the last ones; it never slows anybody down. So the news
-that wait for it are bounded by what there is to know, however long a run gets.
+that wait for it are bounded by what there is to know, however long a run gets. Who comes is told nothing that was found
+before: a run that was resumed must not be said to have stopped.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,9 +34,10 @@ class News:
 class _Reader:
     """What one reader has not got yet. `things` are kept by what they are about, so only scores can be too many."""
 
-    things: dict[tuple[str, str], News]
-    scores: deque[News]
+    things: dict[tuple[str, str], News] = field(default_factory=dict)
+    scores: deque[News] = field(default_factory=lambda: deque(maxlen=LAG))
     woken: asyncio.Event = field(default_factory=asyncio.Event)
+    greeted: bool = False  # it was told what is known
 
     def tell(self, news: News) -> None:
         """Keep one more piece of news for this reader."""
@@ -60,6 +62,24 @@ class _Channel:
     scores: deque[News] = field(default_factory=lambda: deque(maxlen=RECENT))
     readers: set[_Reader] = field(default_factory=set)
 
+    def spread(self, found: Sequence[News]) -> None:
+        """Keep what a look found, and tell whoever knows the rest."""
+        for news in found:
+            if news.kind == "score":
+                self.scores.append(news)
+            else:
+                self.latest[(news.kind, news.about)] = news
+            for reader in self.readers:
+                if reader.greeted:
+                    reader.tell(news)
+
+    def greet(self, newcomers: Sequence[_Reader]) -> None:
+        """Tell them all that is known."""
+        for reader in newcomers:
+            reader.greeted = True
+            for news in (*self.latest.values(), *self.scores):
+                reader.tell(news)
+
 
 class Feed:
     """Channels by run. `look` gives what is new about a run since the look before; a new channel asks afresh."""
@@ -74,7 +94,7 @@ class Feed:
         if channel is None:
             channel = _Channel(asyncio.create_task(self._watch(run)))
             self._channels[run] = channel
-        reader = _Reader(dict(channel.latest), deque(channel.scores, maxlen=LAG))
+        reader = _Reader()
         channel.readers.add(reader)
         try:
             while True:
@@ -90,25 +110,15 @@ class Feed:
             channel.task.cancel()
 
     async def _watch(self, run: RunId) -> None:
-        look, trouble = self._look(run), ""
+        look, channel, trouble = self._look(run), self._channels[run], ""
         while True:
+            newcomers = [reader for reader in channel.readers if not reader.greeted]  # who comes later waits for a look
             try:
-                for news in await look():
-                    self._spread(run, news)
+                channel.spread(await look())
+                channel.greet(newcomers)
                 trouble = ""
             except Exception as error:  # whatever it is: a reader cannot tell a dead watcher from a run without news
                 if str(error) != trouble:  # once, for the next look is a second away
                     log.warning("no news", run=run, error=str(error), exc_info=not isinstance(error, ZeldaError))
                 trouble = str(error)
             await asyncio.sleep(self._interval_s)
-
-    def _spread(self, run: RunId, news: News) -> None:
-        channel = self._channels.get(run)
-        if channel is None:
-            return
-        if news.kind == "score":
-            channel.scores.append(news)
-        else:
-            channel.latest[(news.kind, news.about)] = news
-        for reader in channel.readers:
-            reader.tell(news)

@@ -104,3 +104,17 @@ async def test_whatever_a_look_runs_into_the_next_ones_go_on_and_the_log_says_it
     await stream.aclose()
     told = [(line["error"], line["exc_info"]) for line in logs if line["event"] == "no news"]
     assert told == [("store: no answer", False), ("our own mistake", True)]
+
+
+async def test_whoever_comes_after_a_change_is_not_told_how_it_was_before_though_somebody_else_watches() -> None:
+    source = Source()
+    source.news = [News("run", "stopped")]
+    feed = Feed(source.look, interval_s=0.001)
+    stays = feed.follow(RUN)
+    assert await anext(stays) == News("run", "stopped")
+    comes = feed.follow(RUN)
+    source.news = [News("run", "running")]  # a person has resumed it, and no look has seen that yet
+    assert await anext(comes) == News("run", "running")
+    assert await anext(stays) == News("run", "running")
+    await comes.aclose()
+    await stays.aclose()
