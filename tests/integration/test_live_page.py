@@ -11,13 +11,16 @@ from playwright.async_api import Page, async_playwright, expect
 
 from services.coordinator.api.app import create_app
 from services.coordinator.tokens import Tokens
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, RunRecord
 from shared.runtime.health import Health, listen, serving
 from shared.store import keys
 from tests.servers import free_ports
-from tests.unit.coordinator.world import RUN, World, segment
+from tests.unit.coordinator.world import RUN, SHORT, World, segment
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+OTHER = RunId("another")
 OLD, NEW = "viewer-token-0123456789", "another-token-0123456789"
 
 
@@ -93,3 +96,18 @@ async def test_whoever_enters_the_new_token_sees_the_run_go_on(tmp_path: Path) -
         await expect(page.locator("#page")).to_be_visible()
         await coordinator.judge(3)
         await sees(page, 3, 2, 1, 0)
+
+
+async def test_of_another_run_nothing_is_shown_that_belongs_to_the_one_before(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (coordinator, page):
+        await sees(page, 2, 1, 0)
+        await expect(page.locator("#epochs tr")).to_have_count(1)
+        await expect(page.locator("#milestones circle, #scores circle")).not_to_have_count(0)
+        world, config = coordinator.world, RunConfig.model_validate(SHORT)
+        await world.desk.runs.create(
+            RunRecord(run=OTHER, revision=0, state="created", config=config, created=world.time, updated=world.time)
+        )
+        await page.select_option("#runs", OTHER, timeout=15_000)
+        await expect(page.locator("#state")).to_have_text("created", timeout=15_000)
+        await expect(page.locator("#epochs tr, .charts circle, #figures div, #timeline span")).to_have_count(0)
+        await expect(page.locator("#doing")).to_be_empty()

@@ -46,8 +46,7 @@ async function listRuns() {
 async function follow(run) {
   if (state.stream) state.stream.abort();
   const stream = state.stream = new AbortController();
-  Object.assign(state, { run, progress: null, epochs: new Map(), heard: 0 });
-  el("votes").replaceChildren();
+  clear(run);
   history.replaceState(null, "", `?run=${encodeURIComponent(run)}`);
   while (!stream.signal.aborted) {
     try {
@@ -59,6 +58,15 @@ async function follow(run) {
     }
     await new Promise((again) => setTimeout(again, 1000));
   }
+}
+
+// Nothing of the run before may stand under the name of this one, which may not have such figures for hours.
+function clear(run) {
+  Object.assign(state, { run, progress: null, epochs: new Map(), heard: 0 });
+  for (const id of ["votes", "figures", "doing"]) el(id).replaceChildren();
+  Object.assign(el("state"), { textContent: "–", className: "badge", title: "" });
+  el("bar").style.width = "0";
+  showEpochs();
 }
 
 async function read(answer) {
