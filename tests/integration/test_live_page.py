@@ -42,6 +42,12 @@ class Coordinator:
     async def stop(self) -> None:
         await self._up.aclose()
 
+    async def ask(self, run: RunId) -> None:
+        """Somebody starts one more run."""
+        config, now = RunConfig.model_validate(SHORT), self.world.time
+        record = RunRecord(run=run, revision=0, state="created", config=config, created=now, updated=now)
+        await self.world.desk.runs.create(record)
+
     async def judge(self, number: int) -> None:
         """One more segment of epoch 0 is judged."""
         self.world.time = self.world.time.replace(minute=number)
@@ -103,11 +109,19 @@ async def test_of_another_run_nothing_is_shown_that_belongs_to_the_one_before(tm
         await sees(page, 2, 1, 0)
         await expect(page.locator("#epochs tr")).to_have_count(1)
         await expect(page.locator("#milestones circle, #scores circle")).not_to_have_count(0)
-        world, config = coordinator.world, RunConfig.model_validate(SHORT)
-        await world.desk.runs.create(
-            RunRecord(run=OTHER, revision=0, state="created", config=config, created=world.time, updated=world.time)
-        )
+        await coordinator.ask(OTHER)
         await page.select_option("#runs", OTHER, timeout=15_000)
         await expect(page.locator("#state")).to_have_text("created", timeout=15_000)
         await expect(page.locator("#epochs tr, .charts circle, #figures div, #timeline span")).to_have_count(0)
         await expect(page.locator("#doing")).to_be_empty()
+
+
+async def test_a_run_that_two_hundred_others_have_followed_is_still_shown_to_who_asks_for_it(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (coordinator, page):
+        await sees(page, 2, 1, 0)
+        for number in range(200):
+            await coordinator.ask(RunId(f"later-{number}"))
+        await expect(page.locator("#runs option")).to_have_count(201, timeout=15_000)
+        await expect(page.locator("#runs")).to_have_value(RUN)
+        await page.reload()  # the address names it
+        await sees(page, 2, 1, 0)

@@ -18,7 +18,7 @@ function readToken() {
 async function ask(path, signal) {
   const answer = await fetch(path, { headers: { Authorization: `Bearer ${state.token}` }, signal });
   if (answer.status === 401) throw new Error("denied");
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(`the server answered ${answer.status}`), { status: answer.status });
   return answer;
 }
 
@@ -32,15 +32,28 @@ function make(tag, text, kind) {
 const number = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
 async function listRuns() {
-  const page = await (await ask("/runs?limit=200")).json();
+  const runs = (await (await ask("/runs?limit=200")).json()).items;
   const wanted = state.run || new URLSearchParams(location.search).get("run");
-  el("runs").replaceChildren(...page.items.map((run) => {
+  const older = !wanted || runs.some((run) => run.run === wanted) ? undefined : await lookUp(wanted);
+  if (older) runs.push(older);
+  el("runs").replaceChildren(...runs.map((run) => {
     const option = make("option", `${run.run} (${run.state})`);
     option.value = run.run;
     return option;
   }));
-  const found = page.items.find((run) => run.run === wanted) || page.items[0];
+  const shown = state.run || wanted;   // somebody may have chosen another one meanwhile
+  const found = runs.find((run) => run.run === shown) || runs[0];
   if (found) { el("runs").value = found.run; if (found.run !== state.run || !state.stream) follow(found.run); }
+}
+
+// A run that is not among the newest; nothing if there is none of this name.
+async function lookUp(run) {
+  try {
+    return (await (await ask(`/runs/${encodeURIComponent(run)}`)).json()).record;
+  } catch (error) {
+    if (error.status === 404 || error.status === 422) return undefined;
+    throw error;
+  }
 }
 
 async function follow(run) {
