@@ -1,15 +1,33 @@
 """What the command line prints: data to standard output, everything else to standard error."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+USUAL_COLUMNS: Final = 80
 
 
 def say(text: str) -> None:
     """A line for people, beside the data."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+def anew(text: str) -> None:
+    """The one line that tells how far something is, over the one before; none where there is no terminal."""
+    if sys.stderr.isatty():
+        room = _columns() - 1  # of a line that wraps, only the last part would be written over
+        sys.stderr.write(f"\r\x1b[2K{text if len(text) <= room else f'{text[: room - 1]}…'}")
+        sys.stderr.flush()
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or USUAL_COLUMNS
+    except OSError:  # it does not say
+        return USUAL_COLUMNS
 
 
 def data(value: Any) -> None:

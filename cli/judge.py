@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import data, line, number, say, table
+from cli.console import anew, data, line, number, say, table
 from cli.direct import settings
 from cli.exits import FAILED, NOT_FOUND, USAGE, Quit
 from cli.files import must_have_place
@@ -147,7 +147,7 @@ async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int
     try:
         return await judge_run(store, court, run, epoch, slots=slots, told=_Progress())
     finally:
-        _on_terminal("")  # what follows begins on an empty line
+        anew("")  # what follows begins on an empty line
 
 
 class _Progress:
@@ -160,17 +160,10 @@ class _Progress:
         waiting = f"tried again until it works: {trouble}"
         if sys.stderr.isatty():
             counts = f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead"
-            _on_terminal(f"{counts}; {waiting}" if trouble else counts)
+            anew(f"{counts}; {waiting}" if trouble else counts)
         elif trouble and not self._trouble:
             say(waiting)
         self._trouble = trouble
-
-
-def _on_terminal(text: str) -> None:
-    """The one line that tells how far it is, anew; none where there is no terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[2K{text}")
-        sys.stderr.flush()
 
 
 async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":

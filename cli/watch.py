@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cli.client import Client
-from cli.console import epoch_of, line, number, say, standing
+from cli.console import anew, epoch_of, line, number, say, standing
 from cli.exits import UNREACHABLE, Quit
 
 ENDED: Final = ("finished", "failed", "stopped")
@@ -93,8 +93,7 @@ def _json(kind: str, document: dict[str, Any]) -> None:
 
 def _live(kind: str, document: dict[str, Any]) -> None:
     if kind == "progress":
-        sys.stderr.write(f"\r\x1b[2K{describe(document)}  {document['doing']}")
-        sys.stderr.flush()
+        anew(f"{describe(document)}  {document['doing']}")
 
 
 class _Plain:

@@ -1,6 +1,12 @@
 """Watching a run: what is shown of its progress, how its end is told, and what it survives."""
 
+import fcntl
 import json
+import os
+import pty
+import struct
+import sys
+import termios
 from typing import Any
 
 import httpx
@@ -11,6 +17,21 @@ from cli.client import Client
 from cli.console import epoch_of
 from cli.run import follow
 from cli.watch import describe, duration, parse
+
+FINISHED = {"state": "finished", "reason": None}
+PROGRESS: dict[str, Any] = {
+    "epoch": 1,
+    "epochs_planned": 3,
+    "steps": 500,
+    "epoch_steps": 1000,
+    "steps_per_s": None,
+    "segments_recorded": 4,
+    "segments_judged": 3,
+    "segments_left": 1,
+    "votes": 9,
+    "reward_model_accuracy": None,
+    "eta_s": 3725,
+}
 
 
 def test_server_sent_events_are_read_and_comments_passed_over() -> None:
@@ -56,21 +77,25 @@ def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.Mo
     assert answers == []
 
 
+def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    news = [("progress", PROGRESS | {"doing": "Epoch 1: 4 of 8 segments wait for their judges."})] * 2
+    text = "".join(f"event: {kind}\ndata: {json.dumps(document)}\n\n" for kind, document in [*news, ("run", FINISHED)])
+    stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, text=text)
+    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
+    with os.fdopen(terminal, "w", encoding="utf-8") as shown:
+        monkeypatch.setattr(sys, "stderr", shown)
+        assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
+        written = os.read(ours, 10_000).decode()
+    os.close(ours)
+    lines = written.partition("\r\n")[0].split("\r\x1b[2K")
+    assert lines == ["", *["epoch 2/3 | 500/1000 steps | - | segments 4 recorded, 3 ju…"] * 2]
+    assert len(lines[1]) == 59  # a character in the last column would begin another line
+
+
 def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
-    progress: dict[str, Any] = {
-        "epoch": 1,
-        "epochs_planned": 3,
-        "steps": 500,
-        "epoch_steps": 1000,
-        "steps_per_s": None,
-        "segments_recorded": 4,
-        "segments_judged": 3,
-        "segments_left": 1,
-        "votes": 9,
-        "reward_model_accuracy": None,
-        "eta_s": 3725,
-    }
     segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
-    assert epoch_of(progress["epoch"], progress["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
-    assert describe(progress) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
+    assert epoch_of(PROGRESS["epoch"], PROGRESS["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
+    assert describe(PROGRESS) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
     assert [duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]
