@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import httpx
 
 LOCAL: Final = Path("runs/.local/connection.json")
+ROLES: Final = ("viewer", "operator")
 URL, TOKEN_FILE = "ZELDACLI_URL", "ZELDACLI_TOKEN_FILE"
 PAST_IT: Final = (
     "go past it with `kubectl port-forward svc/zelda-coordinator 8080` and --url http://127.0.0.1:8080 "
@@ -124,11 +125,13 @@ def open_client(to: Connection) -> Iterator[Client]:
 
 def _token(file: Path) -> str:
     try:
-        token = file.read_text(encoding="utf-8").strip().rpartition(":")[2]  # a line of the coordinator's own will do
+        text = file.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise Quit(USAGE, f"The token file {file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise Quit(USAGE, f"The token file {file} holds no text: name the file with the token.") from error
-    if not (token.isascii() and token.isprintable()):  # a header cannot carry it
+    role, _, rest = text.partition(":")
+    token = rest.strip() if role in ROLES else text  # a line of the coordinator's own will do
+    if not (token and token.isascii() and token.isprintable()):  # a header cannot carry it
         raise Quit(USAGE, f"The token file {file} holds no token: it must be one line of letters and digits.")
     return token

@@ -18,7 +18,7 @@ import pytest
 from cli import exits, judge
 from cli.__main__ import expected, past_proxies
 from cli.app import PARTS, build
-from cli.client import Client, connection, refusal
+from cli.client import Client, connection, open_client, refusal
 from cli.console import table
 from cli.exits import MEANINGS, Quit
 from cli.run import fields
@@ -92,6 +92,8 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["run", "list", "--url", "127.0.0.1:9", "--token-file", "token"], exits.USAGE, "127.0.0.1:9 is no address"),
         (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], exits.USAGE, "rom.gbc holds no text"),
         (["run", "list", "--url", "http://x", "--token-file", "accents"], exits.USAGE, "accents holds no token"),
+        (["run", "list", "--url", "http://x", "--token-file", "nothing"], exits.USAGE, "nothing holds no token"),
+        (["run", "list", "--url", "http://x", "--token-file", "no-one"], exits.USAGE, "no-one holds no token"),
         (
             ["run", "start", "-s", "epochs=1", "-s", "epochs.x=1"],
             exits.USAGE,
@@ -130,6 +132,8 @@ def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], co
     (tmp_path / "rom.gbc").write_bytes(b"\xce\xed\x66\x66")
     (tmp_path / "token").write_text("operator:abc\n")
     (tmp_path / "accents").write_text("sésame")
+    (tmp_path / "nothing").write_text("\n")
+    (tmp_path / "no-one").write_text("operator:\n")
     store = {"ZELDA_STORE__URL": f"file://{tmp_path}"} if words[0] in ("judge", "export") else {}
     done = zelda(*words, cwd=tmp_path, **store)
     assert done.returncode == code, done.stderr
@@ -327,6 +331,15 @@ def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
     assert connection(token_file=layout.secret("viewer")).token_file == layout.secret("viewer")
     monkeypatch.setenv("ZELDACLI_TOKEN_FILE", "of another system")
     assert connection().token_file == layout.secret("operator")
+
+
+@pytest.mark.parametrize("text", ["{}\n", "operator:{}\n", "viewer: {}\n"])
+@pytest.mark.parametrize("token", ["0123456789abcdef", "01234567:89:abcdef"])
+def test_a_token_is_sent_whole_whether_or_not_its_role_stands_before_it(tmp_path: Path, text: str, token: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(text.format(token))
+    with open_client(Connection("http://zelda", file, 0, {})) as client:
+        assert client._http.headers["authorization"] == f"Bearer {token}"
 
 
 def test_a_terminal_shows_brackets_as_they_are(
