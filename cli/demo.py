@@ -81,7 +81,7 @@ async def _play(options: Options, name: str, config: dict[str, Any], directory: 
         if system.keeper.done():
             system.keeper.result()
         state = await watching
-        await _report(system, name, directory)
+        await _report(system, name, state, directory)
     return state
 
 
@@ -94,7 +94,7 @@ def _watch(system: System, name: str, config: dict[str, Any], leave: threading.E
         return watch_run(client, name, as_json=False, leave=leave)
 
 
-async def _report(system: System, name: str, directory: Path) -> None:
+async def _report(system: System, name: str, state: str, directory: Path) -> None:
     from cli.direct import log_beside_the_data
     from cli.report.material import gather
     from cli.report.write import write_report
@@ -102,7 +102,7 @@ async def _report(system: System, name: str, directory: Path) -> None:
     from shared.contracts.ids import RunId
 
     log_beside_the_data()
-    material = await gather(store_of(system.settings), RunId(name))
+    material = await gather(store_of(system.settings), RunId(name), state)
     await asyncio.to_thread(write_report, material, directory)
     epochs_table(f"Epochs of {name}", [row.model_dump() for row in material.rows])
     waiting = sum(row.segments_waiting for row in material.rows)

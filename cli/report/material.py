@@ -1,7 +1,9 @@
 """Gathers what a report shows from the store: summary, scores, where the agent was, and the best segment's video."""
 
+import asyncio
 import json
 import math
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,6 +24,8 @@ from shared.store.port import NotFound, Store
 log = structlog.get_logger(__name__)
 
 MOST_SEGMENTS: Final = 400  # archives read for the map; of more, every n-th is taken
+PATIENCE_S: Final = 30.0  # last figures that could not be written are tried again every 10 s
+POLL_S: Final = 0.1
 MAX_VIDEO: Final = 8 * 1024 * 1024  # bytes embedded in the page
 
 Rooms = Counter[tuple[int, int]]
@@ -52,9 +56,9 @@ class Material:
         return self.summary.epochs
 
 
-async def gather(store: Store, run: RunId) -> Material:
-    """The material of a run; NotFound before its first summary."""
-    material = Material(RunSummary.from_bytes(await store.get(keys.run_summary(run))))
+async def gather(store: Store, run: RunId, state: str | None = None) -> Material:
+    """The material of a run, of one that ended once its summary says so; NotFound if there is none."""
+    material = Material(await _summary(store, run, state, time.monotonic() + PATIENCE_S))
     reader = ScoreReader(store)
     for row in material.rows:
         found = await reader.of_epoch(run, row.epoch)
@@ -63,6 +67,19 @@ async def gather(store: Store, run: RunId) -> Material:
         material.rooms[row.epoch] = await _rooms(store, run, row.epoch, material.left_out)
     material.best = await _best(store, run, material)
     return material
+
+
+async def _summary(store: Store, run: RunId, state: str | None, deadline: float) -> RunSummary:
+    """The run's summary. The record of a run says first that it ended; its last figures are written a moment later."""
+    while True:
+        try:
+            summary = RunSummary.from_bytes(await store.get(keys.run_summary(run)))
+            if state in (None, summary.state) or time.monotonic() > deadline:
+                return summary
+        except NotFound:
+            if state is None or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(POLL_S)
 
 
 async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> Rooms:

@@ -1,6 +1,9 @@
 """The report shows what the store holds, says what is missing, and cannot be made to run anybody's script."""
 
+import asyncio
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,41 @@ async def test_the_report_is_one_page_with_table_and_pictures(tmp_path: Path) ->
     assert "No judged segment was exported as a video." in text
     summary = RunSummary.from_bytes((tmp_path / "demo" / "summary.json").read_bytes())
     assert [row.epoch for row in summary.epochs] == [0, 1]
+
+
+class Asked(MemoryStore):
+    """A store that says when somebody has asked for the summary."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(clock)
+        self.summary = asyncio.Event()
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        try:
+            return await super().get(key, digest)
+        finally:
+            if key == keys.run_summary(RUN):
+                self.summary.set()
+
+
+async def test_the_report_of_a_run_that_has_just_ended_holds_its_last_figures() -> None:
+    world = World(Asked)
+    await world.ask(epochs=1)
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0, segments=3)
+    await world.rounds()
+    await world.judge_more(3)
+    await world.train_reward_model(0)
+    await world.patrol.conductor.step(RUN, 1)  # the record says that it is finished, the summary not yet
+    assert await world.state() == "finished"
+    assert isinstance(world.store, Asked)
+    world.store.summary.clear()
+    gathering = asyncio.create_task(gather(world.store, RUN, "finished"))
+    await world.store.summary.wait()
+    await world.patrol.visit(RUN)
+    (row,) = (await gathering).rows
+    assert (row.segments_waiting, row.reward_model_accuracy) == (0, 0.8)
 
 
 async def test_the_best_segment_with_a_video_is_embedded() -> None:
