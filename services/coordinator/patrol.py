@@ -17,11 +17,12 @@ from services.coordinator.conductor import SOURCE, Conductor, doing
 from services.coordinator.domain.decisions import Wait
 from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.domain.pace import Pace
-from services.coordinator.domain.rings import missing_successors
+from services.coordinator.domain.rings import unheard_orders, unjudged_epochs
 from services.coordinator.domain.view import RunView
 from services.coordinator.reporter import Reporter
 from shared.bus.port import Bus
 from shared.contracts.envelope import Envelope, wrap
+from shared.contracts.events import EventData
 from shared.contracts.ids import RunId
 from shared.errors import Permanent, Transient
 from shared.runtime import metrics
@@ -48,7 +49,7 @@ class Patrol:
     now: Callable[[], datetime]
     quiet: timedelta
     interval_s: float
-    _paces: dict[RunId, Pace] = field(default_factory=dict)
+    _paces: dict[RunId, tuple[Pace, Pace]] = field(default_factory=dict)
     _locks: dict[RunId, asyncio.Lock] = field(default_factory=dict)
     _trouble: dict[RunId, str] = field(default_factory=dict)
 
@@ -100,18 +101,21 @@ class Patrol:
 
     async def _ring(self, view: RunView, fence: int) -> None:
         """Announce commit objects without a successor again, unless the run got on since the last time."""
-        now, run = self.now(), view.record.run
-        pace = self._paces.setdefault(run, Pace(self.quiet))
-        judged: set[str] = set()
-        for epoch in view.epochs[-2:]:
-            judged |= set((await self.tallies.of(run, epoch.epoch)).outcomes)
-        if not pace.due(mark(view, judged), now):
-            return
-        for data in missing_successors(view, judged, now, self.quiet)[:MOST_RINGS]:
+        now = self.now()
+        for data in (await self._due(view, now))[:MOST_RINGS]:
             RINGS.inc()
-            log.info("rung again", run=run, epoch=data.epoch, type=data.TYPE, key=data.key)
+            log.info("rung again", run=data.run, epoch=data.epoch, type=data.TYPE, key=data.key)
             event = wrap(data, source=SOURCE, fence=fence, time=now)
             await self.bus.publish(event, ring=int(now.timestamp() * 1000))
+
+    async def _due(self, view: RunView, now: datetime) -> list[EventData]:
+        """What to announce now. That judges get on says nothing of a trainer, so there are two paces."""
+        run, judged = view.record.run, set[str]()
+        for epoch in view.epochs[-2:]:
+            judged |= set((await self.tallies.of(run, epoch.epoch)).outcomes)
+        orders, judging = self._paces.setdefault(run, (Pace(self.quiet), Pace(self.quiet)))
+        due = unheard_orders(view, now, self.quiet) if orders.due((mark(view), view.last_sign), now) else []
+        return due + (unjudged_epochs(view, judged) if judging.due((mark(view), len(judged)), now) else [])
 
     def _forget(self, run: RunId) -> None:
         self._paces.pop(run, None)
@@ -129,7 +133,7 @@ class Patrol:
         return heard
 
 
-def mark(view: RunView, judged: set[str]) -> tuple[object, ...]:
+def mark(view: RunView) -> tuple[object, ...]:
     """What changes whenever a run gets on: while it does, nothing is lost."""
     current = view.current
-    return (view.record.revision, len(view.epochs), current and current.finished is not None, len(judged))
+    return (view.record.revision, len(view.epochs), current and current.finished is not None)

@@ -15,28 +15,27 @@ from shared.contracts.run import RunRecord
 from shared.store import keys
 
 
-def missing_successors(view: RunView, judged: Iterable[str], now: datetime, quiet: timedelta) -> list[EventData]:
-    """Events to publish again. `judged` names the segments of the latest finished epoch that have an outcome.
+def unheard_orders(view: RunView, now: datetime, quiet: timedelta) -> list[EventData]:
+    """What the trainer is told again. `quiet` is how old its driver's last heartbeat must be before that."""
+    if view.record.state == "stopping":
+        return [state(view.record)]
+    current = view.current
+    if view.record.state != "running" or current is None or current.finished is not None:
+        return []
+    silent = now - max(view.last_sign or current.start.document.created, view.record.updated) >= quiet
+    return [start_order(current)] if silent else []
 
-    `quiet` is how old the driver's last heartbeat must be before its start order is announced again.
-    """
+
+def unjudged_epochs(view: RunView, judged: Iterable[str]) -> list[EventData]:
+    """What judges and reward model are told again. `judged` names the segments that have an outcome."""
     if view.record.state not in ("running", "stopping"):
         return []
-    rings: list[EventData] = [state(view.record)] if view.record.state == "stopping" else []
+    rings: list[EventData] = []
     for epoch in view.epochs[-2:]:
-        rings += _of_epoch(view, epoch, set(judged), now, quiet)
+        if epoch.finished is not None and not epoch.complete:
+            rings.append(account(epoch.finished))
+            rings += [] if epoch.judged else unjudged(epoch.finished, set(judged))
     return rings
-
-
-def _of_epoch(view: RunView, epoch: EpochView, judged: set[str], now: datetime, quiet: timedelta) -> list[EventData]:
-    if epoch.finished is None:
-        silent = now - max(view.last_sign or epoch.start.document.created, view.record.updated) >= quiet
-        return [start_order(epoch)] if silent and view.record.state == "running" else []
-    if epoch.complete:
-        return []
-    if epoch.judged:
-        return [account(epoch.finished)]
-    return [account(epoch.finished), *unjudged(epoch.finished, judged)]
 
 
 def state(record: RunRecord) -> RunChanged:

@@ -122,6 +122,24 @@ async def test_while_judges_get_on_nothing_is_rung() -> None:
     assert await world.judge_hears() == []
 
 
+async def test_a_trainer_that_did_not_hear_its_order_hears_it_again_while_judges_get_on() -> None:
+    world = World()
+    await world.ask(overlap=True)
+    await world.rounds()
+    await world.train(0, segments=10)
+    await world.rounds()
+    await world.desk.stop(RUN)
+    await world.rounds(30)
+    assert await world.state() == "stopped"  # the trainer has nothing more to do with it
+    await world.desk.resume(RUN)
+    world.bus.purge()
+    for number in range(4):
+        await world.rounds(10)
+        await world.judge_more(number)
+    assert await world.trainer_hears() == ["rm.ready"]
+    assert await world.judge_hears() == []
+
+
 def test_the_pace_slows_down_and_starts_afresh_with_progress() -> None:
     pace = Pace(QUIET)
     rung = [second for second in range(0, 400, 10) if pace.due("same", BEGIN + timedelta(seconds=second))]
