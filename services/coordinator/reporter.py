@@ -12,6 +12,7 @@ from services.coordinator.adapters.judgings import Judgings
 from services.coordinator.adapters.recall import Recall
 from services.coordinator.adapters.tallies import Tallies
 from services.coordinator.adapters.views import Views
+from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.domain.report import progress, row, summary
 from services.coordinator.domain.selection import verdict
 from services.coordinator.domain.tally import Tally
@@ -99,17 +100,23 @@ class Reporter:
 
     async def _write(self, before: RunSummary | None, table: RunSummary) -> None:
         """The documents of epochs whose row has changed, and then the table of the run."""
-        known = {line.epoch: line for line in before.epochs} if before else {}
+        known = {line.epoch: (line, _judged(before, line)) for line in before.epochs} if before else {}
         for line in table.epochs:
-            if known.get(line.epoch) != line:
-                await self._epoch_documents(table.run, line)
+            judged = _judged(table, line)
+            if known.get(line.epoch) != (line, judged):
+                await self._epoch_documents(table.run, line, judged)
         await self._store.put(keys.run_summary(table.run), table.to_bytes())
 
-    async def _epoch_documents(self, run: RunId, line: EpochRow) -> None:
+    async def _epoch_documents(self, run: RunId, line: EpochRow, judged: bool) -> None:
         await self._store.put(keys.evaluation_summary(run, line.epoch), line.to_bytes())
-        if line.segments_waiting == 0:
+        if judged:
             lines = [scores.to_bytes() for scores in await self._tallies.read(run, line.epoch)]
             await self._store.put(keys.scores_jsonl(run, line.epoch), b"".join(raw + b"\n" for raw in lines))
+
+
+def _judged(table: RunSummary, line: EpochRow) -> bool:
+    """Whether an epoch's scores are there: all, or those that came before the run ended."""
+    return line.segments_waiting == 0 or table.state not in ACTIVE
 
 
 def _same(before: RunSummary, after: RunSummary) -> bool:

@@ -222,6 +222,19 @@ async def test_people_find_rows_and_progress_in_the_store() -> None:
     assert len(lines) == 4
 
 
+async def test_the_scores_of_an_epoch_that_was_never_wholly_judged_are_listed_when_the_run_has_ended() -> None:
+    world = World()
+    await world.ask(epochs=1, judge_deadline_s=100)
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0, segments=3)
+    await world.rounds()
+    assert not await world.store.exists(keys.scores_jsonl(RUN, 0))
+    await world.rounds(150)
+    assert await world.state() == "finished"
+    assert len((await world.store.get(keys.scores_jsonl(RUN, 0))).splitlines()) == 3
+
+
 async def doing(world: World) -> str:
     """What people are told that the run does."""
     return RunProgress.from_bytes(await world.store.get(keys.progress(RUN))).doing
