@@ -7,6 +7,7 @@ third of that time and stops acting at two thirds, long before anybody else may 
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from typing import Final
@@ -15,12 +16,14 @@ import structlog
 from pydantic import Field
 
 from shared.contracts.base import Contract
-from shared.errors import Transient
+from shared.errors import ContractError, Transient
 from shared.runtime import metrics
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 
 KEPT: Final = 20  # old revisions are removed only so far behind: a late `create` must still meet the number it wants
+UNKNOWN: Final = "?"  # no owner is called so
+_REVISION: Final = re.compile(r".*/([0-9]{12})\.json")  # what else lies there is passed over
 HELD: Final = metrics.gauge("lease_held_ratio", "1 while this process holds the lease", ["lease"])
 TAKEN: Final = metrics.counter("lease_taken_total", "times this process took the lease", ["lease"])
 
@@ -95,14 +98,19 @@ class Lease:
 
     async def _latest(self) -> LeaseRevision | None:
         entries = await self._store.list(keys.lease_prefix(self._name))
-        if not entries:
-            return None
-        for entry in entries[:-KEPT]:
-            await self._store.delete(entry.key)
+        numbers = [int(found[1]) for entry in entries if (found := _REVISION.fullmatch(entry.key))]
+        for number in numbers[:-KEPT]:
+            await self._store.delete(keys.lease_revision(self._name, number))
+        return await self._read(numbers[-1]) if numbers else None
+
+    async def _read(self, revision: int) -> LeaseRevision:
         try:
-            return LeaseRevision.from_bytes(await self._store.get(entries[-1].key))
+            return LeaseRevision.from_bytes(await self._store.get(keys.lease_revision(self._name, revision)))
         except NotFound as error:  # removed between list and get: we are far behind
             raise Transient(f"lease {self._name!r} changes faster than it can be read") from error
+        except ContractError:
+            # A machine that lost its power may leave half of the newest. Its owner is unknown, and it expires like any.
+            return LeaseRevision(owner=UNKNOWN, fence=revision, revision=revision)
 
     async def _write(self, fence: int, revision: int) -> None:
         """Create a revision. Counted from before the request, because others count from when it appears."""

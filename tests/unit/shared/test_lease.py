@@ -188,6 +188,20 @@ async def test_a_lease_that_somebody_has_taken_meanwhile_stays_with_him_when_it_
     assert (first.fence, second.fence) == (None, 2)
 
 
+@pytest.mark.parametrize("raw", [b"", b'{"owner": "fir'])
+async def test_a_revision_that_is_damaged_expires_like_any_other(raw: bytes) -> None:
+    store, clock = MemoryStore(), Clock()
+    await Lease(store, "c", "first", TTL_S, clock).step()
+    await store.put(keys.lease_revision("c", 2), raw)  # the power failed while it was renewed
+    await store.put(f"{keys.lease_prefix('c')}notes.txt", b"not ours")
+    second = Lease(store, "c", "second", TTL_S, clock)
+    await second.step()
+    assert second.fence is None
+    clock.now += TTL_S + 0.1
+    await second.step()
+    assert second.fence == 3
+
+
 class Contest(RuleBasedStateMachine):
     """Three processes with their own clocks, any of which may sleep, fall behind, release or meet a silent store."""
 
