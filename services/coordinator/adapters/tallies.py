@@ -53,7 +53,11 @@ class Tallies:
 
     async def read(self, run: RunId, epoch: int) -> list[SegmentScores]:
         """All readable scores of an epoch."""
-        return await self.readable(await self._reader.listed(run, epoch))
+        return await self.readable(await self.listed(run, epoch))
+
+    async def listed(self, run: RunId, epoch: int) -> list[Entry]:
+        """The objects of an epoch, unread."""
+        return await self._reader.listed(run, epoch)
 
     async def readable(self, entries: Sequence[Entry]) -> list[SegmentScores]:
         """The scores in these objects; a damaged one is left out, and the log names it."""

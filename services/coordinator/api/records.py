@@ -43,7 +43,7 @@ async def list_scores(
 ) -> Page[SegmentScores]:
     """Every vote on the segments of one epoch, with its reasons, and the merged values; damaged scores are left out."""
     number, _ = await _epoch(desk, run, epoch)
-    page, following = _page(await desk.store.list(keys.scores_prefix(run, number)), after, limit)
+    page, following = _page(await desk.tallies.listed(run, number), after, limit)
     return Page(items=await desk.tallies.readable(page), next=following)
 
 

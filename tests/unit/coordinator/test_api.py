@@ -4,10 +4,12 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+from structlog.testing import capture_logs
+
 from shared.contracts.ids import RunId
 from shared.store import keys
 from tests.unit.coordinator.door import client
-from tests.unit.coordinator.world import RUN, SHORT, World
+from tests.unit.coordinator.world import RUN, SHORT, World, segment
 
 
 async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
@@ -83,6 +85,29 @@ async def test_what_somebody_else_put_among_the_segments_is_neither_listed_nor_c
     async with client(world, tmp_path) as http:
         assert len((await http.get("/runs/demo/segments")).json()["items"]) == 4
         assert (await http.get("/runs/demo")).json()["progress"]["segments_recorded"] == 4
+
+
+async def test_what_somebody_else_put_among_the_scores_is_on_no_page(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.judge(0)
+    for name in ("Notes.json", "deeper/e1.json", "notes.txt"):
+        await world.store.put(keys.scores_prefix(RUN, 0) + name, b"not ours")
+    found: list[str] = []
+    after: dict[str, str] = {}
+    with capture_logs() as logs:
+        async with client(world, tmp_path) as http:
+            while True:
+                page = (await http.get("/runs/demo/scores", params={"limit": "1", **after})).json()
+                found += [item["segment"] for item in page["items"]]
+                if page["next"] is None:
+                    break
+                after = {"after": page["next"]}
+        await world.rounds()
+    assert found == [segment(0, number) for number in range(4)]
+    assert [line for line in logs if line["log_level"] == "error"] == []
 
 
 async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> None:
