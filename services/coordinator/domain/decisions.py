@@ -69,9 +69,14 @@ def decide(view: RunView, now: datetime, limits: Limits, silent: timedelta) -> D
 
 def _training(current: EpochView, limits: Limits, silent: timedelta) -> Decision:
     if silent > limits.silence:
-        minutes = int(limits.silence.total_seconds() // 60)
-        return Enter("failed", f"The trainer gave no sign of life in epoch {current.epoch} for {minutes} minutes.")
+        waited = _in_words(limits.silence)
+        return Enter("failed", f"The trainer gave no sign of life in epoch {current.epoch} for {waited}.")
     return Wait(f"Epoch {current.epoch} is training.")
+
+
+def _in_words(time: timedelta) -> str:
+    minutes, rest = divmod(time.total_seconds(), 60)
+    return f"{minutes:g} minutes" if minutes > 1 and not rest else f"{time.total_seconds():g} seconds"
 
 
 def _stopping(view: RunView, now: datetime, limits: Limits) -> Decision:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from services.coordinator.domain.decisions import CARD_GRACE
+from services.coordinator.domain.decisions import CARD_GRACE, Enter, Limits, decide
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.contracts.progress import RunProgress, RunSummary
@@ -177,6 +177,17 @@ async def test_a_silent_trainer_fails_the_run_with_a_reason() -> None:
     record = await world.desk.runs.latest(RUN)
     assert record.state == "failed"
     assert record.reason == "The trainer gave no sign of life in epoch 0 for 15 minutes."
+
+
+@pytest.mark.parametrize(("silence_s", "told"), [(30, "30 seconds"), (90, "90 seconds"), (120, "2 minutes")])
+async def test_however_long_silence_may_be_the_reason_tells_it(silence_s: int, told: str) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    view = await world.desk.views.read(await world.desk.runs.latest(RUN))
+    limits = Limits(silence=timedelta(seconds=silence_s))
+    decision = decide(view, world.time, limits, limits.silence + timedelta(seconds=1))
+    assert decision == Enter("failed", f"The trainer gave no sign of life in epoch 0 for {told}.")
 
 
 async def test_time_in_which_nobody_could_look_is_no_silence() -> None:
