@@ -40,6 +40,8 @@ def install(app: FastAPI, fields: Iterable[str]) -> None:
 
     async def http(_: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
+        if status == HTTPStatus.BAD_REQUEST:  # what FastAPI answers if the parser broke off: text, depth or a number
+            return problem(422, "The body: cannot be read; send a JSON object in UTF-8.")
         detail = error.detail if isinstance(error, HTTPException) else "Internal error."
         headers = error.headers if isinstance(error, HTTPException) else None
         return problem(status, detail if detail.endswith(".") else f"{detail}: see /docs for what there is.", headers)

@@ -96,6 +96,10 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "config.sampling.share: input should be less than or equal to 1.",
     ),
     ("POST", "/runs", b"{", 422, "The body: not JSON (Expecting property name enclosed in double quotes)."),
+    *(
+        ("POST", "/runs", body, 422, "The body: cannot be read; send a JSON object in UTF-8.")
+        for body in (b"\xff", b"[" * 30_000, b'{"config": {"seed": ' + b"1" * 5_000 + b"}}")
+    ),
     (
         "POST",
         "/runs",
