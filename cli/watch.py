@@ -38,12 +38,17 @@ def _news(client: Client, run: str, leave: threading.Event) -> Iterator[tuple[st
     import httpx
 
     last = time.monotonic()
+
+    def heard(lines: Iterator[str]) -> Iterator[str]:
+        nonlocal last
+        for text in lines:  # also a comment: who has nothing new to say is there
+            last = time.monotonic()
+            yield text
+
     while not leave.is_set():
         try:
             with client.stream(f"/runs/{run}/events") as lines:
-                for event in parse(lines):
-                    last = time.monotonic()
-                    yield event
+                yield from parse(heard(lines))
         except (httpx.TransportError, Quit) as error:
             if isinstance(error, Quit) and error.code != UNREACHABLE:
                 raise

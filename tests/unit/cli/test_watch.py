@@ -7,6 +7,7 @@ import pty
 import struct
 import sys
 import termios
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -18,6 +19,7 @@ from cli.console import epoch_of
 from cli.run import follow
 from cli.watch import describe, duration, parse
 
+STREAM = {"content-type": "text/event-stream"}
 FINISHED = {"state": "finished", "reason": None}
 PROGRESS: dict[str, Any] = {
     "epoch": 1,
@@ -51,7 +53,7 @@ def test_how_a_watched_run_ended_is_told(
     state: str, reason: str | None, code: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     news = f"event: run\ndata: {json.dumps({'state': state, 'reason': reason})}\n\n"
-    stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, text=news)
+    stream = httpx.Response(200, headers=STREAM, text=news)
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     assert follow(Client(http, "http://zelda"), "m1", as_json=False) == code
     assert capsys.readouterr().err == told
@@ -59,11 +61,10 @@ def test_how_a_watched_run_ended_is_told(
 
 def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "PAUSE_S", 0.0)
-    kind = {"content-type": "text/event-stream"}
     away = httpx.ConnectError("refused")
     starting = httpx.Response(503, headers={"content-type": "application/problem+json"}, json={"detail": "It starts."})
-    cut = httpx.Response(200, headers=kind, text='event: run\ndata: {"state": "running", "reason": null}\n\n')
-    end = httpx.Response(200, headers=kind, text='event: run\ndata: {"state": "finished", "reason": null}\n\n')
+    cut = httpx.Response(200, headers=STREAM, text='event: run\ndata: {"state": "running", "reason": null}\n\n')
+    end = httpx.Response(200, headers=STREAM, text='event: run\ndata: {"state": "finished", "reason": null}\n\n')
     answers: list[httpx.Response | httpx.ConnectError] = [cut, away, starting, end]
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -77,19 +78,55 @@ def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.Mo
     assert answers == []
 
 
+class Clock:
+    """Seconds that pass only when told to."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_a_coordinator_that_had_nothing_new_to_say_for_minutes_may_start_again_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(watch, "PAUSE_S", 0.0)
+    monkeypatch.setattr(watch, "time", clock)
+
+    def quiet() -> Iterator[bytes]:
+        yield b'event: run\ndata: {"state": "running", "reason": null}\n\n'
+        for _ in range(30):
+            clock.now += 10
+            yield b": nothing new\n\n"
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if clock.now == 0:
+            return httpx.Response(200, headers=STREAM, content=quiet())
+        clock.now += 1
+        if clock.now < 310:
+            raise httpx.ConnectError("refused")
+        return httpx.Response(200, headers=STREAM, text=f"event: run\ndata: {json.dumps(FINISHED)}\n\n")
+
+    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
+    assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
+
+
 def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     news = [("progress", PROGRESS | {"doing": "Epoch 1: 4 of 8 segments wait for their judges."})] * 2
     text = "".join(f"event: {kind}\ndata: {json.dumps(document)}\n\n" for kind, document in [*news, ("run", FINISHED)])
-    stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, text=text)
+    stream = httpx.Response(200, headers=STREAM, text=text)
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     with os.fdopen(terminal, "w", encoding="utf-8") as shown:
         monkeypatch.setattr(sys, "stderr", shown)
         assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
-        written = os.read(ours, 10_000).decode()
+        written = b""
+        while not written.endswith(b"m1 is finished.\r\n"):  # a terminal hands it on in pieces
+            written += os.read(ours, 10_000)
     os.close(ours)
-    lines = written.partition("\r\n")[0].split("\r\x1b[2K")
+    lines = written.decode().partition("\r\n")[0].split("\r\x1b[2K")
     assert lines == ["", *["epoch 2/3 | 500/1000 steps | - | segments 4 recorded, 3 ju…"] * 2]
     assert len(lines[1]) == 59  # a character in the last column would begin another line
 
