@@ -19,6 +19,9 @@ PUBLIC: Final = frozenset(
 )
 """Pages and documents without data of any run. Everything else wants a token."""
 
+ADMITTED: Final = "admitted"
+"""In the scope of what was let through: whether its token is still good. An answer that never ends has to ask."""
+
 
 class Guard:
     """Middleware: a known token for everything but PUBLIC, and the operator's for everything that changes something."""
@@ -32,22 +35,33 @@ class Guard:
         if scope["type"] != "http" or (scope["path"] in PUBLIC and scope["method"] in READING):
             await self._app(scope, receive, send)
             return
-        refusal = self._refuse(scope)
-        await (refusal or self._app)(scope, receive, send)
+        token = _token(scope)
+        refusal = self._refuse(token, scope["method"])
+        await (refusal or self._app)({**scope, ADMITTED: lambda: self._admits(token)}, receive, send)
 
-    def _refuse(self, scope: Scope) -> ASGIApp | None:
-        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
+    def _refuse(self, token: str, method: str) -> ASGIApp | None:
+        if not token:
             return _unauthorized("This needs a token: send `Authorization: Bearer TOKEN`.")
         try:
-            role = self._tokens.role(token.strip())
+            role = self._tokens.role(token)
         except Transient as error:
             return problem(503, str(error), headers={"Retry-After": "2"})
         if role is None:
             return _unauthorized("The token is not known: use one from the coordinator's token file.")
-        if scope["method"] not in READING and role != "operator":
+        if method not in READING and role != "operator":
             return problem(403, "This token may only read: use an operator's token to change runs.")
         return None
+
+    def _admits(self, token: str) -> bool:
+        try:
+            return self._tokens.role(token) is not None
+        except Transient:
+            return False
+
+
+def _token(scope: Scope) -> str:
+    scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _unauthorized(detail: str) -> ASGIApp:

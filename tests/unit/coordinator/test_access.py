@@ -1,13 +1,17 @@
 """Deny by default: every route that the OpenAPI document names, with no, a wrong, a reading and a changing token."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from services.coordinator.adapters.feed import News
+from shared.contracts.ids import RunId
 from tests.unit.coordinator.door import OPERATOR, VIEWER, client
-from tests.unit.coordinator.world import SHORT, World
+from tests.unit.coordinator.world import RUN, SHORT, World
 
 
 async def routes(world: World, directory: Path) -> list[tuple[str, str]]:
@@ -67,6 +71,29 @@ async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path:
         assert (await http.get("/runs")).status_code == 200
         (tmp_path / "tokens").write_text("operator:another-token-0123456789abc\n")
         assert (await http.get("/runs")).status_code == 401
+
+
+@pytest.mark.parametrize("text", ["operator:another-token-0123456789abc\n", ""])
+async def test_a_stream_ends_when_its_token_is_taken_out(tmp_path: Path, text: str) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    looked, look = asyncio.Event(), world.desk.feed._look
+
+    def seen(run: RunId) -> Callable[[], Awaitable[list[News]]]:
+        looked.set()
+        return look(run)
+
+    world.desk.feed._look = seen
+    async with client(world, tmp_path, VIEWER) as http:
+        watching = asyncio.create_task(http.get("/runs/demo/events"))
+        await looked.wait()  # it was let in
+        (tmp_path / "tokens").write_text(text)
+        await world.desk.stop(RUN)
+        answer = await asyncio.wait_for(watching, 10)
+    assert answer.status_code == 200
+    assert "stopping" not in answer.text
+    assert world.desk.feed._channels == {}
 
 
 SPOILT = ["", "operator:short", f"viewer:{VIEWER}\nadmin:{OPERATOR}", None]
