@@ -13,8 +13,10 @@ from services.coordinator.api.app import create_app
 from services.coordinator.tokens import Tokens
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
+from shared.errors import Transient
 from shared.runtime.health import Health, listen, serving
 from shared.store import keys
+from shared.store.port import Entry
 from tests.servers import free_ports
 from tests.unit.coordinator.world import RUN, SHORT, World, segment
 
@@ -77,6 +79,11 @@ async def watched(folder: Path) -> AsyncIterator[tuple[Coordinator, Page]]:
             await coordinator.stop()
 
 
+async def no_answer(prefix: str) -> list[Entry]:
+    """What a store says that is away."""
+    raise Transient("store: no answer within 15 s")
+
+
 async def sees(page: Page, *numbers: int) -> None:
     """The page lists the votes on these segments and on no others, in this order."""
     wanted = [re.compile(segment(0, number)) for number in numbers]
@@ -124,4 +131,19 @@ async def test_a_run_that_two_hundred_others_have_followed_is_still_shown_to_who
         await expect(page.locator("#runs option")).to_have_count(201, timeout=15_000)
         await expect(page.locator("#runs")).to_have_value(RUN)
         await page.reload()  # the address names it
+        await sees(page, 2, 1, 0)
+
+
+async def test_a_page_that_is_opened_while_the_store_is_away_opens_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watched(tmp_path) as (coordinator, page):
+        await sees(page, 2, 1, 0)
+        with monkeypatch.context() as away:
+            away.setattr(coordinator.world.store, "list", no_answer)
+            await page.reload()
+            await expect(page.locator("#refused")).to_contain_text("503", timeout=15_000)
+            await page.click("#door button")  # nobody has typed anything
+            await expect(page.locator("#refused")).to_contain_text("503", timeout=15_000)
+        await expect(page.locator("#page")).to_be_visible(timeout=15_000)
         await sees(page, 2, 1, 0)

@@ -206,7 +206,9 @@ async function open() {
   state.token = readToken();
   if (!state.token) return closed("");
   try { await listRuns(); } catch (error) {
-    return closed(error.message === "denied" ? "The token is not known." : error.message);
+    if (error.message === "denied") return closed("The token is not known.");
+    setTimeout(open, 2000);   // nothing is wrong with the token: the coordinator starts, or its store is away
+    return closed(`No answer yet (${error.message}); this page asks again.`);
   }
   el("door").hidden = true;
   el("page").hidden = false;
@@ -215,7 +217,8 @@ async function open() {
 el("runs").addEventListener("change", () => follow(el("runs").value));
 el("door").addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem("token", el("token").value.trim());
+  const token = el("token").value.trim();
+  if (token) sessionStorage.setItem("token", token);
   open();
 });
 setInterval(showAge, 1000);
