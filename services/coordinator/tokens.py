@@ -74,6 +74,8 @@ def parse_tokens(text: str) -> Mapping[bytes, Role]:
             raise ValueError(f"line {number}: the role must be viewer or operator, as in `viewer:TOKEN`")
         if len(token) < MIN_TOKEN:
             raise ValueError(f"line {number}: the token must have at least {MIN_TOKEN} characters")
+        if not (token.isascii() and token.isprintable()):  # no header carries it as it stands here
+            raise ValueError(f"line {number}: the token may hold only letters, digits and signs of ASCII")
         roles[sha256(token.encode()).digest()] = "operator" if role == "operator" else "viewer"
     if not roles:
         raise ValueError("the token file holds no token: write one `operator:TOKEN` line")

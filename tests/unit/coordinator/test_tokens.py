@@ -34,6 +34,7 @@ def test_blanks_around_a_token_do_not_belong_to_it(tmp_path: Path) -> None:
         ("# nobody\n", "the token file holds no token"),
         (f"admin:{LONG}", "line 1: the role must be viewer or operator, as in `viewer:TOKEN`"),
         (LONG, "line 1: the role must be viewer or operator"),
+        (f"viewer:{LONG}é", "line 1: the token may hold only letters, digits and signs of ASCII"),
         (f"viewer:{LONG}\noperator:short", "line 2: the token must have at least 16 characters"),
     ],
 )
