@@ -62,8 +62,9 @@ class Desk:
 
     async def resume(self, run: RunId) -> RunRecord:
         """Let a stopped or failed run go on from its last checkpoint."""
+        # Read before anything changes: a run whose documents cannot be read would not go on.
+        current = (await self.views.read(await self.runs.latest(run))).current
         record = await self._change(run, resume)
-        current = (await self.views.read(record)).current
         if current is not None and current.finished is None:
             # The order of the unfinished epoch was heard long ago; the bus lets it pass again only with a ring.
             order = wrap(start_order(current), source=SOURCE, fence=record.fence, time=self.now())

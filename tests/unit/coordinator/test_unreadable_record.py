@@ -6,6 +6,7 @@ from pathlib import Path
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from services.coordinator.build import make_desk
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.store import keys
@@ -97,6 +98,25 @@ async def test_a_damaged_document_is_named_told_once_and_does_not_keep_the_run_f
         await http.post(f"/runs/{RUN}/stop")
     await world.rounds(30)
     assert await world.state() == "stopped"
+
+
+async def test_a_stopped_run_with_a_damaged_document_is_refused_to_go_on_and_stays_stopped(tmp_path: Path) -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0)
+    await world.desk.stop(RUN)
+    await world.rounds()
+    finished = keys.epoch_finished(RUN, 0)
+    whole = await world.store.get(finished)
+    await world.store.put(finished, b"{")
+    world.desk = make_desk(world.bus, world.store, lambda: world.time)  # one that has not read it before
+    async with client(world, tmp_path) as http:
+        answer = await http.post(f"/runs/{RUN}/resume")
+        assert (answer.status_code, answer.json()["detail"].split()[0]) == (500, finished)
+        assert await world.state() == "stopped"
+        await world.store.put(finished, whole)  # it is restored from a copy
+        assert (await http.post(f"/runs/{RUN}/resume")).json()["state"] == "running"
 
 
 async def test_a_damaged_sign_of_life_is_none() -> None:
