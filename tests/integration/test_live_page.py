@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,13 @@ async def test_a_page_that_is_opened_while_the_store_is_away_opens_when_it_is_ba
             await expect(page.locator("#refused")).to_contain_text("503", timeout=15_000)
         await expect(page.locator("#page")).to_be_visible(timeout=15_000)
         await sees(page, 2, 1, 0)
+
+
+async def test_the_age_of_news_does_not_hang_on_the_clock_of_whoever_looks(tmp_path: Path) -> None:
+    async with watched(tmp_path) as (coordinator, page):
+        now = coordinator.world.time = datetime.now(UTC)
+        await coordinator.world.rounds(seconds=0)
+        await page.clock.install(time=now + timedelta(hours=1))
+        await page.reload()
+        await sees(page, 2, 1, 0)
+        await expect(page.locator("#age")).to_have_text(re.compile(r"^last update \d{1,2} s ago$"), timeout=15_000)

@@ -3,7 +3,7 @@
 
 const el = (id) => document.getElementById(id);
 const STALE_S = 10, GONE_S = 30, SHOWN_SCORES = 40;
-const state = { token: "", run: "", progress: null, epochs: new Map(), heard: 0, stream: null };
+const state = { token: "", run: "", progress: null, epochs: new Map(), heard: 0, ahead: 0, stream: null };
 
 // The token comes in the part of the address that browsers never send, and is kept for this tab only.
 function readToken() {
@@ -17,6 +17,8 @@ function readToken() {
 
 async function ask(path, signal) {
   const answer = await fetch(path, { headers: { Authorization: `Bearer ${state.token}` }, signal });
+  const time = Date.parse(answer.headers.get("date"));
+  if (time) state.ahead = time - Date.now();   // how old news are is counted on the server's clock, which wrote them
   if (answer.status === 401) throw new Error("denied");
   if (!answer.ok) throw Object.assign(new Error(`the server answered ${answer.status}`), { status: answer.status });
   return answer;
@@ -188,7 +190,7 @@ function showScore(score) {
 }
 
 function showAge() {
-  const seconds = state.heard ? Math.max(0, Math.round((Date.now() - state.heard) / 1000)) : null;
+  const seconds = state.heard ? Math.max(0, Math.round((Date.now() + state.ahead - state.heard) / 1000)) : null;
   const ended = ["finished", "failed", "stopped"].includes(el("state").textContent);
   el("age").textContent = seconds === null ? "no news yet" : `last update ${seconds} s ago`;
   el("age").className = `badge ${seconds === null || ended ? "" : seconds > GONE_S ? "bad" : seconds > STALE_S ? "wait" : "good"}`;
