@@ -34,6 +34,7 @@ class Reporter:
         self._store, self._views, self._tallies, self._now = store, views, tallies, now
         self._judgings = Judgings(store)
         self._written: dict[RunId, RunSummary] = {}
+        self._shown: datetime | None = None  # when the epoch was finished whose figures are the metrics
         self._rows: Recall[dict[int, EpochRow]] = Recall(dict)
 
     async def report(self, view: RunView, doing: str) -> RunProgress:
@@ -91,12 +92,19 @@ class Reporter:
         if before is not None and _same(before, table):
             return
         await self._write(before, table)
-        if table.epochs:
-            gauges.show(table.epochs[-1])
+        self._show(view, table)
+        self._written[run] = table
+
+    def _show(self, view: RunView, table: RunSummary) -> None:
+        """The newest finished epoch as metrics, unless another run's is newer."""
+        ended = [epoch.finished.document.created for epoch in view.epochs if epoch.finished is not None]
+        if not ended or (self._shown is not None and ended[-1] < self._shown):
+            return
+        self._shown = ended[-1]
+        gauges.show(table.epochs[-1])
         for epoch in view.epochs:
             if epoch.card is not None:
                 gauges.show_card(epoch.card.document)
-        self._written[run] = table
 
     async def _write(self, before: RunSummary | None, table: RunSummary) -> None:
         """The documents of epochs whose row has changed, and then the table of the run."""

@@ -3,13 +3,17 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from prometheus_client import REGISTRY
 
 from services.coordinator import gauges
+from services.coordinator.reporter import Reporter
 from shared.contracts.card import RewardModelCard
+from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow
+from tests.unit.coordinator.world import RUN, World
 
 FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
 
@@ -80,6 +84,24 @@ def test_a_card_shows_what_the_model_is_worth() -> None:
     error = REGISTRY.get_sample_value("zelda_reward_model_ece_ratio")
     assert error is not None
     assert math.isnan(error)
+
+
+async def test_of_several_runs_the_one_is_shown_that_finished_an_epoch_last() -> None:
+    world = World()
+    await world.ask()
+    await world.rounds()
+    await world.train(0, metrics={"return_mean": 0.5})
+    slow = await world.desk.views.read(await world.desk.runs.latest(RUN))
+    await world.judge(0)
+    await world.train_reward_model(0)
+    await world.rounds()
+    await world.train(1, metrics={"return_mean": 1.5})
+    fast = await world.desk.views.read(await world.desk.runs.latest(RUN))
+    reporter = Reporter(world.store, world.desk.views, world.desk.tallies, lambda: world.time)
+    await reporter.report(fast, "")
+    other = replace(slow, record=slow.record.model_copy(update={"run": RunId("slow")}))
+    await reporter.report(other, "")  # its judges may get on long after its epoch was finished
+    assert (value("number"), value("training_value", figure="return_mean")) == (1, 1.5)
 
 
 def card(**more: object) -> RewardModelCard:
