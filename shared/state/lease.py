@@ -71,6 +71,8 @@ class Lease:
     async def step(self) -> None:
         """Look once, and take or renew if that is right."""
         latest = await self._latest()
+        if self._mine is not None and latest is not None and latest.owner == self._owner:
+            self._mine = latest  # also a revision whose answer was lost on its way
         if self._mine is not None and latest != self._mine:
             log.warning("lease lost", lease=self._name, fence=self._mine.fence)
             self._mine = None

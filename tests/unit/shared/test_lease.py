@@ -28,6 +28,19 @@ class Clock:
         return self.now
 
 
+class Forgetful(MemoryStore):
+    """A store that creates an object, and whose answer is lost when it is told to lose one."""
+
+    lose = False
+
+    async def create(self, key: str, data: bytes) -> str:
+        digest = await super().create(key, data)
+        if self.lose:
+            self.lose = False
+            raise Transient("no answer")
+        return digest
+
+
 async def test_the_first_takes_it_and_the_second_waits() -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
@@ -101,16 +114,6 @@ async def test_of_many_who_try_at_once_one_wins() -> None:
 
 
 async def test_a_creation_whose_answer_was_lost_still_counts_as_ours() -> None:
-    class Forgetful(MemoryStore):
-        lose = False
-
-        async def create(self, key: str, data: bytes) -> str:
-            digest = await super().create(key, data)
-            if self.lose:
-                self.lose = False
-                raise Transient("no answer")
-            return digest
-
     store, clock = Forgetful(), Clock()
     lease = Lease(store, "c", "first", TTL_S, clock)
     store.lose = True
@@ -186,6 +189,19 @@ async def test_a_lease_that_somebody_has_taken_meanwhile_stays_with_him_when_it_
     await first.release()
     await second.step()
     assert (first.fence, second.fence) == (None, 2)
+
+
+async def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease() -> None:
+    store, clock = Forgetful(), Clock()
+    lease = Lease(store, "c", "first", TTL_S, clock)
+    await lease.step()
+    store.lose = True
+    with pytest.raises(Transient):
+        await lease.step()
+    clock.now += TTL_S / 3
+    await lease.step()
+    clock.now += TTL_S / 2  # more than two thirds since the first step
+    assert lease.fence == 1
 
 
 @pytest.mark.parametrize("raw", [b"", b'{"owner": "fir'])
