@@ -105,9 +105,11 @@ async def test_whoever_enters_the_new_token_sees_the_run_go_on(tmp_path: Path) -
         coordinator.tokens.write_text(f"viewer:{NEW}\n")
         await coordinator.start()
         await expect(page.locator("#refused")).to_have_text("The token is not known any more.", timeout=15_000)
+        await expect(page.locator("#page")).to_be_hidden()
         await page.fill("#token", NEW)
         await page.click("#door button")
         await expect(page.locator("#page")).to_be_visible()
+        await expect(page.locator("#door")).to_be_hidden()
         await coordinator.judge(3)
         await sees(page, 3, 2, 1, 0)
 
