@@ -5,6 +5,7 @@ memory of its own, because it follows from the cards.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from services.coordinator.domain.guard import Verdict, evidence, watch
@@ -34,14 +35,21 @@ def usable(card: RewardModelCard) -> bool:
 
 
 def verdict(epochs: Sequence[EpochView]) -> Verdict:
-    """What the guard against over-optimisation says, with the newest card as its yardstick."""
+    """What the guard against over-optimisation says, with the newest card as its yardstick.
+
+    One that missed its gates may accuse models, but it acquits none that the newest one that passed had accused.
+    """
     cards = [epoch.card.document for epoch in epochs if epoch.card is not None]
     truth = {
         epoch.epoch: epoch.finished.document.metrics[TRUTH]
         for epoch in epochs
         if epoch.finished is not None and TRUTH in epoch.finished.document.metrics
     }
-    return watch(evidence(cards[-1], truth)) if cards else watch([])
+    if not cards:
+        return watch([])
+    passed = [card for card in cards if usable(card)]
+    said, before = (watch(evidence(card, truth)) for card in (cards[-1], (passed or cards)[-1]))
+    return replace(said, suspects=said.suspects | before.suspects)
 
 
 def reference(card: Committed[RewardModelCard]) -> RewardModelRef:

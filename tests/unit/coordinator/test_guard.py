@@ -5,7 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from services.coordinator.domain.guard import Evidence, evidence, watch
+from services.coordinator.domain.selection import TRUTH
 from shared.contracts.card import EpochScore, PairAccuracy, RewardModelCard
+from shared.store import keys
+from tests.unit.coordinator.world import RUN, World
 
 
 def story(*rows: tuple[float, float]) -> list[Evidence]:
@@ -88,3 +91,29 @@ def test_truth_comes_from_the_trainer_and_else_from_the_judged_segments() -> Non
         EpochScore(epoch=2, segments=5, model_score=0.3, judge_score=0.5, milestones=None),
     ]
     assert evidence(card(*rows), {1: 7.0}) == [Evidence(0, 0.1, 1.0), Evidence(1, 0.2, 7.0)]
+
+
+async def epoch_of(world: World, number: int, truth: float, scores: tuple[float, ...], *, passed: bool = True) -> None:
+    """One epoch with this true progress, and the card after it, which scores all epochs so far."""
+    await world.train(number, metrics={TRUTH: truth})
+    await world.judge(number)
+    made = await world.train_reward_model(number, passed=passed)
+    rows = [EpochScore(epoch=n, segments=4, model_score=score, judge_score=0.5) for n, score in enumerate(scores)]
+    await world.store.put(keys.reward_model_card(RUN, number), made.model_copy(update={"epochs": rows}).to_bytes())
+    await world.rounds()
+
+
+async def test_a_model_that_missed_its_gates_does_not_bring_back_those_that_were_withdrawn() -> None:
+    world = World()
+    await world.ask(epochs=6)
+    await world.rounds()
+    await epoch_of(world, 0, 3.0, (0.0,))
+    await epoch_of(world, 1, 2.5, (0.0, 0.3))
+    await epoch_of(world, 2, 2.0, (0.0, 0.3, 0.6))
+    assert (await world.start_order(3)).reward_model is None  # all three are suspect
+    await epoch_of(world, 3, 2.0, (0.0, 0.0, 0.0, 0.0), passed=False)
+    assert (await world.start_order(4)).reward_model is None
+    await epoch_of(world, 4, 3.0, (0.0, 0.1, 0.1, 0.1, 0.2))
+    model = (await world.start_order(5)).reward_model
+    assert model is not None
+    assert model.epoch == 4
