@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.coordinator.api.problems import problem
@@ -27,7 +28,10 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "0")
-        body = await self._read(receive) if announced.isdigit() and int(announced) <= MAX_BODY else None
+        try:
+            body = await self._read(receive) if announced.isdigit() and int(announced) <= MAX_BODY else None
+        except ClientDisconnect:  # half a request is none, even if its half can be read; nobody waits for an answer
+            return
         if body is None:
             refusal = problem(413, f"The body is larger than {MAX_BODY // 1024} KB: a run needs about 1 KB.")
             await refusal(scope, receive, send)
@@ -39,6 +43,8 @@ class BodyLimit:
         body = b""
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
             body += bytes(message.get("body", b""))
             if len(body) > MAX_BODY:
                 return None

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from services.coordinator.api.limits import BodyLimit
 from services.coordinator.build import make_desk
 from shared.contracts.ids import RunId
 from shared.store.memory import MemoryStore
@@ -223,3 +225,18 @@ async def test_a_run_whose_stores_answer_was_lost_is_started_all_the_same(tmp_pa
     async with client(world, tmp_path) as http:
         answer = await http.post("/runs", json={"config": SHORT})
     assert answer.status_code == 201
+
+
+async def test_a_request_whose_sender_is_gone_before_its_end_starts_nothing() -> None:
+    heard: list[Message] = [{"type": "http.request", "body": b'{"run": "half"}', "more_body": True}]
+
+    async def receive() -> Message:
+        return heard.pop() if heard else {"type": "http.disconnect"}
+
+    async def send(_: Message) -> None:
+        raise AssertionError("nobody is there")
+
+    async def start(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("half a request reached the routes")
+
+    await BodyLimit(start)({"type": "http", "method": "POST", "headers": []}, receive, send)
