@@ -33,12 +33,13 @@ class Scores:
         """All readable scores of an epoch."""
         if run not in self._known and len(self._known) >= MOST_RUNS:
             del self._known[next(iter(self._known))]
-        before = self._known.setdefault(run, {}).get(epoch, {})
+        of_run = self._known.setdefault(run, {})  # held on to: while we read, other runs may take its place
+        before = of_run.get(epoch, {})
         listed = await self._reader.listed(run, epoch)
         fresh = await self._reader.of([entry for entry in listed if entry not in before])
         # Only what is listed: scores of a deleted run must not teach the next one of that name.
         known = {entry: before[entry] if entry in before else _scored(fresh[entry]) for entry in listed}
-        self._known[run][epoch] = known
+        of_run[epoch] = known
         return [scored for scored in known.values() if scored is not None]
 
     async def ratings(self, run: RunId, epoch: int) -> list[Rating]:

@@ -1,0 +1,36 @@
+"""What is remembered of runs is bounded, and bounding it disturbs nobody who is reading."""
+
+from collections.abc import Awaitable, Callable
+
+from services.rewardmodel.adapters.scores import MOST_RUNS, Scores
+from shared.contracts.ids import RunId
+from shared.store.memory import MemoryStore
+from shared.store.port import Entry
+from tests.unit.rewardmodel.world import RUN, World
+
+
+class Meanwhile(MemoryStore):
+    """A store that takes its time with a list: something else happens meanwhile, once."""
+
+    happens: Callable[[], Awaitable[None]] | None = None
+
+    async def list(self, prefix: str) -> list[Entry]:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            await happens()
+        return await super().list(prefix)
+
+
+async def test_a_run_that_is_forgotten_for_others_while_its_scores_are_read_gets_them_all_the_same() -> None:
+    store = Meanwhile()
+    world, scores = World(store=store), Scores(store)
+    await world.play(0, episodes=1)
+    await world.judge(0, await world.listed(0))
+
+    async def others_come() -> None:
+        for number in range(MOST_RUNS):
+            await scores.of_epoch(RunId(f"other-{number}"), 0)
+
+    store.happens = others_come
+    assert len(await scores.of_epoch(RUN, 0)) == 4
+    assert len(await scores.of_epoch(RUN, 0)) == 4
