@@ -28,12 +28,12 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RmTrained, RunState
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunRecord
-from shared.errors import Permanent, Transient
+from shared.errors import DigestMismatch, Permanent, Transient
 from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, load
 from shared.state.runs import Runs
 from shared.store import keys
-from shared.store.port import Store
+from shared.store.port import NotFound, Store
 
 SOURCE = "rewardmodel"
 STANDING: Final[frozenset[RunState]] = frozenset({"stopping", "stopped", "failed"})
@@ -84,7 +84,10 @@ class Handlers:
         return [self._announcement(filed, event)] if filed is not None else []
 
     async def _made(self, event: Envelope) -> Filed | None:
-        """The reward model of an epoch that has none; None if its run stands still and its judges may get on later."""
+        """The reward model of an epoch that has none.
+
+        None if its run stands still, and its judges may get on later, or if it was deleted meanwhile.
+        """
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
         with telemetry.WAITING.track_inprogress():
@@ -92,9 +95,19 @@ class Handlers:
         if outcomes is None:
             log.info("left until the run is resumed", run=event.runid, epoch=event.epoch)
             return None
-        filed = await self._trained(finished, outcomes)
+        card, product = await self._trained(finished, outcomes)
+        filed = await self._committed(event, card, product)
         self._streaming.done(event.runid, event.epoch)
         return filed
+
+    async def _committed(self, event: Envelope, card: RewardModelCard, product: Product) -> Filed | None:
+        """The committed model; None if its epoch's account is gone: the next run of that name would inherit it."""
+        try:
+            await self._store.get(event.data.key, event.data.digest)
+        except (NotFound, DigestMismatch) as error:
+            log.warning("run deleted meanwhile, no reward model", run=event.runid, epoch=event.epoch, error=str(error))
+            return None
+        return await self._shelf.commit(card, product.weights, product.state_dict)
 
     async def _awaited(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> Outcomes | None:
         """The epoch's outcomes once all are in, or as they are at the deadline; None if the run stands still then."""
@@ -127,7 +140,7 @@ class Handlers:
             log.warning("run record not read", run=run, error=str(error))
             return None
 
-    async def _trained(self, finished: EpochFinishedRecord, outcomes: Outcomes) -> Filed:
+    async def _trained(self, finished: EpochFinishedRecord, outcomes: Outcomes) -> tuple[RewardModelCard, Product]:
         run, epoch = finished.run, finished.epoch
         newest = await self._shelf.newest_before(run, epoch)
         previous = self._streaming.newest(run) or await self._previous(newest)
@@ -136,7 +149,7 @@ class Handlers:
         about = Circumstances(run, epoch, outcomes, history(newest), self._group, self._now())
         card = card_of(about, material.ratings, product, load(product.weights, VERSION))
         _measure(card, product)
-        return await self._shelf.commit(card, product.weights, product.state_dict)
+        return card, product
 
     async def _previous(self, newest: Filed | None) -> RewardWeights | None:
         if newest is None:

@@ -10,6 +10,7 @@ import torch
 
 from services.rewardmodel.orders import Order, Product
 from services.rewardmodel.settings import GateSettings, RewardModelGroup
+from services.rewardmodel.training.make import in_this_process
 from shared.contracts.base import sha256
 from shared.contracts.events import RmTrained
 from shared.errors import Transient
@@ -147,6 +148,20 @@ async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_
         await handlers.score_ready(event)
     await asyncio.wait_for(waiting, 60)
     assert (await world.card(0)).outcomes["missing"] == 0
+
+
+async def test_a_run_that_is_deleted_while_its_model_is_trained_leaves_the_next_one_of_that_name_alone() -> None:
+    world = World()
+
+    async def deleted_meanwhile(order: Order, interrupted: Callable[[], bool]) -> Product:
+        for entry in await world.store.list(keys.run_prefix(RUN)):
+            await world.store.delete(entry.key)
+        return await in_this_process(order, interrupted)
+
+    world.training = deleted_meanwhile
+    finished = await world.play(0, episodes=2, ended=LONG_AGO)
+    assert await world.service()[0].epoch_finished(finished) == []
+    assert await world.store.list(keys.run_prefix(RUN)) == []
 
 
 async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_pass() -> None:
