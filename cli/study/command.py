@@ -12,7 +12,7 @@ from cli.exits import FAILED, USAGE, Quit
 from cli.stack.bonds import interrupted_by_signals
 from cli.stack.lock import held
 from cli.study.arms import ARMS
-from cli.study.plan import StudyPlan, curves, known_arms
+from cli.study.plan import StudyPlan, curves, known_arms, known_rewards
 from cli.study.play import play
 from shared.contracts.base import first_problem
 from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
@@ -58,7 +58,7 @@ def study(
             episode_length=episode_length,
             segment_steps=SEGMENT_STEPS,
             frame_skip=frame_skip,
-            rewards=rewards,
+            rewards=known_rewards(rewards),
             env_runners=0,
             envs_per_runner=ENVS,
             batch_size=BATCH,

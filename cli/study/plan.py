@@ -63,6 +63,16 @@ def known_arms(names: str) -> tuple[str, ...]:
     return chosen
 
 
+def known_rewards(name: str) -> str:
+    """A reward profile's name, checked before the folder gets a plan that no trial could play and none may change."""
+    from services.trainer.env.rewards import PROFILES
+
+    known = sorted(file.stem for file in PROFILES.glob("*.toml"))
+    if name not in known:
+        raise Quit(USAGE, f"--rewards: no profile {name!r}; known are {', '.join(known)}.")
+    return name
+
+
 def result_file(folder: Path, arm: str, seed: int) -> Path:
     """Where a finished trial's curve lies."""
     return folder / "trials" / f"{arm}-{seed}.json"

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.exits import Quit
+from cli.__main__ import code_of
+from cli.exits import USAGE, Quit
 from cli.study.arms import ARMS
 from cli.study.page import page, tables
 from cli.study.plan import StudyPlan, known_arms
@@ -77,6 +78,14 @@ def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_arm_is_named() -> None:
     with pytest.raises(Quit, match="no arm magic"):
         known_arms("none,magic")
+
+
+def test_an_unknown_reward_profile_is_named_and_leaves_no_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(["study", "garden", "--rewards", "magic", "--out", str(tmp_path)]) == USAGE
+    assert "--rewards: no profile 'magic'; known are default, explore," in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_arm_that_is_named_twice_is_played_once() -> None:
