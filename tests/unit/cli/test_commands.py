@@ -101,6 +101,8 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         ),
         (["demo", "-s", "world=x", "-s", "world.y=1"], exits.USAGE, '--set world.y=1: world is "x" and has no fields'),
         (["study", "--jobs", "-1"], exits.USAGE, "greater than or equal to 0"),
+        (["study", "--segments", "0"], exits.USAGE, "Invalid value for '--segments'"),
+        (["study", "--epoch-steps", "1000"], exits.USAGE, "Invalid value for '--epoch-steps'"),
         (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], exits.USAGE, "There is no directory "),
         (["export", "segments", "m1", "--to", "list.json"], exits.USAGE, "list.json is no directory: name one"),
         (["export", "dataset", "m1", "--to", "."], exits.USAGE, ". is a directory: name the file to write, in it or"),
