@@ -50,6 +50,8 @@ def study(
     if show:
         _show(folder, as_json)
         return
+    if mode == "none":
+        raise Quit(USAGE, "--mode none: no arm's reward model would shape anything; take gain, potential or additive.")
     try:
         config = RunConfig(
             world=world,

@@ -101,6 +101,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         ),
         (["demo", "-s", "world=x", "-s", "world.y=1"], exits.USAGE, '--set world.y=1: world is "x" and has no fields'),
         (["study", "--jobs", "-1"], exits.USAGE, "greater than or equal to 0"),
+        (["study", "--mode", "none"], exits.USAGE, "--mode none: no arm's reward model would shape anything"),
         (["study", "--segments", "0"], exits.USAGE, "Invalid value for '--segments'"),
         (["study", "--epoch-steps", "1000"], exits.USAGE, "Invalid value for '--epoch-steps'"),
         (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], exits.USAGE, "There is no directory "),
