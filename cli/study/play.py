@@ -33,12 +33,21 @@ def play(folder: Path, plan: StudyPlan, jobs: int) -> None:
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 code = running.pop(trial).returncode
                 failed += [trial] if code else []
-                say(f"{trial[0]}, seed {trial[1]}: {'failed' if code else 'done'}; {len(waiting) + len(running)} left")
+                say(f"{trial[0]}, seed {trial[1]}: {ended(code)}; {len(waiting) + len(running)} left")
     finally:
         _end(running.values())
     if failed:
         names = ", ".join(f"{arm}-{seed}" for arm, seed in failed)
         raise Quit(FAILED, f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run again.")
+
+
+def ended(code: int) -> str:
+    """How a trial ended, in words. One that is killed has no time to write the reason into its log."""
+    if code == -signal.SIGKILL:
+        return "killed (signal 9), most likely for its memory: take fewer --jobs"
+    if code < 0:
+        return f"ended by signal {-code} ({signal.strsignal(-code)})"
+    return "failed" if code else "done"
 
 
 def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:

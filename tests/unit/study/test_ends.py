@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from cli.__main__ import code_of
-from cli.exits import CONFLICT, INTERRUPTED
+from cli.exits import CONFLICT, INTERRUPTED, Quit
 from cli.stack.bonds import interrupted_by_signals
 from cli.stack.lock import held
+from cli.study.plan import StudyPlan
+from cli.study.play import play
+from shared.contracts.run import RunConfig
 from tests.unit.cli.test_processes import alive
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
@@ -66,6 +69,21 @@ def test_a_second_study_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.
         assert code_of(["study", "garden", *OPTIONS, str(tmp_path)]) == CONFLICT
     assert f"A study runs in {tmp_path} already (process {os.getpid()}): wait for it" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]
+
+
+@linux
+def test_a_trial_that_is_killed_is_told_with_the_likely_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def killed(*_: object) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(["sh", "-c", "kill -9 $$"], start_new_session=True)
+
+    monkeypatch.setattr("cli.study.play._start", killed)
+    plan = StudyPlan(arms=("none",), seeds=1, run=RunConfig(world="garden"))
+    with pytest.raises(Quit, match=r"1 of 1 trials failed \(none-0\)"):
+        play(tmp_path, plan, jobs=1)
+    told = "none, seed 0: killed (signal 9), most likely for its memory: take fewer --jobs; 0 left"
+    assert told in capsys.readouterr().err
 
 
 def test_a_closed_terminal_does_not_end_what_was_started_to_outlive_it() -> None:
