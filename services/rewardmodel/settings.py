@@ -47,7 +47,9 @@ class RewardModelGroup(Group):
     tie_margin: float = Field(0.05, ge=0, le=1, description="scores this close are equal")
     quorum: float = Field(0.5, ge=0, le=1, description="least share of the epoch's segments that are judged")
     masked: tuple[str, ...] = Field(
-        PASSING, description="features of obs/v1 that the model must not see; by default all but lasting achievements"
+        PASSING,
+        description="features of obs/v1 that the model must not see, as a JSON list, [] for none; by default all but "
+        "lasting achievements",
     )
     steps: int = Field(2_000, ge=10, le=100_000, description="most steps of one training; bounds an epoch's wait")
     shuffles: int = Field(

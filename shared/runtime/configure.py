@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -60,7 +60,7 @@ def read(settings_type: type[S], environ: Mapping[str, str] = os.environ) -> tup
         others = [item for item in error.errors(include_url=False) if item["type"] != "extra_forbidden" or not problems]
         return None, problems + [_sentence(settings_type, item) for item in others]
     except SettingsError as error:
-        return None, [*problems, f"{error}: {error.__cause__}"[:300]]
+        return None, problems + (_no_lists(settings_type, environ) or [f"{error}: {error.__cause__}"[:300]])
 
 
 def known_names(settings_type: type[BaseModel]) -> Iterator[str]:
@@ -82,6 +82,21 @@ def unknown_names(settings_type: type[ProcessSettings], environ: Mapping[str, st
     known = {*known_names(settings_type), *known_names(ServiceSettings), *RUNTIME_NAMES}
     strange = sorted(name for name in environ if name.upper().startswith(PREFIX) and name.upper() not in known)
     return [_unknown(name, known) for name in strange if not _not_ours(name, environ[name], known)]
+
+
+def _no_lists(settings_type: type[BaseModel], environ: Mapping[str, str]) -> list[str]:
+    """One sentence for each list that is not written as one; pydantic-settings would only name its group."""
+    lists = [name for name, info in _variables(settings_type) if get_origin(info.annotation) in (list, tuple)]
+    advice = 'a list is written as JSON, [] or [1, 2] or ["a", "b"]'
+    return [f"{name}: {advice}" for name in lists if name in environ and not _is_json(environ[name])]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def redacted(settings: BaseModel) -> dict[str, Any]:

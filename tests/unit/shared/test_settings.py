@@ -13,7 +13,7 @@ from services.exporter.settings import ExporterSettings
 from services.judge.settings import JudgeSettings
 from services.rewardmodel.settings import RewardModelSettings
 from services.trainer.settings import DriverSettings, TrainerSettings
-from shared.runtime.configure import configure, known_names, redacted, unknown_names
+from shared.runtime.configure import configure, known_names, read, redacted, unknown_names
 from shared.runtime.settings import BusSettings, ServiceSettings, StoreSettings, read_secret
 
 ROOT = Path(__file__).parents[3]
@@ -168,6 +168,21 @@ OF_SERVICES = (
     RewardModelSettings,
     ExporterSettings,
 )
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (RewardModelSettings, "ZELDA_REWARDMODEL__MASKED", "x,y"),
+        (DriverSettings, "ZELDA_DRIVER__CURRICULUM", "0.1,0.2"),
+    ],
+)
+def test_a_list_that_is_not_written_as_one_is_named_and_shown_how(
+    owner: type[ServiceSettings], name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, text in {**GOOD, name: value}.items():
+        monkeypatch.setenv(variable, text)
+    assert read(owner) == (None, [f'{name}: a list is written as JSON, [] or [1, 2] or ["a", "b"]'])
 
 
 @pytest.mark.parametrize("owner", OF_SERVICES)
