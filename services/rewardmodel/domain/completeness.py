@@ -31,7 +31,8 @@ class Outcomes:
 
     def quorum(self, share: float) -> bool:
         """Whether at least `share` of the listed segments were judged; an epoch without segments has its quorum."""
-        return self.judged >= share * self.listed
+        # Not by a product: 0.56 of 25 would be a hair above 14.
+        return not self.listed or self.judged / self.listed >= share
 
     def counts(self) -> dict[str, int]:
         """As the card shows them."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
-from services.rewardmodel.domain.completeness import tally
+from services.rewardmodel.domain.completeness import Outcomes, tally
 from services.rewardmodel.domain.debounce import Debounce, Rhythm
 from services.rewardmodel.domain.gates import Figures, GateRules, gates
 from services.rewardmodel.domain.metrics import (
@@ -252,6 +252,12 @@ def test_completeness_is_decided_against_the_list() -> None:
     assert found.quorum(1 / 3)
     assert tally([], {}).complete
     assert tally([], {}).quorum(1.0)
+    assert tally([], {}).quorum(0.5)
+
+
+def test_a_quorum_is_reached_by_exactly_its_share() -> None:
+    assert Outcomes(judged=14, abstained=0, dead=0, missing=11).quorum(0.56)
+    assert not Outcomes(judged=13, abstained=0, dead=0, missing=12).quorum(0.56)
 
 
 def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
