@@ -26,11 +26,18 @@ table{{border-collapse:collapse;margin:1rem 0}}td,th{{border:1px solid #ccc;padd
 img{{max-width:100%}}code{{background:#f2f2f2;padding:.1rem .3rem}}</style>
 <h1>{html.escape(title)}</h1>
 <p>Share of the world's milestones that evaluation episodes reach from the true start. Lines are interquartile means
-over seeds, bands 95 % bootstrap intervals. All arms had the same steps and seeds.</p>
+over seeds, bands 95 % bootstrap intervals. {compared(curves)}</p>
 <img alt="Learning curves of all arms" src="data:image/png;base64,{picture}">
 {tables(markdown(result))}
 <p>Made by <code>{html.escape(command)}</code></p></html>
 """
+
+
+def compared(curves: Mapping[str, Mapping[int, Curve]]) -> str:
+    """What the arms have in common: while trials are missing, a look at them is no comparison yet."""
+    if len({frozenset(found) for found in curves.values()}) == 1:
+        return "All arms had the same steps and seeds."
+    return "All arms had the same steps; not all have the same seeds yet, because some trials are not finished."
 
 
 def drawing(curves: Mapping[str, Mapping[int, Curve]]) -> bytes:

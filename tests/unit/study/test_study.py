@@ -56,6 +56,14 @@ def test_judges_are_compared_with_every_other_finished_arm() -> None:
     assert tables(text).count("<table>") == 2
 
 
+def test_a_page_made_while_trials_are_missing_does_not_speak_of_equal_seeds() -> None:
+    both = {"none": {0: curve(0, 0.25), 1: curve(0, 0)}, "judges": {0: curve(0, 0.5), 1: curve(0, 0.5)}}
+    for found, said in ((both, True), ({**both, "none": {1: curve(0, 0)}}, False), ({**both, "none": {}}, False)):
+        made = page(summarise(PLAN, found), found, "zelda study")
+        assert ("same steps and seeds" in made) is said
+        assert ("some trials are not finished" in made) is not said
+
+
 def test_arms_differ_in_the_extra_reward_alone() -> None:
     base = config_of(PLAN, ARMS["none"], 4)
     for name, arm in ARMS.items():
