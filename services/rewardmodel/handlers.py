@@ -143,7 +143,7 @@ class Handlers:
     async def _trained(self, finished: EpochFinishedRecord, outcomes: Outcomes) -> tuple[RewardModelCard, Product]:
         run, epoch = finished.run, finished.epoch
         newest = await self._shelf.newest_before(run, epoch)
-        previous = self._streaming.newest(run) or await self._previous(newest)
+        previous = self._streaming.interim(run, epoch) or await self._previous(newest)
         material = await self._workbench.material(run, epoch)
         product = await self._workbench.make(material, epoch, outcomes.quorum(self._group.quorum), previous)
         about = Circumstances(run, epoch, outcomes, history(newest), self._group, self._now())

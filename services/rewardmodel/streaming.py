@@ -31,16 +31,16 @@ class _Open:
 
     debounce: Debounce
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    model: RewardWeights | None = None  # the newest interim one
 
 
 class Streaming:
-    """Open epochs and the newest interim model of each run."""
+    """Open epochs, each with its newest interim model."""
 
     def __init__(self, store: Store, workbench: Workbench, rhythm: Rhythm) -> None:
         """Nothing is open yet."""
         self._store, self._workbench, self._rhythm = store, workbench, rhythm
         self._open: dict[tuple[RunId, int], _Open] = {}
-        self._newest: dict[RunId, RewardWeights] = {}
 
     def score(self, run: RunId, epoch: int, now: float) -> None:
         """A score came; `now` is the monotonic clock."""
@@ -54,14 +54,14 @@ class Streaming:
         entry.arrived = asyncio.Event()
         return entry.arrived
 
-    def newest(self, run: RunId) -> RewardWeights | None:
-        """The newest interim model of a run, if there is one."""
-        return self._newest.get(run)
+    def interim(self, run: RunId, epoch: int) -> RewardWeights | None:
+        """The newest interim model of an epoch, if there is one. An earlier epoch's is older than that one's card."""
+        entry = self._open.get((run, epoch))
+        return entry.model if entry is not None else None
 
     def done(self, run: RunId, epoch: int) -> None:
         """The epoch has its reward model; nothing of it needs remembering."""
         self._open.pop((run, epoch), None)
-        self._newest.pop(run, None)
 
     async def run(self) -> None:
         """Retrain where it is due, for ever."""
@@ -80,7 +80,7 @@ class Streaming:
             return
         material = await self._workbench.material(run, epoch)
         try:
-            product = await self._workbench.try_out(material, epoch, self._newest.get(run))
+            product = await self._workbench.try_out(material, epoch, self.interim(run, epoch))
         except Interrupted:
             return  # a finished epoch is trained instead, on more scores
         telemetry.TRAINING_SECONDS.labels("interim").observe(product.seconds)
@@ -89,7 +89,7 @@ class Streaming:
             telemetry.ACCURACY.labels("interim").set(accuracy)
         log.info("interim reward model", run=run, epoch=epoch, segments=len(material.ratings), accuracy=accuracy)
         if (run, epoch) in self._open:  # else the epoch was closed meanwhile
-            self._newest[run] = load(product.weights, VERSION)
+            self._open[run, epoch].model = load(product.weights, VERSION)
 
     def _entry(self, run: RunId, epoch: int) -> _Open:
         if (run, epoch) not in self._open:

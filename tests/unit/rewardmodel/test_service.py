@@ -277,7 +277,7 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
     for event in await world.judge(0, listed[:-1]):
         await handlers.score_ready(event)
     async with asyncio.timeout(60):
-        while streaming.newest(RUN) is None:  # noqa: ASYNC110 - the background job has no event to offer
+        while streaming.interim(RUN, 0) is None:  # noqa: ASYNC110 - the background job has no event to offer
             await asyncio.sleep(0.1)
     assert await world.store.list(keys.reward_model_prefix(RUN, 0)) == []
     for event in await world.judge(0, listed[-1:]):
@@ -285,7 +285,31 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
     await handlers.epoch_finished(finished)
     background.cancel()
     assert set((await world.card(0)).validation_loss) == {"full", "strict", "warm"}
-    assert streaming.newest(RUN) is None
+    assert streaming.interim(RUN, 0) is None
+
+
+async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_not_continued() -> None:
+    world = World()
+    continued: list[bytes | None] = []
+
+    async def noted(order: Order, interrupted: Callable[[], bool]) -> Product:
+        continued.append(order.previous)
+        return await in_this_process(order, interrupted)
+
+    world.training = noted
+    ours, streaming = world.service()
+    first = await world.play(0, episodes=8)
+    listed = await world.listed(0)
+    for event in await world.judge(0, listed[:24]):
+        await ours.score_ready(event)
+    await streaming.retrain(RUN, 0)
+    await world.judge(0, listed[24:])
+    await world.service()[0].epoch_finished(first)
+
+    second = await world.play(1, episodes=8)
+    await world.judge(1, await world.listed(1))
+    await ours.epoch_finished(second)
+    assert continued[-1] == await world.store.get((await world.card(0)).weights_key)
 
 
 async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_it_trains() -> None:
