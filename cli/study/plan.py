@@ -26,7 +26,7 @@ class StudyPlan(BaseModel):
     pooling: Pooling = Field("gain", description="what a reward model's label says: a segment's mean, or its gain")
 
     def keep(self, folder: Path) -> Self:
-        """Write the plan, or check that the folder holds the same one."""
+        """Write the plan, or check that the folder holds the same one; arms and seeds that it lacks are added to it."""
         file = folder / PLAN
         if not file.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -35,8 +35,10 @@ class StudyPlan(BaseModel):
         kept = self.load(folder)
         if (kept.run, kept.pooling) != (self.run, self.pooling):
             raise Quit(USAGE, f"{folder} holds another study: resume it with its own options, or name another folder.")
-        if (kept.arms, kept.seeds) != (self.arms, self.seeds):
-            file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        arms = tuple(dict.fromkeys((*kept.arms, *self.arms)))  # what others have finished is still compared
+        both = kept.model_copy(update={"arms": arms, "seeds": max(kept.seeds, self.seeds)})
+        if both != kept:
+            file.write_text(both.model_dump_json(indent=2) + "\n", encoding="utf-8")
         return self
 
     @classmethod

@@ -83,6 +83,14 @@ def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     assert StudyPlan.load(tmp_path) == PLAN
 
 
+def test_an_arm_that_is_added_later_is_compared_with_those_that_were_finished_before(tmp_path: Path) -> None:
+    PLAN.keep(tmp_path)
+    later = PLAN.model_copy(update={"arms": ("oracle",), "seeds": 2})
+    assert later.keep(tmp_path).trials() == [("oracle", 0), ("oracle", 1)]
+    kept = StudyPlan.load(tmp_path)
+    assert (kept.arms, kept.seeds) == (("none", "judges", "oracle"), 3)
+
+
 def test_an_unknown_arm_is_named() -> None:
     with pytest.raises(Quit, match="no arm magic"):
         known_arms("none,magic")
