@@ -54,5 +54,23 @@ def interrupted_by_signals() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Signals that end a command wait for the end of the body, which starts a process: half started, it has no name by
+    which it could be ended, too."""
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    changed = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in changed:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, before[number])
+    if came:
+        raise KeyboardInterrupt
+
+
 def _interrupt(_: int, __: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt

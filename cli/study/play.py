@@ -12,7 +12,7 @@ from typing import Final
 
 from cli.console import say
 from cli.exits import FAILED, Quit
-from cli.stack.bonds import die_with_parent
+from cli.stack.bonds import die_with_parent, uninterrupted
 from cli.study.plan import StudyPlan, result_file
 
 POLL_S: Final = 1.0
@@ -27,8 +27,9 @@ def play(folder: Path, plan: StudyPlan, jobs: int) -> None:
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                trial = waiting.pop(0)
-                running[trial] = _start(folder, *trial)
+                with uninterrupted():
+                    trial = waiting.pop(0)
+                    running[trial] = _start(folder, *trial)
             time.sleep(POLL_S)
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 code = running.pop(trial).returncode

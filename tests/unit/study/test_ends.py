@@ -21,6 +21,7 @@ from shared.contracts.run import RunConfig
 from tests.unit.cli.test_processes import alive
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
+PLAN = StudyPlan(arms=("none",), seeds=1, run=RunConfig(world="garden"))
 OPTIONS = ("--seeds", "1", "--arms", "none", "--jobs", "1", "--out")
 
 
@@ -54,6 +55,23 @@ def test_a_study_that_is_told_to_end_waits_for_its_trials(number: signal.Signals
         assert not alive(trial)
 
 
+def test_a_trial_that_is_just_being_started_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*_: object) -> "subprocess.Popen[bytes]":
+        started.append(subprocess.Popen(["sleep", "60"], start_new_session=True))
+        os.kill(os.getpid(), signal.SIGINT)
+        return started[0]
+
+    monkeypatch.setattr("cli.study.play._start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path, PLAN, jobs=1)
+    left = started[0].poll() is None
+    started[0].kill()
+    started[0].wait()
+    assert not left
+
+
 @linux
 def test_trials_end_even_if_the_study_is_killed(tmp_path: Path) -> None:
     with playing(tmp_path) as (study, trial):
@@ -79,9 +97,8 @@ def test_a_trial_that_is_killed_is_told_with_the_likely_reason(
         return subprocess.Popen(["sh", "-c", "kill -9 $$"], start_new_session=True)
 
     monkeypatch.setattr("cli.study.play._start", killed)
-    plan = StudyPlan(arms=("none",), seeds=1, run=RunConfig(world="garden"))
     with pytest.raises(Quit, match=r"1 of 1 trials failed \(none-0\)"):
-        play(tmp_path, plan, jobs=1)
+        play(tmp_path, PLAN, jobs=1)
     told = "none, seed 0: killed (signal 9), most likely for its memory: take fewer --jobs; 0 left"
     assert told in capsys.readouterr().err
 
