@@ -16,11 +16,11 @@ from services.judge.domain.phases import Phase, Weights
 from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
-from shared.runtime.settings import CertificateFile, HttpUrl, ReadableFile
+from shared.runtime.settings import CARRIED, CertificateFile, HttpUrl, ReadableFile
 from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{CARRIED}$")]
 
 
 T = TypeVar("T", bound="Strict")

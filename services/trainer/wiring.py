@@ -1,7 +1,6 @@
 """Puts the trainer service together: fleet, announcer, handlers, and the two loops that drive them."""
 
 import asyncio
-import re
 import time
 from pathlib import Path
 
@@ -16,11 +15,10 @@ from shared.bus.consumer import Consumer
 from shared.bus.topology import TRAINER_RUNS
 from shared.errors import Fatal
 from shared.runtime.service import Ports, Service
-from shared.runtime.settings import read_secret
+from shared.runtime.settings import read_token
 
 TICK_S = 0.5  # between two looks at the drivers; an epoch starts this much later at worst
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 async def wire(settings: TrainerSettings, ports: Ports) -> Service:
@@ -61,11 +59,6 @@ def make_backend(settings: TrainerSettings) -> Backend:
 
 def _token(file: Path) -> str:
     try:
-        token = read_secret(file)
-    except OSError as error:
-        raise Fatal(f"ZELDA_TRAINER__RAY_TOKEN_FILE: {file} cannot be read: {error}") from error
-    except UnicodeDecodeError:
-        token = ""
-    if not _TOKEN.fullmatch(token):  # the HTTP client would complain, too, and quote the secret
-        raise Fatal(f"ZELDA_TRAINER__RAY_TOKEN_FILE: {file} must hold one token of printable ASCII")
-    return token
+        return read_token(file)
+    except ValueError as error:
+        raise Fatal(f"ZELDA_TRAINER__RAY_TOKEN_FILE: {error}") from error

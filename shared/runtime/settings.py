@@ -6,7 +6,7 @@ holds one. This module imports nothing heavy, because a wrong configuration must
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Final, Literal, Self, cast
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -82,9 +82,26 @@ CertificateFile = Annotated[ReadableFile, AfterValidator(_certificates)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 
 
+CARRIED: Final = r"[\x21-\x7e]+"
+"""What an HTTP header carries as it stands: printable ASCII without blanks."""
+
+
 def read_secret(path: Path) -> str:
     """The secret in a file, without the newline that editors leave at its end."""
     return path.read_text(encoding="utf-8").strip()
+
+
+def read_token(path: Path) -> str:
+    """The one token in a file. ValueError if there is none that a header can carry, without a word of what is there."""
+    try:
+        token = read_secret(path)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        token = ""
+    if not re.fullmatch(CARRIED, token):  # the HTTP client would complain, too, and quote the secret
+        raise ValueError(f"{path} must hold one token of printable ASCII")
+    return token
 
 
 class Group(BaseModel):

@@ -8,7 +8,6 @@ import asyncio
 import dataclasses
 import json
 import random
-import re
 import ssl
 import time
 from collections.abc import Mapping
@@ -26,14 +25,13 @@ from services.judge.domain.budget import BudgetExhausted
 from services.judge.domain.concurrency import Concurrency
 from services.judge.domain.outcomes import Outcome, outcome_of, pause_before_retry
 from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
-from shared.runtime.settings import read_secret
+from shared.runtime.settings import read_token
 
 MODELS_S = 10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang
 # No server has seen the whole request.
 NEVER_SERVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, httpx.WriteTimeout, ssl.SSLError)
 HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
 UNKNOWN_CALLER = (401, 403)
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 
 
@@ -250,11 +248,6 @@ def _token(name: str, spec: RouteSpec) -> str:
     """The token as it is now: service-account tokens rotate under a running process."""
     assert spec.token_file is not None
     try:
-        token = read_secret(spec.token_file)
-    except OSError as error:
-        raise RouteUnavailable(f"route {name}: token file {spec.token_file} cannot be read: {error}") from error
-    except UnicodeDecodeError:
-        token = ""
-    if not _TOKEN.fullmatch(token):  # the HTTP client would complain, too, and quote the secret
-        raise RouteUnavailable(f"route {name}: token file {spec.token_file} must hold one token of printable ASCII")
-    return token
+        return read_token(spec.token_file)
+    except ValueError as error:
+        raise RouteUnavailable(f"route {name}: token file {error}") from error

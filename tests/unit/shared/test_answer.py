@@ -80,7 +80,9 @@ async def test_what_is_handled_is_done() -> None:
 async def test_the_pause_grows_with_every_failure_until_none_is_left() -> None:
     pauses = [(await answered(attempt, Transient("busy")))[0] for attempt in range(1, ATTEMPTS)]
     assert pauses == [*BACKOFF_S, BACKOFF_S[-1]]
-    assert await answered(ATTEMPTS, Transient("busy")) == [f"dead: failed {ATTEMPTS} times, last with Transient: busy"]
+    assert await answered(ATTEMPTS, Transient("busy")) == [
+        f"dead: given up after {ATTEMPTS} deliveries, the last ended with Transient: busy"
+    ]
 
 
 async def test_replicas_do_not_try_again_in_step() -> None:
@@ -98,7 +100,7 @@ async def test_an_outage_uses_up_no_try_and_is_asked_about_soon() -> None:
 
 async def test_a_time_limit_of_the_handlers_own_is_not_taken_for_that_of_the_loop() -> None:
     (dead,) = await answered(ATTEMPTS, TimeoutError("the judge was silent"))
-    assert dead == f"dead: failed {ATTEMPTS} times, last with TimeoutError: the judge was silent"
+    assert dead == f"dead: given up after {ATTEMPTS} deliveries, the last ended with TimeoutError: the judge was silent"
 
 
 async def test_what_cannot_be_recorded_as_dead_comes_again_but_not_beyond_the_buss_patience() -> None:
