@@ -9,7 +9,7 @@ import pytest
 from minio import Minio
 
 from shared.contracts.base import sha256
-from shared.errors import DigestMismatch, Permanent, Transient
+from shared.errors import DigestMismatch, Fatal, Permanent, Transient
 from shared.runtime.settings import StoreSettings
 from shared.store import provision
 from shared.store.memory import MemoryStore
@@ -217,6 +217,41 @@ def test_a_look_at_the_store_says_what_is_wrong_and_changes_nothing(
 def test_the_runbook_looks_and_does_not_provision() -> None:
     runbook = (Path(__file__).parents[2] / "docs/runbook.md").read_text()
     assert {line.split()[0] for line in runbook.split("python -m shared.store.provision")[1:]} == {"--check"}
+
+
+@pytest.mark.parametrize(
+    ("exports", "segments", "expiring"),
+    [(30, 0, {"exports/": 30}), (7, 90, {"exports/": 7, "episodes/": 90}), (0, 0, {})],
+)
+def test_what_expires_is_what_was_asked_for_and_nothing_else(
+    request: pytest.FixtureRequest, exports: int, segments: int, expiring: dict[str, int]
+) -> None:
+    settings = request.getfixturevalue("s3_server").settings("expiring")
+    provision.provision(settings, 5, 5)
+    provision.provision(settings, exports, segments)
+    lifecycle = provision.client(settings).get_bucket_lifecycle("expiring-episodes")
+    rules = lifecycle.rules if lifecycle else []
+    found = {rule.rule_filter.prefix: rule.expiration.days for rule in rules if rule.rule_filter and rule.expiration}
+    assert found == expiring
+    assert len(rules) == len(expiring)
+
+
+def test_refused_credentials_are_told_at_once_and_not_waited_for(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    settings = request.getfixturevalue("s3_server").settings("contract")
+    (tmp_path / "wrong").write_text("wrong")
+    with pytest.raises(Fatal, match=r"refuses the credentials .* check the key files"):
+        provision.provision(settings.model_copy(update={"secret_key_file": tmp_path / "wrong"}))
+
+
+def test_a_server_that_is_away_is_waited_for_as_long_as_was_said(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = request.getfixturevalue("s3_server").settings("contract")
+    monkeypatch.setattr(provision, "PAUSE_S", 0.01)
+    with pytest.raises(Transient, match="store not reached"):
+        provision.provision(settings.model_copy(update={"endpoint": "http://127.0.0.1:9"}), wait_s=0.1)
 
 
 def test_a_directory_store_survives_its_process(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The commands of the store that run before services: one brings an object into a file, one makes the buckets."""
 
 import asyncio
+import errno
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,22 @@ def test_a_place_that_cannot_be_written_is_one_sentence(store: Path, capsys: pyt
     assert fetch.main(["models/roms/game.gbc", str(store / "nowhere" / "game.gbc")]) == 1
     [sentence] = capsys.readouterr().err.splitlines()
     assert str(store / "nowhere") in sentence
+
+
+def test_a_disk_that_fills_leaves_the_former_file_as_it_was(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (store / "game.gbc").write_bytes(b"the game of yesterday")
+    write = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        write(path, data[:1])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert fetch.main(["models/roms/game.gbc", str(store / "game.gbc")]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert (store / "game.gbc").read_bytes() == b"the game of yesterday"
 
 
 def test_a_store_that_cannot_be_made_is_one_sentence(
