@@ -172,6 +172,20 @@ async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lis
         await store.get(done.data.key.removesuffix("manifest.json") + name, digest)
 
 
+async def test_of_two_exporters_that_end_at_once_the_first_ones_manifest_is_announced(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = store.create
+
+    async def second(key: str, data: bytes) -> str:
+        await create(key, data.replace(b"steps 0-59", b"steps ?-??"))
+        return await create(key, data)
+
+    monkeypatch.setattr(store, "create", second)
+    (done,) = await handlers(store).handle(await ready(store))
+    assert b"steps ?-??" in await store.get(done.data.key, done.data.digest)
+
+
 async def test_a_replay_ends_when_nobody_waits_for_it_any_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of its service, or after its time: a thread that goes on would hold both up."""
     event, steps, step = await ready(store), 0, Emulator.step
@@ -257,3 +271,15 @@ async def test_a_dimension_that_two_judges_rated_counts_by_their_mean(store: Sto
     await dataset_to(settings, Selection.of("walk", None, None, scores.segment), tmp_path / "walk.parquet", pytest.fail)
     values = pq.read_table(tmp_path / "walk.parquet")["score_progress"].to_pylist()
     assert values == pytest.approx([0.6] * 60)
+
+
+async def test_steps_are_those_of_the_episode_and_only_its_last_one_ends_it(store: Store, tmp_path: Path) -> None:
+    event = await ready(store, number=1)
+    facts, members = parts(await store.get(event.data.key))
+    await store.put(event.data.key, write_segment({**facts, "terminated": True}, members))
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
+    await dataset_to(settings, Selection.of("walk", None, None, None), tmp_path / "walk.parquet", pytest.fail)
+    table = pq.read_table(tmp_path / "walk.parquet")
+    assert table["step"].to_pylist() == list(range(120))
+    assert table["terminated"].to_pylist() == [False] * 119 + [True]
+    assert len(set(table["action"].to_pylist())) > 1
