@@ -28,7 +28,7 @@ from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
-from shared.errors import DigestMismatch, Permanent
+from shared.errors import DigestMismatch, Permanent, Transient
 from shared.game.emulator import Emulator
 from shared.game.errors import ReplayMismatch
 from shared.game.segment import read_segment, write_segment
@@ -271,6 +271,29 @@ async def test_a_dimension_that_two_judges_rated_counts_by_their_mean(store: Sto
     await dataset_to(settings, Selection.of("walk", None, None, scores.segment), tmp_path / "walk.parquet", pytest.fail)
     values = pq.read_table(tmp_path / "walk.parquet")["score_progress"].to_pylist()
     assert values == pytest.approx([0.6] * 60)
+
+
+async def test_a_data_set_that_breaks_off_leaves_the_former_one(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "out" / "walk.parquet"
+    place.parent.mkdir()
+    place.write_bytes(b"the data set of yesterday")
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
+    of, asked = Scores.of, 0
+
+    async def at_first(scores: Scores, *which: Any) -> SegmentScores | None:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            raise Transient("the store is away")
+        return await of(scores, *which)
+
+    monkeypatch.setattr(Scores, "of", at_first)
+    with pytest.raises(Transient, match="the store is away"):
+        await dataset_to(settings, Selection.of("walk", None, None, None), place, pytest.fail)
+    assert list(place.parent.iterdir()) == [place]
+    assert place.read_bytes() == b"the data set of yesterday"
 
 
 async def test_steps_are_those_of_the_episode_and_only_its_last_one_ends_it(store: Store, tmp_path: Path) -> None:
