@@ -68,7 +68,7 @@ def beat(driver: str, **fields: Any) -> Heartbeat:
 
 
 class FakeBackend:
-    """Remembers launches; `outcomes` says how each driver is, running unless told."""
+    """Remembers what was asked for; `outcomes` says how each driver is, running from its first launch unless told."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
@@ -76,7 +76,7 @@ class FakeBackend:
 
     async def start(self, launch: Launch) -> None:
         self.launches.append(launch)
-        self.outcomes[launch.name] = Outcome("running")
+        self.outcomes.setdefault(launch.name, Outcome("running"))
 
     async def outcome(self, name: str) -> Outcome:
         return self.outcomes.get(name, Outcome("ended"))

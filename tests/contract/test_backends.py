@@ -1,0 +1,71 @@
+"""What every place where drivers run must do, told once: the fake of the trainer's tests, and processes beside it.
+
+Jobs of a Ray cluster are held to it by `tests/integration/test_ray_jobs.py`, because a cluster takes a minute to start.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from services.trainer.backends import local
+from services.trainer.backends.local import LocalBackend
+from services.trainer.backends.port import Backend, Launch, Outcome
+from tests.unit.trainer.stage import RUN, FakeBackend
+
+
+class Place:
+    """A backend, and what can happen to its drivers."""
+
+    def __init__(self, backend: FakeBackend | LocalBackend) -> None:
+        self.backend: Backend = backend
+        self._real = backend
+
+    async def kill(self, name: str) -> None:
+        """The driver is killed, and the backend has noticed."""
+        if isinstance(self._real, FakeBackend):
+            self._real.outcomes[name] = Outcome("failed", "killed")
+            return
+        process = self._real._processes[name]
+        os.kill(process.pid, signal.SIGKILL)
+        await asyncio.wait_for(process.wait(), 10)
+
+
+@pytest.fixture(params=["fake", "local"])
+async def place(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Place]:
+    """A place without drivers, whose drivers do nothing."""
+    if request.param == "fake":
+        yield Place(FakeBackend())
+        return
+    (tmp_path / "idle_driver.py").write_text("import time; time.sleep(600)")
+    monkeypatch.setattr(local, "DRIVER", "idle_driver")
+    backend = LocalBackend({"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}, drain_s=5)
+    yield Place(backend)
+    await backend.close()
+
+
+async def test_a_driver_that_nobody_knows_has_ended(place: Place) -> None:
+    assert await place.backend.outcome("demo-1") == Outcome("ended")
+
+
+async def test_a_driver_that_was_started_runs_until_it_fails_and_says_why(place: Place) -> None:
+    await place.backend.start(Launch(RUN, "demo-1"))
+    assert await place.backend.outcome("demo-1") == Outcome("running")
+    await place.kill("demo-1")
+    outcome = await place.backend.outcome("demo-1")
+    assert (outcome.life, outcome.final) == ("failed", False)
+    assert "killed" in (outcome.reason or "")
+
+
+async def test_a_name_is_started_once_however_often_it_is_asked_for(place: Place) -> None:
+    for _ in range(2):
+        await place.backend.start(Launch(RUN, "demo-1"))
+        assert (await place.backend.outcome("demo-1")).life == "running"
+    await place.kill("demo-1")
+    await place.backend.start(Launch(RUN, "demo-1"))
+    assert (await place.backend.outcome("demo-1")).life == "failed"
