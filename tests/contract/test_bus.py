@@ -246,6 +246,16 @@ async def test_a_replayed_dead_letter_is_delivered_once_more_and_gone(world: Wor
         await world.dead.replay(letter.number)
 
 
+async def test_replaying_all_dead_letters_loses_none(world: World) -> None:
+    for number in range(2):
+        await world.bus.publish(segment_ready(number))
+        await (await one(world.bus)).reject("the judge was misconfigured")
+    for letter in await world.dead.list():
+        await world.dead.replay(letter.number)
+    found = [await one(world.bus), await one(world.bus)]
+    assert {parse(delivery.raw).id for delivery in found} == {segment_ready(number).id for number in range(2)}
+
+
 async def test_a_dropped_dead_letter_is_gone_for_good(world: World) -> None:
     for number in range(2):
         await world.bus.publish(segment_ready(number))
