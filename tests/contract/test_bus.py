@@ -11,7 +11,14 @@ from shared.bus.memory import MemoryBus
 from shared.bus.nats import NatsBus, connect
 from shared.bus.port import Bus, ConsumerMissing, DeadLetters, Delivery, Subscription
 from shared.bus.provision import provision
-from shared.bus.topology import EXPORTER_SEGMENTS, JUDGE_SEGMENTS, REWARDMODEL_SCORES, TRAINER_RUNS, stream_of
+from shared.bus.topology import (
+    EXPORTER_SEGMENTS,
+    JUDGE_SEGMENTS,
+    MAX_DELIVER,
+    REWARDMODEL_SCORES,
+    TRAINER_RUNS,
+    stream_of,
+)
 from shared.contracts.envelope import parse
 from shared.errors import Permanent, Transient
 from tests.events import rm_ready, scores_ready, segment_ready
@@ -116,6 +123,15 @@ async def test_a_message_given_back_comes_again_after_its_delay(world: World) ->
     third = await one(world.bus)
     assert third.attempt == 3
     assert 0.4 < asyncio.get_running_loop().time() - started < 1.5
+
+
+async def test_a_message_that_is_always_given_back_is_delivered_so_often_and_no_more(world: World) -> None:
+    await world.bus.publish(segment_ready())
+    for attempt in range(1, MAX_DELIVER + 1):
+        delivery = await one(world.bus)
+        assert delivery.attempt == attempt
+        await delivery.nak(0)
+    assert await nothing(world.bus)
 
 
 async def test_an_answer_to_an_earlier_delivery_counts(world: World) -> None:
