@@ -253,6 +253,19 @@ async def test_a_full_stream_refuses_and_drops_nothing(server: NatsServer, bus: 
     assert await bus.pending(JUDGE_SEGMENTS) == stored + 1
 
 
+async def test_provisioning_again_mends_a_changed_stream_and_keeps_its_messages(
+    server: NatsServer, bus: NatsBus
+) -> None:
+    await bus.publish(segment_ready())
+    config = (await bus.context.stream_info(SEGMENTS.name)).config
+    await bus.context.update_stream(config.evolve(max_bytes=8_000))
+    with pytest.raises(Fatal, match="max_bytes: declared 268435456, found 8000"):
+        await bus.ensure(JUDGE_SEGMENTS)
+    await provision(server.settings)
+    await bus.ensure(JUDGE_SEGMENTS)
+    assert await bus.pending(JUDGE_SEGMENTS) == 1
+
+
 async def test_a_consumer_deleted_during_a_fetch_is_heard_at_once(bus: NatsBus) -> None:
     seen = Seen()
     running = Running(bus, seen, watch_s=15)
