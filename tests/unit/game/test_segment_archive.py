@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.contracts import archive as archives
 from shared.contracts.archive import MAX_UNPACKED, read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.segment import ACTIONS, MANIFEST, OBSERVATIONS, PREFIX, START_STATE, STATES, SegmentManifest
@@ -151,6 +152,17 @@ def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_the_bound(read
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3 * MAX_UNPACKED
+
+
+def test_all_members_together_are_bounded_and_not_only_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(io.BytesIO(good())) as file:
+        total = sum(info.file_size for info in file.infolist())
+    monkeypatch.setattr(archives, "MAX_UNPACKED", total)
+    with archives.opened(good()) as whole:
+        assert all(whole.read(name) for name in whole.names)
+    monkeypatch.setattr(archives, "MAX_UNPACKED", total - 1)
+    with pytest.raises(ContractError, match="unpacks to more than"), archives.opened(good()) as whole:
+        assert all(whole.read(name) for name in whole.names)
 
 
 @settings(max_examples=300)
