@@ -31,10 +31,16 @@ def trials(parent: int) -> list[int]:
     return [pid for pid in found if b"cli.study.trial" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
+def _in_a_terminal() -> None:
+    """Also where the tests themselves run under `nohup`, which a study would obey."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def playing(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """A study whose first trial has begun, and that trial."""
-    study = subprocess.Popen([sys.executable, "-m", "cli", "study", "garden", *OPTIONS, str(folder)])
+    command = [sys.executable, "-m", "cli", "study", "garden", *OPTIONS, str(folder)]
+    study = subprocess.Popen(command, preexec_fn=_in_a_terminal)
     try:
         end = time.monotonic() + 60
         while not (found := trials(study.pid)):
