@@ -67,11 +67,10 @@ def known_arms(names: str) -> tuple[str, ...]:
 
 def known_rewards(name: str) -> str:
     """A reward profile's name, checked before the folder gets a plan that no trial could play and none may change."""
-    from services.trainer.env.rewards import PROFILES
+    from services.trainer.env.rewards import profiles
 
-    known = sorted(file.stem for file in PROFILES.glob("*.toml"))
-    if name not in known:
-        raise Quit(USAGE, f"--rewards: no profile {name!r}; known are {', '.join(known)}.")
+    if name not in profiles():
+        raise Quit(USAGE, f"--rewards: no profile {name!r}; known are {', '.join(profiles())}.")
     return name
 
 

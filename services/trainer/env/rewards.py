@@ -37,12 +37,16 @@ class RewardProfile(BaseModel):
         try:
             return cls.model_validate(tomllib.loads(path.read_text("utf-8")))
         except FileNotFoundError as error:
-            known = ", ".join(sorted(file.stem for file in PROFILES.glob("*.toml")))
-            raise ContractError(f"no reward profile {name!r}: known are {known}, or give the path of a file") from error
+            raise ContractError(f"no reward profile {name!r}: known are {', '.join(profiles())}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise ContractError(f"reward profile {path.name}: {error}") from error
         except ValidationError as error:
             raise ContractError(f"reward profile {path.name}: {first_problem(error)}") from error
+
+
+def profiles() -> list[str]:
+    """The names of this package's profiles."""
+    return sorted(file.stem for file in PROFILES.glob("*.toml"))
 
 
 class Rewards:
