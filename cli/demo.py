@@ -15,7 +15,7 @@ import typer
 from cli.client import open_client
 from cli.console import epochs_table, line, say
 from cli.exits import FAILED, Quit
-from cli.run import fields
+from cli.run import configured, fields
 from cli.stack.bonds import run_to_the_end
 from cli.stack.brought import brought, left_out, must_have_rom, rom_of
 from cli.stack.process import StackError
@@ -52,6 +52,7 @@ def demo(
     """Start everything, play, judge, learn, print the table, write the report, end everything."""
     began = time.monotonic()
     config = fields(set_ or [], base=CONFIG)
+    configured(config)
     name = time.strftime("demo-%Y%m%d-%H%M%S", time.gmtime())
     extra = brought(os.environ, rom, judges)
     must_have_rom(config.get("game"), rom_of(os.environ, rom))

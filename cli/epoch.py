@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from cli.console import data, line, number, say
 from cli.direct import settings
 from cli.exits import FAILED, USAGE, Quit
-from cli.run import fields
+from cli.run import configured, fields
 from cli.stack.bonds import die_with_parent, run_to_the_end
 from cli.stack.brought import DRIVER_ROM, must_have_rom, rom_of
 from cli.stack.servers import plain_environment
 from services.coordinator.adapters.views import Views
 from services.coordinator.domain.selection import last_good
-from shared.contracts.base import first_problem
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
@@ -57,11 +55,10 @@ def epoch(
 ) -> None:
     """Train one epoch and print its account; zelda judge can judge its segments."""
     try:
-        run, config = RunId(name), RunConfig.model_validate(fields(set_ or []))
-    except ValidationError as error:
-        raise Quit(USAGE, f"--set {first_problem(error)}.") from error
+        run = RunId(name)
     except ValueError as error:
         raise Quit(USAGE, f"--run {error}.") from error
+    config = configured(fields(set_ or []))
     image = rom_of(os.environ, rom)
     must_have_rom(config.game, image)
     place = _place(store)

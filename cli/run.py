@@ -3,7 +3,7 @@
 import json
 from copy import deepcopy
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from cli.console import data, epoch_of, epochs_table, line, number, standing, ta
 from cli.exits import FAILED, OK, USAGE, Quit
 from shared.contracts.ids import RunId
 from shared.runtime.groups import GROUPS
+
+if TYPE_CHECKING:
+    from shared.contracts.run import RunConfig
 
 app = typer.Typer(help="Start, watch and stop runs.", no_args_is_help=True)
 Url = Annotated[str | None, typer.Option("--url", help="address of the coordinator; default: the local system")]
@@ -141,6 +144,27 @@ def fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, An
                 )
         place[last] = _value(text)
     return made
+
+
+def configured(values: dict[str, Any]) -> "RunConfig":
+    """The configuration of a run; Quit if it is none, before anything is started for it."""
+    from pydantic import ValidationError
+
+    from shared.contracts.base import first_problem
+    from shared.contracts.run import RunConfig
+
+    try:
+        return RunConfig.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        *parents, last = (str(part) for part in problem["loc"] or ("",))
+        if problem["type"] != "extra_forbidden":
+            raise Quit(USAGE, f"--set {first_problem(error)}.") from error
+        place: Any = RunConfig
+        for parent in parents:
+            place = place.model_fields[parent].annotation
+        known = ", ".join(place.model_fields)
+        raise Quit(USAGE, f"--set {'.'.join((*parents, last))}: no such field; known are {known}.") from error
 
 
 def run_id(name: str) -> RunId:
