@@ -12,28 +12,13 @@ from services.judge.config import JudgeSpec
 from services.judge.domain.budget import Budget, Ledger
 from services.judge.domain.replies import InvalidReply, Vote, read_pair, read_vote
 from services.judge.juror import Juror
-from services.judge.ports import Answer, Choice, Question
+from services.judge.ports import Choice
 from shared.contracts.ids import JudgeName
 from tests.unit.judge.garbage import NAMES, TEXT, VALID, corpus
 from tests.unit.judge.recordings import clip, walk
+from tests.unit.judge.says import Says
 
 SPEC = JudgeSpec(name=JudgeName("state"), route="any", model="any", dimensions=NAMES)
-
-
-class Says:
-    """A model that gives the same replies to every question, first those given."""
-
-    def __init__(self, *choices: Choice) -> None:
-        self.choices = choices
-        self.asked: list[int] = []
-
-    async def ask(self, question: Question) -> Answer:
-        question.sending()
-        self.asked.append(question.n)
-        return Answer(self.choices[: question.n], 900, 400, 60, 0.1)
-
-    def silent_s(self) -> float:
-        return 0.0
 
 
 def ledger() -> Ledger:
