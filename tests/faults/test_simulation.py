@@ -56,21 +56,28 @@ class Fuse:
                 raise Crash
 
 
-class MortalStore(MemoryStore):
-    """A store whose callers may die before or after a write, or find it away."""
+class MortalStore:
+    """A store whose callers may die before or after a write, or find it away. `beneath` is what it really holds."""
 
     def __init__(self, fuse: Fuse) -> None:
-        super().__init__()
+        self.beneath = MemoryStore()
         self.fuse, self.away = fuse, False
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        self._there()
+        return await self.beneath.get(key, digest)
 
     async def create(self, key: str, data: bytes) -> str:
         self.fuse.burn()
-        if self.away:
-            raise Transient("the store is away")
+        self._there()
         try:
-            return await super().create(key, data)
+            return await self.beneath.create(key, data)
         finally:
             self.fuse.burn()
+
+    def _there(self) -> None:
+        if self.away:
+            raise Transient("the store is away")
 
 
 class MortalBus(MemoryBus):
@@ -168,7 +175,7 @@ class Ring(RuleBasedStateMachine):
         await self.bus.publish(segment_ready(number, digest))
 
     async def _recorded(self) -> None:
-        self.recorded = len(await self.store.list(keys.segments_prefix(RUN, 0)))
+        self.recorded = len(await self.store.beneath.list(keys.segments_prefix(RUN, 0)))
 
     @rule(who=st.sampled_from(["judge", "rewardmodel"]), batch=st.integers(1, 4), dies_at=DIES_AT)
     def deliver(self, who: str, batch: int, dies_at: int | None) -> None:
@@ -227,9 +234,12 @@ class Ring(RuleBasedStateMachine):
         assert all(scores[name] == value for name, value in counted.items())
 
     async def _objects(self) -> tuple[set[str], dict[str, bytes], dict[str, bytes]]:
-        segments = {_name(entry.key) for entry in await self.store.list(keys.segments_prefix(RUN, 0))}
-        scores = {_name(e.key): await self.store.get(e.key) for e in await self.store.list(keys.scores_prefix(RUN, 0))}
-        counted = {_name(e.key): await self.store.get(e.key) for e in await self.store.list(COUNTED)}
+        segments = {_name(entry.key) for entry in await self.store.beneath.list(keys.segments_prefix(RUN, 0))}
+        scores = {
+            _name(e.key): await self.store.beneath.get(e.key)
+            for e in await self.store.beneath.list(keys.scores_prefix(RUN, 0))
+        }
+        counted = {_name(e.key): await self.store.beneath.get(e.key) for e in await self.store.beneath.list(COUNTED)}
         return segments, scores, counted
 
     def teardown(self) -> None:
