@@ -20,16 +20,22 @@ def fleet(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[
     return Fleet(store, backend, attempts, lambda: now[0]), now
 
 
+async def ordered(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[Fleet, list[float]]:
+    """A fleet that has taken up the run, whose first epoch is ordered; and its clock."""
+    await run_in(store)
+    await order(store)
+    team, now = fleet(store, backend, attempts)
+    team.take_up(RUN)
+    return team, now
+
+
 def speed() -> float | None:
     return REGISTRY.get_sample_value("zelda_trainer_steps_per_second")
 
 
 async def test_an_ordered_epoch_gets_one_driver() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
+    team, _ = await ordered(store, backend)
     await team.tick()
     await team.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
@@ -48,10 +54,7 @@ async def test_no_driver_without_an_open_order() -> None:
 
 async def test_a_failed_driver_is_followed_by_another_that_knows_its_name() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend)
     await team.tick()
     first = backend.launches[0].name
     backend.outcomes[first] = Outcome("failed", "killed")
@@ -67,10 +70,7 @@ async def test_a_failed_driver_is_followed_by_another_that_knows_its_name() -> N
 
 async def test_a_run_whose_drivers_keep_failing_is_given_up_with_the_reason() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend, attempts=2)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend, attempts=2)
     for _ in range(4):
         await team.tick()
         now[0] += 1000.0
@@ -84,10 +84,7 @@ async def test_a_run_whose_drivers_keep_failing_is_given_up_with_the_reason() ->
 
 async def test_a_driver_that_no_other_could_follow_ends_its_run_at_once() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, _ = fleet(store, backend, attempts=5)
-    team.take_up(RUN)
+    team, _ = await ordered(store, backend, attempts=5)
     await team.tick()
     backend.outcomes[backend.launches[0].name] = Outcome("failed", "The game needs your own ROM.", final=True)
     await team.tick()
@@ -110,10 +107,7 @@ class Refuses(FakeBackend):
 
 async def test_a_run_whose_drivers_are_refused_is_given_up_with_the_refusal() -> None:
     store, backend = MemoryStore(), Refuses()
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend, attempts=2)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend, attempts=2)
     for _ in range(4):
         await team.tick()
         now[0] += 1000.0
@@ -125,10 +119,7 @@ async def test_a_run_whose_drivers_are_refused_is_given_up_with_the_refusal() ->
 
 async def test_progress_forgives_earlier_failures() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend, attempts=2)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend, attempts=2)
     for steps in (100, 200, 300, 400):
         await team.tick()
         name = backend.launches[-1].name
@@ -141,10 +132,7 @@ async def test_progress_forgives_earlier_failures() -> None:
 
 async def test_drivers_that_fail_at_the_same_step_are_not_forgiven_for_getting_there() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend, attempts=3)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend, attempts=3)
     for _ in range(5):
         await team.tick()
         name = backend.launches[-1].name
@@ -166,10 +154,7 @@ def test_the_pause_before_the_next_driver_grows_to_two_minutes_and_no_further() 
 
 async def test_the_speed_is_that_of_drivers_that_live_and_train() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend)
     await team.tick()
     name = backend.launches[0].name
     speeds = []
@@ -185,10 +170,7 @@ async def test_the_speed_is_that_of_drivers_that_live_and_train() -> None:
 
 async def test_a_driver_that_was_killed_has_no_speed_until_the_next_one_tells_its_own() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    await run_in(store)
-    await order(store)
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
+    team, _ = await ordered(store, backend)
     speeds = []
     for _ in range(2):  # the second failure in a row is followed by a pause
         await team.tick()
@@ -307,10 +289,7 @@ class LosesAnswers(FakeBackend):
 
 async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_name() -> None:
     store, backend = MemoryStore(), LosesAnswers(1)
-    await run_in(store)
-    await order(store)
-    team, now = fleet(store, backend)
-    team.take_up(RUN)
+    team, now = await ordered(store, backend)
     for _ in range(3):
         await team.tick()
     assert len(backend.launches) == 2
@@ -325,10 +304,7 @@ async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_
 
 async def test_a_driver_whose_start_was_not_confirmed_is_adopted_when_it_gives_a_sign_of_life() -> None:
     store, backend = MemoryStore(), LosesAnswers(2)
-    await run_in(store)
-    await order(store)
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
+    team, _ = await ordered(store, backend)
     await team.tick()
     first = backend.launches[0].name
     await store.put(keys.driver_heartbeat(RUN), beat(first).to_bytes())
