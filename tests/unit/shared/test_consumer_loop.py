@@ -150,40 +150,38 @@ async def test_a_handler_that_hangs_is_cut_off_and_retried() -> None:
     assert await bus.dead.list() == []
 
 
-async def test_long_work_is_kept_alive_and_not_delivered_twice() -> None:
-    clock = Clock()
-    bus, starts, gate = MemoryBus(clock), 0, asyncio.Event()
+class LongWork:
+    """A handler that ends when its gate is opened."""
 
-    async def handler(event: Envelope) -> Sequence[Envelope]:
-        nonlocal starts
-        starts += 1
-        await gate.wait()
+    def __init__(self) -> None:
+        self.starts, self.gate = 0, asyncio.Event()
+
+    async def __call__(self, event: Envelope) -> Sequence[Envelope]:
+        self.starts += 1
+        await self.gate.wait()
         return []
 
+
+async def test_long_work_is_kept_alive_and_not_delivered_twice() -> None:
+    clock, work = Clock(), LongWork()
+    bus = MemoryBus(clock)
     await bus.publish(segment_ready())
-    async with running(bus, Consumer(JUDGE_SEGMENTS, handler), keep_alive_s=0.02):
-        await until(lambda: starts == 1)
+    async with running(bus, Consumer(JUDGE_SEGMENTS, work), keep_alive_s=0.02):
+        await until(lambda: work.starts == 1)
         for _ in range(10):  # 200 s of work, the acknowledgement time is 30 s
             clock.now += 20
             await asyncio.sleep(0.05)
-        gate.set()
-    assert starts == 1
+        work.gate.set()
+    assert work.starts == 1
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
 async def test_a_sign_of_life_that_is_lost_is_followed_by_others() -> None:
-    clock = Clock()
-    bus, starts, gate = MemoryBus(clock), 0, asyncio.Event()
-
-    async def handler(event: Envelope) -> Sequence[Envelope]:
-        nonlocal starts
-        starts += 1
-        await gate.wait()
-        return []
-
+    clock, work = Clock(), LongWork()
+    bus = MemoryBus(clock)
     await bus.publish(segment_ready())
-    async with running(bus, Consumer(JUDGE_SEGMENTS, handler), keep_alive_s=0.02):
-        await until(lambda: starts == 1)
+    async with running(bus, Consumer(JUDGE_SEGMENTS, work), keep_alive_s=0.02):
+        await until(lambda: work.starts == 1)
         with capture_logs() as lines:
             bus.connected = False
             await until(lambda: any(line["event"] == "work in progress not confirmed" for line in lines))
@@ -191,7 +189,7 @@ async def test_a_sign_of_life_that_is_lost_is_followed_by_others() -> None:
         clock.now += ACK_WAIT_S - 1
         due = bus._queues[JUDGE_SEGMENTS.name].messages[1].due
         await until(lambda: bus._queues[JUDGE_SEGMENTS.name].messages[1].due > due)
-        gate.set()
+        work.gate.set()
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
