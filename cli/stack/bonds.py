@@ -7,7 +7,7 @@ import asyncio
 import ctypes
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final, NoReturn, TypeVar
@@ -42,16 +42,8 @@ async def _cancelled_by_sigterm(work: Callable[[], Coroutine[Any, Any, T]]) -> T
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
     """SIGTERM and a closed terminal end the body like ctrl-C: by KeyboardInterrupt. For work without an event loop."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    # Who started us with `nohup` had SIGHUP ignored: the closed terminal is not to end us.
-    changed = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in changed:
-        signal.signal(number, _interrupt)
-    try:
+    with _handled((signal.SIGTERM, signal.SIGHUP), _interrupt):
         yield
-    finally:
-        for number in changed:
-            signal.signal(number, before[number])
 
 
 @contextmanager
@@ -59,17 +51,27 @@ def uninterrupted() -> Iterator[None]:
     """Signals that end a command wait for the end of the body, which starts a process: half started, it has no name by
     which it could be ended, too."""
     came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    changed = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    with _handled((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number)):
+        yield
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _handled(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Another handler for these signals during the body.
+
+    Who started us with `nohup` had SIGHUP ignored: the closed terminal is not to end us.
+    """
+    before = {number: signal.getsignal(number) for number in numbers}
+    changed = [number for number, former in before.items() if former is not signal.SIG_IGN]
     for number in changed:
-        signal.signal(number, lambda number, _: came.append(number))
+        signal.signal(number, handler)
     try:
         yield
     finally:
         for number in changed:
             signal.signal(number, before[number])
-    if came:
-        raise KeyboardInterrupt
 
 
 def _interrupt(_: int, __: FrameType | None) -> NoReturn:
