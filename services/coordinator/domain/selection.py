@@ -47,9 +47,11 @@ def verdict(epochs: Sequence[EpochView]) -> Verdict:
     }
     if not cards:
         return watch([])
-    passed = [card for card in cards if usable(card)]
-    said, before = (watch(evidence(card, truth)) for card in (cards[-1], (passed or cards)[-1]))
-    return replace(said, suspects=said.suspects | before.suspects)
+    said = watch(evidence(cards[-1], truth))
+    passed = next((card for card in reversed(cards) if usable(card)), None)
+    if passed is None or passed is cards[-1]:
+        return said
+    return replace(said, suspects=said.suspects | watch(evidence(passed, truth)).suspects)
 
 
 def reference(card: Committed[RewardModelCard]) -> RewardModelRef:
