@@ -3,7 +3,7 @@
 
 const el = (id) => document.getElementById(id);
 const STALE_S = 10, GONE_S = 30, SHOWN_SCORES = 40;
-const state = { token: "", run: "", progress: null, epochs: new Map(), heard: 0, ahead: 0, stream: null };
+const state = { token: "", run: "", progress: null, epochs: new Map(), heard: 0, ahead: 0, stream: null, again: 0 };
 
 // The token comes in the part of the address that browsers never send, and is kept for this tab only.
 function readToken() {
@@ -205,11 +205,12 @@ function closed(why) {
 }
 
 async function open() {
+  clearTimeout(state.again);   // whoever presses Open meanwhile asks now, not twice
   state.token = readToken();
   if (!state.token) return closed("");
   try { await listRuns(); } catch (error) {
     if (error.message === "denied") return closed("The token is not known.");
-    setTimeout(open, 2000);   // nothing is wrong with the token: the coordinator starts, or its store is away
+    state.again = setTimeout(open, 2000);   // nothing is wrong with the token: the coordinator starts, or its store is away
     return closed(`No answer yet (${error.message}); this page asks again.`);
   }
   el("door").hidden = true;
