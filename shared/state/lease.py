@@ -7,7 +7,6 @@ third of that time and stops acting at two thirds, long before anybody else may 
 """
 
 import asyncio
-import re
 import time
 from collections.abc import Callable
 from typing import Final
@@ -23,7 +22,6 @@ from shared.store.port import AlreadyExists, NotFound, Store
 
 KEPT: Final = 20  # old revisions are removed only so far behind: a late `create` must still meet the number it wants
 UNKNOWN: Final = "?"  # no owner is called so
-_REVISION: Final = re.compile(r".*/([0-9]{12})\.json")  # what else lies there is passed over
 HELD: Final = metrics.gauge("lease_held_ratio", "1 while this process holds the lease", ["lease"])
 TAKEN: Final = metrics.counter("lease_taken_total", "times this process took the lease", ["lease"])
 
@@ -100,7 +98,8 @@ class Lease:
 
     async def _latest(self) -> LeaseRevision | None:
         entries = await self._store.list(keys.lease_prefix(self._name))
-        numbers = [int(found[1]) for entry in entries if (found := _REVISION.fullmatch(entry.key))]
+        found = (keys.lease_number(entry.key) for entry in entries)
+        numbers = [number for number in found if number is not None]  # what else lies there is passed over
         for number in numbers[:-KEPT]:
             await self._store.delete(keys.lease_revision(self._name, number))
         return await self._read(numbers[-1]) if numbers else None

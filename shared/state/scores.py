@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from shared.contracts.base import sha256
-from shared.contracts.ids import RunId, SegmentId
+from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
 from shared.errors import ContractError
 from shared.store import keys
@@ -50,7 +50,7 @@ class ScoreReader:
         """The objects of an epoch, unread. One that was deleted and made again is another entry; what else lies there
         is passed over."""
         entries = await self._store.list(keys.scores_prefix(run, epoch))
-        return [entry for entry in entries if _is_score(run, epoch, entry.key)]
+        return [entry for entry in entries if keys.is_score(entry.key, run, epoch)]
 
     async def of(self, entries: Sequence[Entry]) -> dict[Entry, ScoreObject | None]:
         """What these entries hold."""
@@ -60,10 +60,3 @@ class ScoreReader:
         """The objects of an epoch by key, but those whose key is `known`."""
         fresh = [entry for entry in await self.listed(run, epoch) if entry.key not in known]
         return {entry.key: found for entry, found in (await self.of(fresh)).items()}
-
-
-def _is_score(run: RunId, epoch: int, key: str) -> bool:
-    try:
-        return key == keys.score(run, epoch, SegmentId(key.rpartition("/")[2].removesuffix(".json")))
-    except ValueError:  # no name of a segment
-        return False

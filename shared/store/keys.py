@@ -61,6 +61,15 @@ def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> s
     return f"{scores_prefix(run, epoch, rubric)}{segment}.json"
 
 
+def is_score(key: str, run: RunId, epoch: int, rubric: str = RUBRIC) -> bool:
+    """Whether `score` made this key; if not, somebody else put that object there."""
+    name = key.removeprefix(scores_prefix(run, epoch, rubric)).removesuffix(".json")
+    try:
+        return key == score(run, epoch, SegmentId(name), rubric)
+    except ValueError:  # no name of a segment
+        return False
+
+
 def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> str:
     """What some judges said while another one's route was away; gone once the score object exists."""
     return f"{EPISODES}/partial/{run}/epoch_{epoch}/{rubric}/{segment}.json"
@@ -200,6 +209,15 @@ def lease_prefix(name: str) -> str:
 def lease_revision(name: str, revision: int) -> str:
     """One revision of a lease: taking, renewing and releasing each create the next one."""
     return f"{lease_prefix(name)}{revision:012d}.json"
+
+
+_LEASE_REVISION = re.compile(rf"{MODELS}/lease/[^/]+/([0-9]{{12}})\.json")
+
+
+def lease_number(key: str) -> int | None:
+    """The revision of which `lease_revision` made this key; None if it did not make it."""
+    found = _LEASE_REVISION.fullmatch(key)
+    return int(found[1]) if found else None
 
 
 _PART = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}(?<!\.)")
