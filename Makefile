@@ -15,11 +15,11 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # .ci/setup takes torch first, and nothing later replaces it.
-$(VENV)/.demo: pyproject.toml constraints.txt
+$(VENV)/.demo: pyproject.toml .ci/constraints.txt
 	@bash .ci/setup $(PYTHON) $(VENV) all
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt
+$(VENV)/.dev: pyproject.toml .ci/constraints.txt
 	@bash .ci/setup $(PYTHON) $(VENV) all,dev
 	@touch $(VENV)/.demo $@
 

@@ -12,7 +12,9 @@ from cli.exits import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, Quit
 from shared.runtime.leave import leave
 
 OURS = ("bramble", "cli", "services", "shared")  # one of these that is missing is our mistake
-INSTALL = "in the copy of the repository, pip install -c constraints.txt -e '.[client,exporter,judge]', or make setup"
+INSTALL = (
+    "in the copy of the repository, pip install -c .ci/constraints.txt -e '.[client,exporter,judge]', or make setup"
+)
 
 
 def main() -> None:

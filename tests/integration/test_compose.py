@@ -43,7 +43,7 @@ def test_images_are_pinned_and_targets_exist(compose: dict[str, Any]) -> None:
         assert ":" in service["image"], name
         if "build" in service:
             target = service["build"]["target"]
-            assert f" AS {target}\n" in (ROOT / "Containerfile").read_text(), target
+            assert f" AS {target}\n" in (ROOT / "deploy/Containerfile").read_text(), target
 
 
 def test_our_processes_can_write_nowhere_and_gain_nothing(compose: dict[str, Any]) -> None:

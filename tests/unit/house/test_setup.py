@@ -31,19 +31,19 @@ def told_to_pip(venv: Path, **environment: str) -> list[str]:
 
 def test_torch_comes_first_and_in_the_version_of_the_constraints(tmp_path: Path) -> None:
     torch, rest = told_to_pip(tmp_path)
-    assert re.search(r"install -c constraints.txt torch==[\d.]+$", torch)
-    assert rest.endswith("install -c constraints.txt -e .[all]")
+    assert re.search(r"install -c .ci/constraints.txt torch==[\d.]+$", torch)
+    assert rest.endswith("install -c .ci/constraints.txt -e .[all]")
 
 
 def test_an_index_of_cpu_wheels_is_asked_for_torch_alone(tmp_path: Path) -> None:
     alone, torch, _ = told_to_pip(tmp_path, TORCH_INDEX=INDEX)
     assert re.search(rf"--no-deps --index-url {INDEX} torch==[\d.]+$", alone)
-    assert re.search(r"install -c constraints.txt torch==[\d.]+$", torch), "what it needs, in our versions"
+    assert re.search(r"install -c .ci/constraints.txt torch==[\d.]+$", torch), "what it needs, in our versions"
 
 
 @pytest.mark.parametrize("service", ["rewardmodel", "trainer"])
 def test_images_take_it_the_same_way(service: str) -> None:
-    text = (ROOT / "Containerfile").read_text()
+    text = (ROOT / "deploy/Containerfile").read_text()
     stage = text.partition(f"FROM packages AS packages-{service}\n")[2].partition("\nFROM ")[0]
     assert f"ARG TORCH_INDEX={INDEX}\n" in text
     assert 'pip install --no-deps --index-url "${TORCH_INDEX}" torch==' in stage
