@@ -40,7 +40,7 @@ test-fast: $(VENV)/.dev ## tests that take less than ten seconds each
 test-llm: $(VENV)/.dev ## judges against a real inference server with a tiny random model
 	@$(BIN)/pytest -m llm $(PYTEST_ARGS)
 
-soak: $(VENV)/.dev ## faults at random moments on the whole ring, for a night (SOAK_ARGS="--kind kills --rounds 100")
+soak: $(VENV)/.dev ## soak test: faults at random moments on the complete ring (SOAK_ARGS="--kind kills --rounds 100")
 	@$(BIN)/python -m tests.faults.soak $(SOAK_ARGS)
 
 check: $(VENV)/.dev ## format, lint, types, architecture

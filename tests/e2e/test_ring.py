@@ -14,20 +14,20 @@ from cli.stack.services import SERVICES
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
-from tests.faults.stage import RUN, Stage, stage
+from tests.faults.live_system import RUN, LiveSystem, live_system
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
-    async with stage(tmp_path / "system") as ring:
-        await ring.start()
-        assert await ring.ended() == "finished"
+    async with live_system(tmp_path / "system") as ring:
+        await ring.start_run()
+        assert await ring.wait_for_end() == "finished"
         found = await ring.audit()
-        assert found.verdict() == []
+        assert found.violations() == []
         assert found.epochs == 3
         assert found.recovered == set()
-        rows = await ring.ask("GET", f"/runs/{RUN}/epochs")
+        rows = await ring.request("GET", f"/runs/{RUN}/epochs")
         for row in rows:
             assert row["steps"] == 2_400
             assert row["segments_recorded"] == row["segments_judged"] + row["segments_dead"] > 0
@@ -44,7 +44,7 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         watched = await zelda(ring, "run", "watch", RUN, "--json")
         assert {"run", "progress", "epoch", "score"} >= {json.loads(line)["kind"] for line in watched.splitlines()}
         write_report(await gather(ring.store, RUN), tmp_path / "report")
-        assert ring.said == []  # no process crashed on the way
+        assert ring.messages == []  # no process crashed on the way
     text = (tmp_path / "report" / "report.html").read_text()
     assert "group 0: steps in each room" in text
     assert [row["epoch"] for row in json.loads((tmp_path / "report" / "summary.json").read_text())["epochs"]] == [
@@ -53,10 +53,10 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         2,
     ]
     # All of ours ended when they were told to; the S3 server hangs at its end now and then, and is killed.
-    assert [line for line in ring.said if line.split()[0] in SERVICES] == []
+    assert [line for line in ring.messages if line.split()[0] in SERVICES] == []
 
 
-async def zelda(ring: Stage, *words: str) -> str:
+async def zelda(ring: LiveSystem, *words: str) -> str:
     """What the command line prints about this system."""
     token = ring.system.layout.secret("viewer")
     environment = {**os.environ, "ZELDACLI_URL": ring.system.url, "ZELDACLI_TOKEN_FILE": str(token)}

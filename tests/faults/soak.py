@@ -1,8 +1,8 @@
-"""Faults at random moments on the whole ring, for a night or before a release: `python -m tests.faults.soak --help`.
+"""Soak test: faults at random moments on the complete ring, before a release: `python -m tests.faults.soak --help`.
 
-Every round is one run of real processes under one kind of fault. All its epochs must be there, every segment that an
-account names must be judged, and none twice; unless the store was away, segments and scores must be those of a run that
-was left alone. One line tells each round; the exit code is 1 if one of them went wrong.
+Each round is one run of real processes under one fault scenario. Every epoch must finish; every listed segment must be
+judged exactly once. Except after a store outage, segments and scores must equal those of an undisturbed run. Each round
+prints one line; the exit code is 1 if a round violated a guarantee.
 """
 
 import argparse
@@ -16,95 +16,96 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.faults.checker import Audit
-from tests.faults.stage import stage
-from tests.faults.torments import COSTS_SEGMENTS, TORMENTS, Torment, Wires, nothing
-from tests.faults.wire import Wire, laid
+from tests.faults.fault_injection import DROPS_SEGMENTS, SCENARIOS, FaultScenario, Proxies, no_faults
+from tests.faults.fault_proxy import FaultProxy, serve_proxy
+from tests.faults.live_system import live_system
+from tests.faults.run_audit import RunAudit
 
 EPOCHS: Final = 4
-LONGEST_S: Final = 900.0  # a supervisor waits up to 15 s before it starts again what is killed often
+MAX_ROUND_S: Final = 900.0  # the supervisor waits up to 15 s before it restarts a process that died often
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """A run to its end: how it ended, what happened to it, and what it left."""
+class SoakRound:
+    """A completed run: its final state and duration, the summary of its faults, and its audit."""
 
     state: str
     seconds: float
-    told: str
-    audit: Audit
+    faults: str
+    audit: RunAudit
 
-    def wrong(self) -> list[str]:
-        """Everything that is not as promised; empty if all is."""
-        found = self.audit
-        wrong = found.verdict()
-        if self.state != "finished" or found.epochs != EPOCHS:
-            wrong.append(f"the run {self.state} with {found.epochs} epochs of {EPOCHS}")
-        if others := sorted(name for name, (status, _) in found.scores.items() if status != "judged"):
-            wrong.append(f"{len(others)} segments not judged: {others[:5]}")
-        return wrong
+    def violations(self) -> list[str]:
+        """Every violated guarantee; empty for a sound round."""
+        violations = self.audit.violations()
+        if self.state != "finished" or self.audit.epochs != EPOCHS:
+            violations.append(f"the run {self.state} with {self.audit.epochs} epochs of {EPOCHS}")
+        if unjudged := sorted(name for name, (status, _) in self.audit.scores.items() if status != "judged"):
+            violations.append(f"{len(unjudged)} segments not judged: {unjudged[:5]}")
+        return violations
 
-    def differs(self, undisturbed: Audit) -> list[str]:
-        """Where segments or scores are others than those of a run that was left alone; empty if they are the same."""
-        found, wanted = self.audit.scores, undisturbed.scores
-        others = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
-        return [f"{len(others)} segments of other play: {others[:5]}"] if others else []
+    def differences(self, undisturbed: RunAudit) -> list[str]:
+        """Segments or scores that differ from those of an undisturbed run; empty if all are equal."""
+        scores, expected = self.audit.scores, undisturbed.scores
+        differing = sorted(name for name in scores.keys() | expected.keys() if scores.get(name) != expected.get(name))
+        return [f"{len(differing)} segments differ: {differing[:5]}"] if differing else []
 
-    def line(self, wrong: Sequence[str]) -> str:
-        """What a person wants to know of it."""
-        end = f"WRONG: {'; '.join(wrong)}" if wrong else f"{len(self.audit.scores)} segments, as it should be"
-        return f"{self.state} after {self.seconds:.0f} s; {self.told}; {end}"
+    def line(self, violations: Sequence[str]) -> str:
+        """The round as one line of output."""
+        end = f"FAILED: {'; '.join(violations)}" if violations else f"{len(self.audit.scores)} segments, passed"
+        return f"{self.state} after {self.seconds:.0f} s; {self.faults}; {end}"
 
 
-async def played(torment: Torment, seed: int) -> Round:
-    """One round. Its bus and its store are behind wires."""
-    wires: Wires = {"bus": Wire(seed=seed), "store": Wire(seed=seed)}
+async def run_round(scenario: FaultScenario, seed: int) -> SoakRound:
+    """Run one round, with its bus and store behind proxies."""
+    proxies: Proxies = {"bus": FaultProxy(seed=seed), "store": FaultProxy(seed=seed)}
     with tempfile.TemporaryDirectory(prefix="soak-") as root:
         async with (
-            laid(wires["bus"]),
-            laid(wires["store"]),
-            stage(Path(root), wires["store"], wires["bus"]) as ring,
+            serve_proxy(proxies["bus"]),
+            serve_proxy(proxies["store"]),
+            live_system(Path(root), proxies["store"], proxies["bus"]) as ring,
             asyncio.TaskGroup() as group,
         ):
-            await ring.start(epochs=EPOCHS)
+            await ring.start_run(epochs=EPOCHS)
             started = time.monotonic()
-            trouble = group.create_task(torment(ring, wires, random.Random(seed)))
-            state = await ring.ended(LONGEST_S)
+            injection = group.create_task(scenario(ring, proxies, random.Random(seed)))
+            state = await ring.wait_for_end(MAX_ROUND_S)
             seconds = time.monotonic() - started
-            told = trouble.result() if trouble.done() else "it ended before the faults did"
-            trouble.cancel()
-            return Round(state, seconds, told, await ring.audit())
+            faults = injection.result() if injection.done() else "the run ended before the faults did"
+            injection.cancel()
+            return SoakRound(state, seconds, faults, await ring.audit())
 
 
 async def soak(kinds: Sequence[str], seeds: Sequence[int]) -> bool:
-    """Every kind with every seed; whether all went well."""
-    plain = await played(nothing, 0)
-    wrong = plain.wrong()
-    well = not wrong
-    _say(f"undisturbed: {plain.line(wrong)}")
+    """Run every kind with every seed; return whether all rounds passed."""
+    undisturbed = await run_round(no_faults, 0)
+    violations = undisturbed.violations()
+    passed = not violations
+    _print(f"undisturbed: {undisturbed.line(violations)}")
     for seed in seeds:
         for kind in kinds:
-            one = await played(TORMENTS[kind], seed)
-            wrong = one.wrong() + ([] if kind in COSTS_SEGMENTS else one.differs(plain.audit))
-            well = well and not wrong
-            _say(f"{kind}, seed {seed}: {one.line(wrong)}")
-    return well
+            result = await run_round(SCENARIOS[kind], seed)
+            violations = result.violations()
+            if kind not in DROPS_SEGMENTS:
+                violations += result.differences(undisturbed.audit)
+            passed = passed and not violations
+            _print(f"{kind}, seed {seed}: {result.line(violations)}")
+    return passed
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def main() -> int:
-    """Soak as the command line says."""
+    """Run the soak test that the command line describes."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak", description=__doc__)
-    parser.add_argument("--kind", choices=[*TORMENTS], action="append", help="may be given repeatedly; default: all")
+    parser.add_argument("--kind", choices=[*SCENARIOS], action="append", help="may be given repeatedly; default: all")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each kind (default: 3)")
-    parser.add_argument("--seed", type=int, default=0, help="the first round's seed (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: 0)")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.rounds)
-    return 0 if asyncio.run(soak(options.kind or [*TORMENTS], seeds)) else 1
+    return 0 if asyncio.run(soak(options.kind or [*SCENARIOS], seeds)) else 1
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from shared.bus.topology import STREAMS
-from tests.faults.checker import Audit
-from tests.faults.stage import Stage, stage
+from tests.faults.live_system import LiveSystem, live_system
+from tests.faults.run_audit import RunAudit
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-Moment = Callable[[Stage, int], Awaitable[bool]]
-RECORDING, JUDGING, LEARNING = Stage.recorded, Stage.judged, Stage.accounted
+Moment = Callable[[LiveSystem, int], Awaitable[bool]]
+RECORDING, JUDGING, LEARNING = LiveSystem.has_segments, LiveSystem.has_scores, LiveSystem.has_finished
 Plan = list[tuple[int, Moment, str]]
 
 EPOCHS = 2  # enough for every moment before, within and after a handover from one epoch to the next
@@ -50,59 +50,59 @@ PLANS: dict[str, Plan] = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunAudit:
     """What the run gives when nothing happens to it."""
-    async with stage(tmp_path_factory.mktemp("undisturbed")) as ring:
-        await ring.start(epochs=EPOCHS)
-        assert await ring.ended() == "finished"
+    async with live_system(tmp_path_factory.mktemp("undisturbed")) as ring:
+        await ring.start_run(epochs=EPOCHS)
+        assert await ring.wait_for_end() == "finished"
         return await ring.audit()
 
 
 @pytest.mark.parametrize("name", PLANS)
-async def test_killed_services_change_nothing(tmp_path: Path, undisturbed: Audit, name: str) -> None:
-    async with stage(tmp_path) as ring:
-        await ring.start(epochs=EPOCHS)
+async def test_killed_services_change_nothing(tmp_path: Path, undisturbed: RunAudit, name: str) -> None:
+    async with live_system(tmp_path) as ring:
+        await ring.start_run(epochs=EPOCHS)
         for epoch, moment, service in PLANS[name]:
-            await ring.until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
+            await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
             ring.kill(service)
-        assert await ring.ended() == "finished"
+        assert await ring.wait_for_end() == "finished"
         compare(await ring.audit(), undisturbed)
-        assert sorted(line.split()[0] for line in ring.said) == sorted(service for *_, service in PLANS[name])
+        assert sorted(line.split()[0] for line in ring.messages) == sorted(service for *_, service in PLANS[name])
 
 
 async def test_a_driver_that_lost_its_service_in_mid_epoch_changes_nothing(tmp_path: Path) -> None:
     # So long that the driver sees that it is alone, and much is to come; of 32 segments, half are recorded.
     long: dict[str, Any] = {"epochs": 1, "epoch_steps": 9_600, "sampling": {"budget": 16}}
-    async with stage(tmp_path / "undisturbed") as ring:
-        await ring.start(**long)
-        assert await ring.ended() == "finished"
+    async with live_system(tmp_path / "undisturbed") as ring:
+        await ring.start_run(**long)
+        assert await ring.wait_for_end() == "finished"
         undisturbed = await ring.audit()
-    async with stage(tmp_path / "killed") as ring:
-        await ring.start(**long)
-        await ring.until(lambda: ring.recorded(0))
+    async with live_system(tmp_path / "killed") as ring:
+        await ring.start_run(**long)
+        await ring.wait_until(lambda: ring.has_segments(0))
         ring.kill("trainer")
-        assert await ring.ended() == "finished"
+        assert await ring.wait_for_end() == "finished"
         compare(await ring.audit(), undisturbed)
 
 
-async def test_purged_streams_change_nothing(tmp_path: Path, undisturbed: Audit) -> None:
-    async with stage(tmp_path) as ring:
-        await ring.start(epochs=EPOCHS)
+async def test_purged_streams_change_nothing(tmp_path: Path, undisturbed: RunAudit) -> None:
+    async with live_system(tmp_path) as ring:
+        await ring.start_run(epochs=EPOCHS)
         for epoch, moment in ((0, RECORDING), (0, LEARNING), (1, JUDGING)):
-            await ring.until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
+            await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
             await purge(ring)
-        assert await ring.ended() == "finished"
+        assert await ring.wait_for_end() == "finished"
         compare(await ring.audit(), undisturbed)
 
 
-def compare(found: Audit, undisturbed: Audit) -> None:
+def compare(found: RunAudit, undisturbed: RunAudit) -> None:
     """The same segments with the same outcomes, none lost and none doubled."""
-    assert found.verdict() == []
+    assert found.violations() == []
     assert sorted(found.acknowledged) == sorted(undisturbed.acknowledged)
     assert found.scores == undisturbed.scores
 
 
-async def purge(ring: Stage) -> None:
+async def purge(ring: LiveSystem) -> None:
     """Lose every event, as an operator could."""
     client = Client()
     password = ring.system.layout.secret("bus-password").read_text(encoding="utf-8")

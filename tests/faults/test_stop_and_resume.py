@@ -7,30 +7,30 @@ import pytest
 
 from shared.contracts.driver import DriverStopped
 from shared.store import keys
-from tests.faults.stage import RUN, stage
+from tests.faults.live_system import RUN, live_system
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def test_a_run_is_stopped_in_mid_epoch_and_goes_on(tmp_path: Path) -> None:
-    async with stage(tmp_path) as ring:
+    async with live_system(tmp_path) as ring:
         # Where nobody dies, all episodes end together, and every batch has the same number of steps.
-        await ring.start(epochs=1, epoch_steps=24_000, difficulty="harmless")
-        await ring.until(lambda: ring.recorded(0))
+        await ring.start_run(epochs=1, epoch_steps=24_000, difficulty="harmless")
+        await ring.wait_until(lambda: ring.has_segments(0))
         before = {entry.key: entry.modified for entry in await ring.store.list(keys.segments_prefix(RUN))}
         asked = time.monotonic()
-        await ring.ask("POST", f"/runs/{RUN}/stop")
-        assert await ring.ended(60) == "stopped"
+        await ring.request("POST", f"/runs/{RUN}/stop")
+        assert await ring.wait_for_end(60) == "stopped"
         assert time.monotonic() - asked < 60
         word = DriverStopped.from_bytes(await ring.store.get(keys.driver_stopped(RUN, 1)))
         assert 0 < word.steps < 24_000
         assert word.checkpoint_key is not None
         await ring.store.get(word.checkpoint_key, word.checkpoint_digest)
-        await ring.ask("POST", f"/runs/{RUN}/resume")
-        assert await ring.ended() == "finished"
+        await ring.request("POST", f"/runs/{RUN}/resume")
+        assert await ring.wait_for_end() == "finished"
         after = {entry.key: entry.modified for entry in await ring.store.list(keys.segments_prefix(RUN))}
         assert before.items() <= after.items()
         found = await ring.audit()
-        assert found.verdict() == []
-        rows = await ring.ask("GET", f"/runs/{RUN}/epochs")
+        assert found.violations() == []
+        rows = await ring.request("GET", f"/runs/{RUN}/epochs")
         assert [row["steps"] for row in rows] == [24_000]

@@ -12,34 +12,34 @@ from cli.stack.process import Supervised
 from cli.stack.services import service
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
-from tests.faults.stage import HASTE, RUN, Stage, stage
+from tests.faults.live_system import FAST_COORDINATOR, RUN, LiveSystem, live_system
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: Path) -> None:
-    async with stage(tmp_path) as ring:
+    async with live_system(tmp_path) as ring:
         other = second(ring, tmp_path)
         await other.start()
         try:
-            await ring.start(epochs=2)
-            await ring.until(lambda: ring.recorded(0))
+            await ring.start_run(epochs=2)
+            await ring.wait_until(lambda: ring.has_segments(0))
             leader = ring.process("coordinator").process
             assert leader is not None
             os.kill(leader.pid, signal.SIGSTOP)
-            await ring.until(lambda: ring.store.exists(keys.epoch_start(RUN, 1)))
+            await ring.wait_until(lambda: ring.store.exists(keys.epoch_start(RUN, 1)))
             os.kill(leader.pid, signal.SIGCONT)
-            assert await ring.ended() == "finished"
+            assert await ring.wait_for_end() == "finished"
         finally:
             await other.end()
         orders = [EpochStart.from_bytes(await ring.store.get(keys.epoch_start(RUN, epoch))) for epoch in (0, 1)]
         assert orders[0].fence < orders[1].fence
-        assert (await ring.audit()).verdict() == []
+        assert (await ring.audit()).violations() == []
 
 
-def second(ring: Stage, tmp_path: Path) -> Supervised:
+def second(ring: LiveSystem, tmp_path: Path) -> Supervised:
     """Another coordinator on the same bus and store, with a port of its own."""
     addresses = replace(ring.system.addresses, api=Ports().free())
-    settings = {**ring.system.settings, **HASTE["coordinator"]}
+    settings = {**ring.system.settings, **FAST_COORDINATOR["coordinator"]}
     spec = service("coordinator", ring.system.layout, addresses, settings)
-    return Supervised(spec, tmp_path / "logs" / "second-coordinator.log", ring.said.append)
+    return Supervised(spec, tmp_path / "logs" / "second-coordinator.log", ring.messages.append)

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Process:
-    """The tiny service, with the settings given as environment."""
+    """The stub service, with settings in its environment."""
 
     def __init__(self, server: NatsServer, store: Path, **settings: str) -> None:
         [self.port] = free_ports(1)
@@ -41,7 +41,7 @@ class Process:
         self.process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "tests.integration.tiny_service"]
+        command = [sys.executable, "-m", "tests.integration.stub_service"]
         with self.log.open("wb") as log:
             return subprocess.Popen(command, env=self.environment, cwd=ROOT, stderr=log)
 
@@ -127,7 +127,7 @@ async def test_it_works_is_watched_and_drains_with_exit_code_0(
 
 
 async def test_work_in_hand_is_finished_before_it_leaves(nats_server: NatsServer, bus: NatsBus, tmp_path: Path) -> None:
-    with service(nats_server, tmp_path, ZELDA_TINY__WORK_S="2") as process:
+    with service(nats_server, tmp_path, ZELDA_STUB__WORK_S="2") as process:
         await asyncio.to_thread(process.wait_ready)
         await bus.publish(segment_ready())
         await asyncio.sleep(0.5)

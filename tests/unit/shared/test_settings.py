@@ -86,7 +86,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
 def start(settings: dict[str, str], *argv: str) -> "subprocess.CompletedProcess[str]":
     """A service's start with only these settings."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ZELDA_")}
-    command = [sys.executable, "-m", "tests.integration.tiny_service", *argv]
+    command = [sys.executable, "-m", "tests.integration.stub_service", *argv]
     return subprocess.run(
         command, env={**environment, **settings}, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False
     )
@@ -154,7 +154,7 @@ def test_print_config_names_the_files_of_secrets_and_never_the_secrets(tmp_path:
 
 def test_help_lists_every_variable_with_its_default_and_what_it_is_about() -> None:
     text = start({}, "--help").stdout
-    for name in ("ZELDA_BUS__URL", "ZELDA_STORE__SECRET_KEY_FILE", "ZELDA_HTTP__PORT", "ZELDA_TINY__WORK_S"):
+    for name in ("ZELDA_BUS__URL", "ZELDA_STORE__SECRET_KEY_FILE", "ZELDA_HTTP__PORT", "ZELDA_STUB__WORK_S"):
         assert name in text
     assert "  ZELDA_HTTP__PORT=8080\n      0 takes any free port and logs it\n" in text
     assert "  ZELDA_BUS__CREDENTIALS_FILE=\n" in text

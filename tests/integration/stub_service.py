@@ -1,4 +1,4 @@
-"""The smallest service: answers every segment with a score. Run as a process by the tests of a service's life."""
+"""A stub service that answers every segment with a score. The service life cycle tests run it as a process."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,36 +15,36 @@ from shared.store import keys
 from shared.store.port import AlreadyExists
 
 
-class TinyGroup(Group):
-    """Its own settings."""
+class StubGroup(Group):
+    """The stub's own settings."""
 
     work_s: float = Field(0.0, ge=0, le=600)
 
 
-class TinySettings(ServiceSettings):
-    """Common settings and its own."""
+class StubSettings(ServiceSettings):
+    """The common settings and the stub's own."""
 
-    tiny: TinyGroup = Field(default_factory=TinyGroup)
+    stub: StubGroup = Field(default_factory=StubGroup)
 
 
-async def build(settings: TinySettings, ports: Ports) -> Service:
-    """Imported late, as in real services."""
+async def build(settings: StubSettings, ports: Ports) -> Service:
+    """Import the bus late, as the real services do."""
     from shared.bus.consumer import Consumer
     from shared.bus.topology import JUDGE_SEGMENTS
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
         assert isinstance(event.data, SegmentReady)
         key = keys.score(event.runid, event.epoch, event.data.segment)
-        await asyncio.sleep(settings.tiny.work_s)
+        await asyncio.sleep(settings.stub.work_s)
         try:
             digest = await ports.store.create(key, b"scored")
         except AlreadyExists:
             digest = sha256(b"scored")
         data = ScoresReady.model_validate({**event.data.model_dump(), "key": key, "digest": digest, "status": "judged"})
-        return [wrap(data, source="tiny")]
+        return [wrap(data, source="stub")]
 
     return Service(consumers=[Consumer(JUDGE_SEGMENTS, handler)], app=PlainTextResponse("the service's own page"))
 
 
 if __name__ == "__main__":
-    raise SystemExit(run_service("judge", TinySettings, build))
+    raise SystemExit(run_service("judge", StubSettings, build))

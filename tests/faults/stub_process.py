@@ -1,4 +1,4 @@
-"""The tiny service as a process between a bus and a store of the test's choice."""
+"""Runs the stub service as a process between a bus and a store that the test provides."""
 
 import asyncio
 import os
@@ -11,12 +11,15 @@ from pathlib import Path
 from shared.runtime.settings import StoreSettings
 
 ROOT = Path(__file__).parents[2]
-MODULE = "tests.integration.tiny_service"
+MODULE = "tests.integration.stub_service"
 
 
 @asynccontextmanager
-async def tiny_service(bus: str, store: StoreSettings, log: Path, **settings: str) -> AsyncIterator[Process]:
-    """`bus` is its URL. The process is told to end afterwards and must drain; after a failure it is killed."""
+async def stub_service(bus: str, store: StoreSettings, log: Path, **settings: str) -> AsyncIterator[Process]:
+    """Run the stub for the duration of the body. It must drain on SIGTERM; after a failed body it is killed.
+
+    `bus` is the server's URL, `settings` are further environment variables, `log` receives standard error.
+    """
     environment = {
         **os.environ,
         "ZELDA_BUS__URL": bus,
@@ -42,5 +45,5 @@ async def tiny_service(bus: str, store: StoreSettings, log: Path, **settings: st
 
 
 def memory_mb(process: Process) -> float:
-    """What it holds now."""
+    """Resident memory of the process, in megabytes."""
     return int(Path(f"/proc/{process.pid}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024

@@ -18,7 +18,7 @@ from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
 from shared.runtime.settings import BusSettings
 from tests.events import rm_ready, scores_ready, segment_ready
-from tests.faults.wire import Wire, laid
+from tests.faults.fault_proxy import FaultProxy, serve_proxy
 from tests.servers import NatsServer
 
 Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
@@ -142,11 +142,11 @@ async def test_what_comes_too_late_for_a_fetch_is_taken_before_more_is_asked_for
 ) -> None:
     for number in range(20):
         await bus.publish(segment_ready(number))
-    async with laid(Wire(server.port)) as wire:
-        slow = await connect(BusSettings(url=f"nats://127.0.0.1:{wire.port}"), "judge")
-        wire.delay = (0.6, 0.6)
+    async with serve_proxy(FaultProxy(server.port)) as proxy:
+        slow = await connect(BusSettings(url=f"nats://127.0.0.1:{proxy.port}"), "judge")
+        proxy.delay = (0.6, 0.6)
         assert await slow.fetch(JUDGE_SEGMENTS, 2, 0.2) == []
-        wire.delay = (0.0, 0.0)
+        proxy.delay = (0.0, 0.0)
         await asyncio.sleep(2)  # the answers have come
         late = await _handed_out(bus)
         assert late >= 2

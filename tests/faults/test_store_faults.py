@@ -16,7 +16,7 @@ from shared.store.open import open_store
 from shared.store.port import Store
 from shared.store.provision import provision
 from tests.events import segment_ready
-from tests.faults.tiny import tiny_service
+from tests.faults.stub_process import stub_service
 from tests.servers import NatsServer, S3Server
 
 KEY = "models/runs/demo/summary.json"
@@ -86,7 +86,7 @@ async def test_a_service_outlives_its_store_and_finishes_every_segment(server: S
     with NatsServer(tmp_path) as nats:
         await provision_bus(nats.settings)
         bus = await connect(nats.settings, "test")
-        async with tiny_service(nats.url, settings, tmp_path / "service.log") as process:
+        async with stub_service(nats.url, settings, tmp_path / "service.log") as process:
             for number in range(10):
                 await bus.publish(segment_ready(number))
             await _drained(bus, 20)

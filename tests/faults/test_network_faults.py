@@ -20,9 +20,9 @@ from shared.store import keys
 from shared.store.open import open_store
 from shared.store.provision import provision as provision_store
 from tests.events import segment_ready
-from tests.faults.stage import RUN, stage
-from tests.faults.tiny import memory_mb, tiny_service
-from tests.faults.wire import Wire, laid
+from tests.faults.fault_proxy import FaultProxy, serve_proxy
+from tests.faults.live_system import RUN, live_system
+from tests.faults.stub_process import memory_mb, stub_service
 from tests.servers import NatsServer, S3Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -70,26 +70,26 @@ async def ends(tmp_path: Path) -> AsyncIterator[Ends]:
         await bus.close()
 
 
-def through(wire: Wire, settings: StoreSettings) -> StoreSettings:
-    """The same store by way of the wire."""
-    wire.target = int(str(settings.endpoint).rpartition(":")[2])
-    return settings.model_copy(update={"endpoint": f"http://127.0.0.1:{wire.port}"})
+def through(proxy: FaultProxy, settings: StoreSettings) -> StoreSettings:
+    """The same store by way of the proxy."""
+    proxy.target_port = int(str(settings.endpoint).rpartition(":")[2])
+    return settings.model_copy(update={"endpoint": f"http://127.0.0.1:{proxy.port}"})
 
 
 async def test_late_and_lost_packets_cut_and_half_open_connections_lose_nothing(ends: Ends, tmp_path: Path) -> None:
-    async with laid(Wire(ends.nats.port, seed=1)) as to_bus, laid(Wire(seed=2)) as to_store:
+    async with serve_proxy(FaultProxy(ends.nats.port, seed=1)) as to_bus, serve_proxy(FaultProxy(seed=2)) as to_store:
         store = through(to_store, ends.store)
         url = f"nats://127.0.0.1:{to_bus.port}"
-        async with tiny_service(url, store, tmp_path / "log", ZELDA_TINY__WORK_S="0.1"):
+        async with stub_service(url, store, tmp_path / "log", ZELDA_STUB__WORK_S="0.1"):
             await ends.publish(0, 10)
             await ends.drained(30)
             to_bus.delay = to_store.delay = (0.0, 0.2)
-            to_store.share = 0.05
+            to_store.fault_rate = 0.05
             for step in range(4):
                 await ends.publish(10 + 20 * step, 30 + 20 * step)
                 await asyncio.sleep(1.0)
-                to_bus.cut()
-                to_store.cut()
+                to_bus.reset_connections()
+                to_store.reset_connections()
             to_bus.half_open()
             to_store.half_open()
             await ends.drained(60)
@@ -99,7 +99,7 @@ async def test_late_and_lost_packets_cut_and_half_open_connections_lose_nothing(
 
 async def test_a_bus_away_for_longer_than_anybody_waits_is_taken_up_again(ends: Ends, tmp_path: Path) -> None:
     """Longer than a publish is tried (16 s), than a connection is attempted, than an unanswered event is held."""
-    async with tiny_service(ends.nats.url, ends.store, tmp_path / "log", ZELDA_TINY__WORK_S="2") as service:
+    async with stub_service(ends.nats.url, ends.store, tmp_path / "log", ZELDA_STUB__WORK_S="2") as service:
         await ends.publish(0, 8)
         await ends.drained(30)
         before = memory_mb(service)
@@ -117,14 +117,17 @@ async def test_a_bus_away_for_longer_than_anybody_waits_is_taken_up_again(ends: 
 
 async def test_a_store_that_fails_one_request_in_twenty_changes_no_epoch(tmp_path: Path) -> None:
     """503, lost answers, cut bodies and silence, for every service and the recorder, from the first request on."""
-    async with laid(Wire(seed=3, share=0.05)) as wire, stage(tmp_path, store_wire=wire) as ring:
-        await ring.start(epochs=1)
-        assert await ring.ended(300) == "finished"
+    async with (
+        serve_proxy(FaultProxy(seed=3, fault_rate=0.05)) as proxy,
+        live_system(tmp_path, store_proxy=proxy) as ring,
+    ):
+        await ring.start_run(epochs=1)
+        assert await ring.wait_for_end(300) == "finished"
         found = await ring.audit()
-        assert found.verdict() == []
+        assert found.violations() == []
         assert len(found.acknowledged) == len(found.scores) > 0
         assert {status for status, _ in found.scores.values()} == {"judged"}
         account = EpochFinishedRecord.from_bytes(await ring.store.get(keys.epoch_finished(RUN, 0)))
         assert account.segments_dropped == 0
-        assert wire.faults.total() > 10
-        assert ring.said == []  # nobody had to be started again
+        assert proxy.faults.total() > 10
+        assert ring.messages == []  # nobody had to be started again

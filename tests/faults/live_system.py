@@ -1,0 +1,151 @@
+"""A complete system of real processes for a test: bus server, S3 server, rules judge, five services, and one run."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cli.client import open_client
+from cli.stack.process import Supervised
+from cli.stack.reach import store_of
+from cli.stack.services import SERVICES
+from cli.stack.system import Options, System, kept, prepare
+from shared.contracts.ids import RunId
+from shared.store import keys
+from shared.store.port import Store
+from tests.faults.fault_proxy import FaultProxy
+from tests.faults.run_audit import RunAudit, audit_run
+
+RUN = RunId("ring")
+# A small but complete ring: the driver samples in its own process, and each of three epochs takes seconds.
+CONFIG: dict[str, Any] = {
+    "world": "garden",
+    "epochs": 3,
+    "epoch_steps": 2_400,
+    "episode_length": 300,
+    "batch_size": 600,
+    "env_runners": 0,
+    "envs_per_runner": 4,
+    "eval_interval": 0,
+    "seed": 11,
+}
+# The coordinator reacts within seconds instead of half a minute.
+FAST_COORDINATOR = {
+    "coordinator": {
+        "ZELDA_COORDINATOR__INTERVAL_S": "0.5",
+        "ZELDA_COORDINATOR__QUIET_S": "5",
+        "ZELDA_COORDINATOR__LEASE_S": "4",
+    }
+}
+NO_EXPORTS = {"exporter": {"ZELDA_EXPORT__POLICY": "none"}}
+ENDED = ("finished", "failed", "stopped")
+
+
+@dataclass(slots=True)
+class LiveSystem:
+    """One running system and one run. `messages` are the supervisor's messages: crashes and restarts."""
+
+    system: System
+    store: Store
+    messages: list[str] = field(default_factory=list)
+    epochs: int = 0
+
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Call the coordinator's REST interface; retry for up to 60 s while it is unreachable."""
+        return await asyncio.to_thread(self._request, method, path, body)
+
+    def _request(self, method: str, path: str, body: Any) -> Any:
+        from cli.exits import UNREACHABLE, Quit
+
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with open_client(self.system.connection) as client:
+                    return client.get(path) if method == "GET" else client.post(path, body)
+            except Quit as problem:
+                if problem.code != UNREACHABLE or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.3)
+
+    async def start_run(self, **config: Any) -> None:
+        """Start the run; `config` overrides parts of CONFIG."""
+        whole = CONFIG | config
+        self.epochs = whole["epochs"]
+        await self.request("POST", "/runs", {"run": RUN, "config": whole})
+
+    async def run_state(self) -> str:
+        """Current state of the run."""
+        return str((await self.request("GET", f"/runs/{RUN}"))["record"]["state"])
+
+    async def wait_for_end(self, seconds: float = 240) -> str:
+        """Wait up to `seconds` until the run ends; return its final state."""
+        await self.wait_until(lambda: self._has_ended(), seconds)
+        return await self.run_state()
+
+    async def _has_ended(self) -> bool:
+        return await self.run_state() in ENDED
+
+    async def wait_until(self, condition: Callable[[], Awaitable[bool]], seconds: float = 120) -> None:
+        """Wait until the condition holds; on timeout, fail with the last log line of each process."""
+        deadline = time.monotonic() + seconds
+        while not await condition():
+            if time.monotonic() > deadline or self.system.keeper.done():
+                last = {one.spec.name: one.last_line() for one in self.system.services}
+                raise AssertionError(f"not within {seconds} s; {last}; {self.messages}")
+            await asyncio.sleep(0.05)
+
+    async def has_segments(self, epoch: int) -> bool:
+        """Whether the epoch has recorded a segment."""
+        return bool(await self.store.list(keys.segments_prefix(RUN, epoch)))
+
+    async def has_scores(self, epoch: int) -> bool:
+        """Whether the epoch has a first outcome."""
+        return bool(await self.store.list(keys.scores_prefix(RUN, epoch)))
+
+    async def has_finished(self, epoch: int) -> bool:
+        """Whether the epoch is played, so that its reward model is due."""
+        return await self.store.exists(keys.epoch_finished(RUN, epoch))
+
+    def kill(self, name: str) -> None:
+        """`kill -9` of one process; the supervisor restarts it."""
+        process = self.process(name).process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+
+    def process(self, name: str) -> Supervised:
+        """One process by name."""
+        return self.system.process(name)
+
+    async def audit(self) -> RunAudit:
+        """Audit of the run."""
+        return await audit_run(self.store, RUN)
+
+
+@asynccontextmanager
+async def live_system(
+    root: Path, store_proxy: FaultProxy | None = None, bus_proxy: FaultProxy | None = None, **extra: dict[str, str]
+) -> AsyncIterator[LiveSystem]:
+    """Run a system for the duration of the body, with its store and bus behind the given proxies.
+
+    `extra` maps a service to further environment variables.
+    """
+    messages: list[str] = []
+    proxied = {"ZELDA_STORE__ENDPOINT": f"http://127.0.0.1:{store_proxy.port}"} if store_proxy else {}
+    if bus_proxy:
+        proxied["ZELDA_BUS__URL"] = f"nats://127.0.0.1:{bus_proxy.port}"
+    settings = {
+        name: {**proxied, **FAST_COORDINATOR.get(name, {}), **NO_EXPORTS.get(name, {}), **extra.get(name, {})}
+        for name in SERVICES
+    }
+    system = prepare(Options(root=root, extra=settings), messages.append)
+    if store_proxy:
+        store_proxy.target_port = system.addresses.store or 0
+    if bus_proxy:
+        bus_proxy.target_port = system.addresses.bus
+    async with kept(system):
+        yield LiveSystem(system, store_of(system.settings), messages)
