@@ -15,7 +15,8 @@ from shared.contracts.run import RunConfig
 from shared.contracts.scores import SegmentScores
 from shared.game.roms import Game
 from shared.store import keys
-from shared.store.port import AlreadyExists, NotFound, Store
+from shared.store.create import create_or_read
+from shared.store.port import NotFound, Store
 
 PUTS_AT_ONCE = 16  # a segment has some 300 pictures: one by one they would take longer than the replay
 
@@ -70,12 +71,8 @@ class Exporter:
                 await self._store.put(prefix + name, data)
 
         await asyncio.gather(*(put(name, data) for name, data in export.files.items()))
-        manifest = export.manifest.to_bytes()
-        try:
-            await self._store.create(prefix + MANIFEST, manifest)
-        except AlreadyExists:  # another replica was faster; what counts is what it committed
-            return await self._store.get(prefix + MANIFEST)
-        return manifest
+        # If another replica was faster, its manifest counts.
+        return (await create_or_read(self._store, prefix + MANIFEST, export.manifest.to_bytes())).data
 
     async def _config(self, run: RunId, epoch: int) -> RunConfig:
         return EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))).config

@@ -30,6 +30,7 @@ from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunRecord
 from shared.errors import DigestMismatch, Permanent, Transient
 from shared.game.layout import VERSION
+from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
 from shared.state.runs import Runs
 from shared.store import keys
@@ -62,7 +63,7 @@ class Handlers:
         self._store, self._scores, self._shelf, self._workbench = store, scores, shelf, workbench
         self._streaming, self._group, self._stopping, self._now = streaming, group, stopping, now
         self._runs = Runs(store)
-        self._in_work: set[tuple[RunId, int]] = set()
+        self._in_progress: InProgress[tuple[RunId, int]] = InProgress()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
         """Wake whoever waits for this epoch's scores, and count it for a retraining in between."""
@@ -72,15 +73,12 @@ class Handlers:
     async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
         """Wait for the scores, train, commit weights and card, announce the card."""
         epoch = event.runid, event.epoch
-        if epoch in self._in_work:
-            # The reconciler rings again while judges are slow. A second event that waited would hold a place of the
-            # consumer, and soon all of them: other runs would get no model.
-            return []
-        self._in_work.add(epoch)
-        try:
+        with self._in_progress.claim(epoch) as claimed:
+            if not claimed:
+                # The reconciler republishes while judges are slow. A second event that waited would hold a slot of
+                # the consumer, and soon all of them: other runs would get no model.
+                return []
             filed = await self._shelf.filed(*epoch) or await self._made(event)
-        finally:
-            self._in_work.remove(epoch)
         return [self._announcement(filed, event)] if filed is not None else []
 
     async def _made(self, event: Envelope) -> Filed | None:

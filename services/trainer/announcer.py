@@ -19,6 +19,7 @@ from shared.contracts.ids import Digest, RunId
 from shared.errors import Fatal, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
+from shared.state.epochs import first_unfinished_epoch
 from shared.store import keys
 from shared.store.port import Store
 
@@ -70,11 +71,8 @@ class Announcer:
 
     async def _begin(self, run: RunId) -> Tail:
         """Start one epoch before the first unfinished one: whether its account was announced is not known."""
-        names = {entry.key for entry in await self.store.list(f"{keys.run_prefix(run)}epochs/")}
-        epoch = 0
-        while keys.epoch_finished(run, epoch) in names:
-            epoch += 1
-        self._tails[run] = Tail(run, max(0, epoch - 1))
+        names = {entry.key for entry in await self.store.list(keys.epochs_prefix(run))}
+        self._tails[run] = Tail(run, max(0, first_unfinished_epoch(run, names) - 1))
         return self._tails[run]
 
     async def _announce(self, tail: Tail, fence: int) -> bool:

@@ -20,6 +20,7 @@ from shared.contracts.run import RunRecord
 from shared.errors import ContractError, Fatal, Permanent, ZeldaError
 from shared.runtime import metrics
 from shared.runtime.failpoints import reach
+from shared.state.epochs import first_unfinished_epoch
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
@@ -171,11 +172,8 @@ class Fleet:
 
     async def _has_work(self, run: RunId) -> bool:
         """Whether an epoch was ordered and not finished."""
-        names = {entry.key for entry in await self.store.list(f"{keys.run_prefix(run)}epochs/")}
-        epoch = 0
-        while keys.epoch_finished(run, epoch) in names:
-            epoch += 1
-        return keys.epoch_start(run, epoch) in names
+        names = {entry.key for entry in await self.store.list(keys.epochs_prefix(run))}
+        return keys.epoch_start(run, first_unfinished_epoch(run, names)) in names
 
     async def _heartbeat(self, member: Member) -> Heartbeat | None:
         """None also where it cannot be read (damaged, or of a newer version): the next driver writes another."""

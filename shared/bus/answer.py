@@ -19,6 +19,7 @@ from shared.bus.port import Bus, Delivery
 from shared.bus.topology import MAX_DELIVER
 from shared.contracts.envelope import Envelope, parse
 from shared.errors import ContractError, Fatal, Permanent, Transient
+from shared.process.in_progress import InProgress
 from shared.runtime.failpoints import reach
 from shared.runtime.logging import event_fields
 
@@ -41,13 +42,13 @@ class Answer:
         self._name = consumer.subscription.name
         metrics.begin(self._name)
         self._told: dict[str, float] = {}
-        self._in_work: set[int] = set()  # numbers of messages
+        self._in_progress: InProgress[int] = InProgress()  # numbers of messages
 
     async def give(self, delivery: Delivery) -> None:
         """Handle the delivery and answer it. Raises only Fatal and CancelledError, after giving the message back."""
         if delivery.attempt > 1:
             metrics.REDELIVERIES.labels(self._name).inc()
-        if delivery.number in self._in_work:
+        if delivery.number in self._in_progress:
             # Our signs of life did not arrive, and the bus delivers again what is in work here. That work answers for
             # both when it ends; a message that is acknowledged before would be lost if it fails.
             metrics.DELIVERIES.labels(self._name, "in_work").inc()
@@ -93,16 +94,14 @@ class Answer:
 
     async def _work(self, delivery: Delivery, event: Envelope) -> None:
         limit = self._consumer.subscription.timeout_s
-        self._in_work.add(delivery.number)
-        try:
-            async with asyncio.timeout(limit) as timer:
-                await self._publish(await self._consumer.handler(event))
-        except TimeoutError as error:
-            if timer.expired():
-                raise Transient(f"handling took longer than {limit:g} s") from error
-            raise
-        finally:
-            self._in_work.discard(delivery.number)
+        with self._in_progress.claim(delivery.number):
+            try:
+                async with asyncio.timeout(limit) as timer:
+                    await self._publish(await self._consumer.handler(event))
+            except TimeoutError as error:
+                if timer.expired():
+                    raise Transient(f"handling took longer than {limit:g} s") from error
+                raise
 
     async def _publish(self, events: Sequence[Envelope]) -> None:
         for event in events:

@@ -96,3 +96,13 @@ class RewardModelCard(Contract):
     notes: list[Annotated[str, Field(max_length=300)]] = Field(
         default_factory=list, max_length=20, description="what a reader must know, e.g. that the data are few"
     )
+
+    def reference(self, key: str, digest: str) -> RewardModelRef:
+        """How others name this model. `key` and `digest` are those of the stored card."""
+        return RewardModelRef(
+            epoch=self.epoch,
+            weights_key=self.weights_key,
+            weights_digest=self.weights_digest,
+            card_key=key,
+            card_digest=Digest(digest),
+        )

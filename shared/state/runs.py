@@ -15,6 +15,7 @@ from shared.errors import ContractError
 from shared.runtime import metrics
 from shared.store import keys
 from shared.store.port import Entry, NotFound, Store
+from shared.telemetry.log_once import LogOnce
 
 PARALLEL: Final = 16  # reads at once: more would only queue in the store
 UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last list left out: no record of use")
@@ -30,7 +31,7 @@ class Runs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._finished: dict[Entry, RunRecord] = {}
-        self._unreadable: dict[str, str] = {}
+        self._unreadable: LogOnce[str] = LogOnce(log.error, "run left out")
 
     async def create(self, record: RunRecord) -> str:
         """Write the first revision and return its digest, or raise AlreadyExists: the name is taken."""
@@ -58,8 +59,8 @@ class Runs:
         entries = await self._store.list(keys.run_index_prefix())
         gate = asyncio.Semaphore(PARALLEL)
         found = await asyncio.gather(*(self._newest(entry, gate) for entry in entries))
-        names = [_name(entry) for entry in entries]
-        self._unreadable = {name: self._unreadable[name] for name in names if name in self._unreadable}
+        names = {_name(entry) for entry in entries}
+        self._unreadable.keep_only(names)
         self._finished = {entry: self._finished[entry] for entry in entries if entry in self._finished}
         UNREADABLE.set(len(self._unreadable))
         return [record for record in found if record is not None]
@@ -74,18 +75,12 @@ class Runs:
         except NotFound:
             return None
         except (ContractError, ValueError) as error:  # ValueError: no name of a run, so nothing of ours
-            self._tell(name, str(error))
+            self._unreadable.report(name, error, run=name)
             return None
-        self._unreadable.pop(name, None)
+        self._unreadable.clear(name)
         if record.state == "finished":
             self._finished[entry] = record
         return record
-
-    def _tell(self, name: str, problem: str) -> None:
-        """Once for each problem: lists are made every other second."""
-        if self._unreadable.get(name) != problem:
-            log.error("run left out", run=name, error=problem)
-            self._unreadable[name] = problem
 
     async def _read(self, run: RunId, key: str) -> RunRecord:
         raw = await self._store.get(key)

@@ -13,6 +13,7 @@ from shared.contracts.scores import SegmentScores
 from shared.errors import ContractError
 from shared.store import keys
 from shared.store.port import Entry, Store
+from shared.telemetry.log_once import LogOnce
 
 PARALLEL: Final = 16  # reads at once: a store answers them together, more would only queue there
 log = structlog.get_logger(__name__)
@@ -32,7 +33,7 @@ class ScoreReader:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._slots = asyncio.Semaphore(PARALLEL)
-        self._refused: set[str] = set()  # told in the log: some readers come by every second
+        self._refused: LogOnce[str] = LogOnce(log.error, "score object refused")
 
     async def read(self, key: str) -> ScoreObject | None:
         """One object. NotFound if there is none."""
@@ -41,9 +42,7 @@ class ScoreReader:
         try:
             return ScoreObject(SegmentScores.from_bytes(raw), sha256(raw))
         except ContractError as error:
-            if key not in self._refused:
-                log.error("score object refused", key=key, error=str(error))
-            self._refused.add(key)
+            self._refused.report(key, error, key=key)
             return None
 
     async def listed(self, run: RunId, epoch: int) -> list[Entry]:

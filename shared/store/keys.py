@@ -115,14 +115,19 @@ def run_revision(run: RunId, revision: int) -> str:
     return f"{run_record_prefix(run)}{revision:08d}.json"
 
 
+def epochs_prefix(run: RunId) -> str:
+    """The start and finish documents of all epochs."""
+    return f"{run_prefix(run)}epochs/"
+
+
 def epoch_start(run: RunId, epoch: int) -> str:
     """The order to start an epoch: the commit object of `rm.ready`."""
-    return f"{run_prefix(run)}epochs/epoch_{epoch}/start.json"
+    return f"{epochs_prefix(run)}epoch_{epoch}/start.json"
 
 
 def epoch_finished(run: RunId, epoch: int) -> str:
     """The account of an epoch: the commit object of `epoch.finished`."""
-    return f"{run_prefix(run)}epochs/epoch_{epoch}/finished.json"
+    return f"{epochs_prefix(run)}epoch_{epoch}/finished.json"
 
 
 def checkpoint_prefix(run: RunId, epoch: int) -> str:

@@ -56,12 +56,4 @@ def verdict(epochs: Sequence[EpochView]) -> Verdict:
 
 def reference(card: Committed[RewardModelCard]) -> RewardModelRef:
     """The name under which the trainer gets the model: both digests, so that it loads exactly what was judged."""
-    return RewardModelRef.model_validate(
-        {
-            "epoch": card.document.epoch,
-            "weights_key": card.document.weights_key,
-            "weights_digest": card.document.weights_digest,
-            "card_key": card.key,
-            "card_digest": card.digest,
-        }
-    )
+    return card.document.reference(card.key, card.digest)

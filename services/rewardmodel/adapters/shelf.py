@@ -4,7 +4,6 @@ Weights first, under a name that holds their digest, so that two writers never o
 created once: it is the commit. Copies under the plain names are for people and other tools.
 """
 
-import contextlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +17,8 @@ from shared.errors import ContractError
 from shared.rewardnet import RewardWeights, load
 from shared.runtime.failpoints import reach
 from shared.store import keys
-from shared.store.port import AlreadyExists, Store
+from shared.store.create import create_if_absent, create_or_read
+from shared.store.port import Store
 
 MOST_HISTORY: Final = 100
 
@@ -36,15 +36,7 @@ class Filed:
     @property
     def reference(self) -> RewardModelRef:
         """The name under which others load the model."""
-        return RewardModelRef.model_validate(
-            {
-                "epoch": self.card.epoch,
-                "weights_key": self.card.weights_key,
-                "weights_digest": self.card.weights_digest,
-                "card_key": self.key,
-                "card_digest": self.digest,
-            }
-        )
+        return self.card.reference(self.key, self.digest)
 
 
 class Shelf:
@@ -81,19 +73,16 @@ class Shelf:
     async def commit(self, card: RewardModelCard, weights: bytes, state_dict: bytes) -> Filed:
         """Write weights, then create the card. If another writer was faster, its card is returned."""
         prefix = keys.reward_model_prefix(card.run, card.epoch)
-        with contextlib.suppress(AlreadyExists):  # the name is the content's digest: the same bytes
-            await self._store.create(card.weights_key, weights)
+        await create_if_absent(self._store, card.weights_key, weights)  # the name is the digest: the same bytes
         reach("rewardmodel.after_weights")
-        key, raw = keys.reward_model_card(card.run, card.epoch), card.to_bytes()
-        try:
-            digest = await self._store.create(key, raw)
-        except AlreadyExists:
-            raw = await self._store.get(key)
-            return Filed(key, sha256(raw), RewardModelCard.from_bytes(raw))
+        key = keys.reward_model_card(card.run, card.epoch)
+        committed = await create_or_read(self._store, key, card.to_bytes())
+        if not committed.created:
+            return Filed(key, committed.digest, RewardModelCard.from_bytes(committed.data))
         reach("rewardmodel.after_card")
         await self._store.put(f"{prefix}rm.safetensors", weights)
         await self._store.put(f"{prefix}rm.pt", state_dict)
-        return Filed(key, digest, card)
+        return Filed(key, committed.digest, card)
 
 
 def history(newest: Filed | None) -> list[RewardModelRef]:

@@ -32,8 +32,9 @@ from shared.game.rows import Lines
 from shared.game.segment import Members, write_segment
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
+from shared.store.create import create_or_read
 from shared.store.open import open_store
-from shared.store.port import AlreadyExists, Store
+from shared.store.port import Store
 
 NICENESS: Final = 10  # where cores are scarce the games come first; the outbox bounds how far we fall behind
 AT_ONCE: Final = 8  # archives on their way to the store; a remote store answers slowly but many at a time
@@ -121,17 +122,10 @@ async def put(store: Store, key: str, data: bytes) -> str | None:
     """Create the object; its digest, or None when the store stayed away. What exists already counts as written."""
     for attempt in range(TRIES):
         try:
-            return await _created(store, key, data)
+            return (await create_or_read(store, key, data)).digest
         except Transient:
             await asyncio.sleep(PAUSE_S * 2**attempt)
     return None
-
-
-async def _created(store: Store, key: str, data: bytes) -> str:
-    try:
-        return await store.create(key, data)
-    except AlreadyExists:
-        return sha256(await store.get(key))
 
 
 async def in_turn(store: Store, key: str, make: Callable[[], bytes], turn: asyncio.Lock) -> str | None:

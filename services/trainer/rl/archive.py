@@ -18,6 +18,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelR
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError, DigestMismatch, Permanent, Transient
+from shared.state.epochs import first_unfinished_epoch
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound
@@ -47,12 +48,9 @@ class Archive:
 
     def next_order(self) -> EpochStart | None:
         """The oldest order without an account, or None."""
-        prefix = f"{keys.run_prefix(self.run)}epochs/"
+        prefix = keys.epochs_prefix(self.run)
         names = {entry.key for entry in self.patiently(lambda: self.store.list(prefix))}
-        epoch = 0
-        while keys.epoch_finished(self.run, epoch) in names:
-            epoch += 1
-        key = keys.epoch_start(self.run, epoch)
+        key = keys.epoch_start(self.run, first_unfinished_epoch(self.run, names))
         return EpochStart.from_bytes(self._get(key)) if key in names else None
 
     def reward_model(self, ref: RewardModelRef | None) -> bytes | None:

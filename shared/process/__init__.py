@@ -1,0 +1,1 @@
+"""Building blocks within one process: bounded memory, duplicate suppression, failpoints, process exit."""
