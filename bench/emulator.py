@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-from bench.games import GAMES
-from bench.measure import arguments, interleave, ratio, report
+from bench.harness.games import GAMES
+from bench.harness.measure import arguments, interleave, ratio, report
 from shared.game.emulator import Emulator
 from shared.game.start import true_start
 

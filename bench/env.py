@@ -9,6 +9,7 @@ of a commercial game. Both have one game, as env runners have by default; `recor
 with a game that is not recorded at all: seven steps of 300 are drawn (2.3 %), so its p99 is that of a drawn step.
 """
 
+import argparse
 import random
 import statistics
 import subprocess
@@ -18,12 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-from bench import recording
-from bench.games import GAMES
-from bench.measure import Figures, arguments, interleave, ratio, report
-from bench.recording import ACTIONS, ROOT, SEGMENT
+from bench.harness import recording
+from bench.harness.games import GAMES
+from bench.harness.measure import ROOT, Figures, interleave, parser, ratio, report
+from bench.harness.recording import ACTIONS, SEGMENT
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.player import Player
 from shared.game.emulator import Emulator
@@ -101,10 +102,12 @@ def alone() -> None:
 
 def main() -> None:
     """Measure and report."""
-    if "--alone" in sys.argv:
+    command = parser(__doc__)
+    command.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)  # a process of `processes`
+    options = command.parse_args()
+    if options.alone:
         alone()
         return
-    options = arguments(__doc__)
     rounds = 5 if options.quick else ROUNDS
     games = {name: opened() for name, opened in GAMES.items()}
     rows: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""How well one judge worker uses its models, and what votes cost: `python -m bench.judge [--json FILE]`.
+"""How well one judge worker uses its models, and what votes cost: `python bench/judge.py [--json FILE]`.
 
 Starts the rules judge as a process of its own with 200 ms latency and 32 places, and feeds one judge worker (memory
 bus, directory store) with real segments of Bramble's garden. Keys: `ceiling_share`, `prompt_token_ratio`.
@@ -15,9 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
+
 import httpx
 
-from bench.segments import RUN, play, renamed
+from bench.harness.segments import RUN, play, renamed
 from services.judge.adapters.archive import read_archive
 from services.judge.adapters.route import Route
 from services.judge.briefing import Clip, brief

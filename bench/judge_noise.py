@@ -1,4 +1,4 @@
-"""What vote noise does to judging: `python -m bench.judge_noise [--json FILE] [--plot FILE]`.
+"""What vote noise does to judging: `python bench/judge_noise.py [--json FILE] [--plot FILE]`.
 
 200 segments of Bramble, played by the solver, by chance and by mixtures, are judged by the rules judge at rising noise.
 Printed per noise: rank correlation of the weighted score with milestones truly gained, agreement, votes per segment.
@@ -8,13 +8,16 @@ import argparse
 import asyncio
 import json
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
+
 import httpx
 
-from bench.segments import RUN, play, renamed
+from bench.harness.segments import RUN, play, renamed
 from services.judge.adapters.archive import read_archive
 from services.judge.config import load_judges
 from services.judge.domain.agreement import spearman

@@ -16,15 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
 import numpy as np
 
-from bench.measure import Figures, report
+from bench.harness.measure import ROOT, Figures, report
 from cli.study.stats import RESAMPLES, Reals, iqm_estimate, iqm_rows, resampled
 from shared.runtime.leave import leave
 
-ROOT = Path(__file__).resolve().parents[1]
 SEEDS = 5
 STEPS = 81_920
 BATCH = 2_048
@@ -34,7 +33,7 @@ KINDS = ("lean", "stock")
 
 def train(kind: str, seed: int, steps: int) -> list[float]:
     """One run in this process: mean return of the episodes that ended in each update, NaN where none did."""
-    from bench.lean_parts import algorithm, plan
+    from bench.harness.lean_algorithms import algorithm, plan
 
     built = algorithm(kind, seed, ENVS, BATCH)
     plan(built)

@@ -3,6 +3,7 @@
 `--verify DIR` only replays what a directory store holds.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-from bench.measure import arguments, report
+from bench.harness.measure import parser, report
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.game.bramble_game import bramble_game
@@ -64,13 +65,19 @@ def verify_all(folder: Path) -> tuple[int, int]:
     return equal, len(archives)
 
 
+def _options() -> argparse.Namespace:
+    command = parser(__doc__)
+    command.add_argument("--verify", type=Path, metavar="DIR", help="only replay what this directory store holds")
+    return command.parse_args()
+
+
 def main() -> None:
     """Record here, replay in another process, report."""
-    if "--verify" in sys.argv:
-        equal, total = verify_all(Path(sys.argv[sys.argv.index("--verify") + 1]))
+    options = _options()
+    if options.verify:
+        equal, total = verify_all(options.verify)
         sys.stdout.write(f"{equal} of {total} segments replay to equal RAM hashes\n")
         return
-    options = arguments(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         dropped = record(Path(folder), 40 if options.quick else SEGMENTS)

@@ -2,7 +2,7 @@
 
 A real nats-server holds 10,000 segment events; two worker processes drain them. A worker is a judge without judging:
 parse, commit a score object in a directory, publish scores.ready, confirm. The rate is taken between 5 % and 95 %.
-Then each real service but the trainer meets the same backlog for its memory's sake, see `bench/ring_memory.py`.
+Then each real service but the trainer meets the same backlog for its memory's sake, see `bench/harness/ring_memory.py`.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-from bench.measure import arguments, report
-from bench.ring_memory import TRAINING, of_services, peak_mb
-from bench.ring_world import RUN, finish, record
+from bench.harness.measure import ROOT, arguments, report
+from bench.harness.ring_memory import TRAINING, of_services, peak_mb
+from bench.harness.ring_run import RUN, finish, record
 from cli.console import say
 from cli.stack.layout import Layout
 from cli.stack.ports import Ports
@@ -37,7 +37,6 @@ BACKLOG = 10_000
 WORKERS = 2
 PUBLISH_AT_ONCE = 200
 TIMEOUT_S = 120.0
-ROOT = Path(__file__).resolve().parents[1]
 
 
 async def fill(bus: NatsBus, segments: Sequence[SegmentRef], ring: int = 0) -> float:
@@ -79,7 +78,7 @@ def workers(folder: Path, url: str, credentials: Path) -> list[Supervised]:
         "ZELDA_LOG__LEVEL": "warning",
         "PYTHONPATH": str(ROOT),
     }
-    command = [sys.executable, "-m", "bench.ring_worker"]
+    command = [sys.executable, "-m", "bench.harness.ring_worker"]
     specs = [Spec(f"worker-{n}", command, {**plain_environment(), **settings}, _at_once) for n in range(WORKERS)]
     return [Supervised(spec, folder / f"{spec.name}.log", say) for spec in specs]
 

@@ -5,253 +5,41 @@ recording and shaping, and stable-baselines3's PPO on the same environment with 
 All on the load ROM (keys without prefix) and on Bramble (`bramble_...`). Learners take turns of a few batches.
 
 `train_recording` records as a run does by default (a fifth of the segments here), `train_recording_all` every segment;
-the time of both ends when the last segment is in the store. Everybody plays at random for ever
-(a learning rate of almost nothing), because what a policy does decides what the emulator has to do.
+the time of both ends when the last segment is in the store. Every policy stays random (a learning rate of almost
+nothing), because what a policy does decides what the emulator has to do.
 """
 
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-import numpy as np
-import ray
-import torch
-from ray.rllib.execution.rollout_ops import synchronous_parallel_sample
+from bench.harness.measure import Figures, arguments, ratio, report
 
-from bench.games import GAMES
-from bench.load_rom import load_game
-from bench.measure import Figures, arguments, interleave, ratio, report
-from services.rewardmodel.settings import PASSING
-from services.trainer.env.config import EnvConfig
-from services.trainer.env.env import ZeldaEnv, action_space, observation_space
-from services.trainer.env.vector import ZeldaVectorEnv
-from services.trainer.rl.game import play_config
-from services.trainer.rl.hyper import Hyper
-from services.trainer.rl.plan import EpochPlan
-from services.trainer.rl.playing import PlayVector
-from services.trainer.rl.session import GameSpec, Session, SessionSpec
-from shared import rewardnet
-from shared.contracts.base import sha256
-from shared.contracts.ids import RunId
-from shared.contracts.run import RunConfig, SamplingConfig
-from shared.game.emulator import Emulator
-from shared.game.layout import INDEX
-from shared.game.roms import Game
-from shared.game.start import true_start
-from shared.runtime.settings import StoreSettings
-
-CORES = 2
-ENVS = 16  # per runner; the peer gets as many processes
-BATCH = 4_096
-SKIP = 4
-ACTIONS = 7  # without START, which opens the menu and then measures a menu
 ROUNDS = 8
-TURN = 3  # batches
-POLL_S = 0.01
-EVERY = SamplingConfig(share=1.0, budget=100_000)
-HYPER = Hyper(learning_rate=1e-12)
-
-
-class BenchVector(PlayVector):
-    """PlayVector that tells how many segments are on their way to the store."""
-
-    def pending(self) -> int:
-        """Segments that are not in the store yet."""
-        recording = None if self._games is None else self._games.recording
-        return 0 if recording is None else recording.pending
-
-
-class LoadVector(BenchVector):
-    """The same on the load ROM."""
-
-    def open_game(self, config: EnvConfig) -> Game:
-        """The load ROM, whatever the run says."""
-        return load_game()
-
-
-def tick(name: str, seconds: float) -> float:
-    """One process: the emulator with random buttons; steps per second."""
-    game = GAMES[name]()
-    emulator = Emulator(game)
-    emulator.load(true_start(game).state)
-    actions = np.random.default_rng(0).integers(0, ACTIONS, 100_000).tolist()
-    done, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        for _ in range(100):
-            emulator.step(actions[done % len(actions)], SKIP)
-            done += 1
-    return done / (time.perf_counter() - began)
-
-
-def play(name: str, seconds: float) -> float:
-    """One process: the vector environment with random actions; steps per second."""
-    env = ZeldaVectorEnv(EnvConfig(num_envs=ENVS, frame_skip=SKIP, episode_length=500), game=GAMES[name]())
-    env.reset()
-    dice = np.random.default_rng(0)
-    done, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        env.step(dice.integers(0, ACTIONS, ENVS))
-        done += ENVS
-    return done / (time.perf_counter() - began)
-
-
-def on_all_cores(job: Callable[[str, float], float], name: str, seconds: float) -> Callable[[], float]:
-    """`job` in one process a core at the same time; the sum of what each returned."""
-
-    def run() -> float:
-        with ProcessPoolExecutor(CORES) as pool:
-            return sum(pool.map(partial(job, name), [seconds] * CORES))
-
-    return run
-
-
-def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | None = None) -> Session:
-    """A session with one runner a core. With a store it also records and shapes, as an epoch of a run does."""
-    config = RunConfig(
-        world="vale",
-        env_runners=CORES,
-        envs_per_runner=ENVS,
-        batch_size=BATCH,
-        episode_length=500,
-        rnd=False,
-        sampling=sampling or SamplingConfig(),
-    )
-    vector = LoadVector if name == "cpu_bound" else BenchVector
-    game = GameSpec(
-        env=vector,
-        env_config=play_config(RunId("bench"), config, HYPER, store),
-        observation_space=observation_space("obs/v1"),
-        action_space=action_space(),
-    )
-    made = Session(SessionSpec(game, CORES, ENVS, BATCH, curiosity=False, seed=0, hyper=HYPER))
-    weights = reward_model() if store is not None else None
-    digest = sha256(weights) if weights is not None else None
-    made.begin(lambda numbers: EpochPlan(0, reward_model=weights, reward_model_digest=digest), 0)
-    return made
-
-
-def reward_model() -> bytes:
-    """An untrained ensemble of five that reads what trained ones read, standardised: it costs what they do."""
-    states = np.random.default_rng(0).uniform(-1, 1, (256, rewardnet.WIDTH)).astype(np.float32)
-    bare = rewardnet.initial(5, 0)
-    bare.input_scale[[INDEX[name] for name in PASSING]] = 0.0
-    return rewardnet.dump(rewardnet.standardised(bare, states))
-
-
-def trained(one: Session) -> Callable[[], float]:
-    """A turn of batches sampled and learnt, and everything recorded in the store; steps per second."""
-    group = one.algorithm.env_runner_group
-
-    def run() -> float:
-        began, steps = time.perf_counter(), one.lifetime_steps
-        for _ in range(TURN):
-            one.iterate()
-        while sum(group.foreach_env_runner(lambda runner: runner.env.unwrapped.pending(), local_env_runner=False)):
-            time.sleep(POLL_S)
-        return (one.lifetime_steps - steps) / (time.perf_counter() - began)
-
-    return run
-
-
-def sampled(one: Session) -> Callable[[], float]:
-    """One batch sampled through RLlib and thrown away; steps per second."""
-
-    def run() -> float:
-        began = time.perf_counter()
-        episodes = synchronous_parallel_sample(
-            worker_set=one.algorithm.env_runner_group, max_env_steps=BATCH, _uses_new_env_runners=True
-        )
-        return float(sum(map(len, episodes))) / (time.perf_counter() - began)
-
-    return run
-
-
-class PeerEnv(ZeldaEnv):
-    """The environment for the peer, on the game of the given name."""
-
-    def __init__(self, name: str, number: int) -> None:
-        config = EnvConfig(frame_skip=SKIP, episode_length=500, runner=number)
-        super().__init__(config)
-        self.player = type(self.player)(config, 0, None, GAMES[name]())
-
-
-def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
-    """stable-baselines3's PPO with the same batch, minibatch, epochs and networks; a job and how to end it."""
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.vec_env import SubprocVecEnv
-
-    env = SubprocVecEnv([partial(PeerEnv, name, number) for number in range(ENVS)], start_method="forkserver")
-    layers = list(HYPER.hidden)
-    model = PPO(
-        "MlpPolicy",
-        env,
-        n_steps=BATCH // ENVS,
-        batch_size=HYPER.minibatch,
-        n_epochs=HYPER.epochs,
-        learning_rate=HYPER.learning_rate,
-        gamma=HYPER.discount,
-        ent_coef=HYPER.entropy,
-        policy_kwargs={
-            "net_arch": {"pi": layers, "vf": layers},
-            "activation_fn": torch.nn.Tanh,
-        },
-        device="cpu",
-    )
-
-    def run() -> float:
-        began = time.perf_counter()
-        model.learn(TURN * BATCH, reset_num_timesteps=False)
-        return TURN * BATCH / (time.perf_counter() - began)
-
-    return run, env.close
-
-
-def measure(name: str, rounds: int, folder: str) -> dict[str, list[float]]:
-    """All rates of one game, by key."""
-    seconds = 2.0 if rounds > 2 else 1.0
-    run_store, every_store = (StoreSettings(url=f"file://{folder}/{name}-{kind}") for kind in ("run", "every"))
-    plain, run, every = session(name, None), session(name, run_store), session(name, every_store, EVERY)
-    peer_job, peer_end = peer(name)
-    jobs = {
-        "raw": on_all_cores(tick, name, seconds),
-        "env": on_all_cores(play, name, seconds),
-        "sample": sampled(plain),
-        "train": trained(plain),
-        "train_recording": trained(run),
-        "train_recording_all": trained(every),
-        "stable_baselines3": peer_job,
-    }
-    try:
-        return interleave(jobs, rounds)
-    finally:
-        peer_end()
-        for one in (plain, run, every):
-            one.gather(final=True)
-            one.close()
 
 
 def main() -> int:
     """Measure both games and print the table."""
     options = arguments(__doc__ or "")
-    ray.init(address="local", num_cpus=4 * CORES, include_dashboard=False, log_to_driver=False)
+    import ray
+
+    from bench.harness import training  # torch and ray take seconds to import
+
+    ray.init(address="local", num_cpus=4 * training.CORES, include_dashboard=False, log_to_driver=False)
     figures: Figures = {}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name, prefix in (("cpu_bound", ""), ("bramble", "bramble_")):
-            rates = measure(name, 1 if options.quick else ROUNDS, folder)
+            rates = training.measure(name, 1 if options.quick else ROUNDS, folder)
             figures |= {f"{prefix}{key}": statistics.median(values) for key, values in rates.items()}
             figures[f"{prefix}recording_over_train"] = ratio(rates["train_recording"], rates["train"])
             figures[f"{prefix}recording_all_over_train"] = ratio(rates["train_recording_all"], rates["train"])
             figures[f"{prefix}train_over_peer"] = ratio(rates["train"], rates["stable_baselines3"])
             rows += [(f"{name}: {key}", f"{statistics.median(values):,.0f} steps/s") for key, values in rates.items()]
-    report(f"Training, frame_skip {SKIP}, {CORES}x{ENVS} environments, batch {BATCH}", rows, figures, options.json)
+    report(training.TITLE, rows, figures, options.json)
     ray.shutdown()
     return 0
 

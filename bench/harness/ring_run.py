@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench.segments import play, renamed
+from bench.harness.segments import play, renamed
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef

@@ -1,7 +1,7 @@
 """A server that takes S3 uploads and answers each after a delay: the remote store of `bench/env.py`.
 
-`python -m bench.slow_store SECONDS` prints its port. It keeps nothing and checks no signature. It stands for another
-machine: what it does with a core must not be taken from the games.
+`python -m bench.harness.slow_store SECONDS` prints its port. It keeps nothing and checks no signature. It stands for
+another machine, so it runs at the lowest priority and takes no time from the games.
 """
 
 import asyncio

@@ -13,16 +13,24 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 Figures = dict[str, float]
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """`--json FILE` and `--quick` (a tenth of the rounds, for trying out)."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds; the figures are not to be quoted")
-    return parser.parse_args()
+    """Parse `--json FILE` and `--quick` (a tenth of the rounds, for trying out)."""
+    return parser(description).parse_args()
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """A parser with the options that all benchmarks have."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--json", type=Path, help="write the figures to this file")
+    made.add_argument("--quick", action="store_true", help="fewer rounds; do not quote the figures")
+    return made
 
 
 def interleave(jobs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:

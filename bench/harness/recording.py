@@ -23,8 +23,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from bench.games import GAMES
-from bench.measure import Figures, ratio, ratio_within
+from bench.harness.games import GAMES
+from bench.harness.measure import ROOT, Figures, ratio, ratio_within
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.recording import BATCH, Recorder, recording_of
 from services.trainer.env.take import Take
@@ -39,7 +39,6 @@ PLACES = 8  # of random play, from which the turns begin
 REMOTE_S = 0.05
 PATIENCE_S = 5.0
 EPISODES_A_TURN = 100  # the player may die; its next episode must not have the number of another turn
-ROOT = Path(__file__).resolve().parents[1]
 PLAIN, CONTROL = "not recording", "not recording, again"
 PROCESSES = 8
 
@@ -52,7 +51,10 @@ def stores() -> Iterator[dict[str, dict[str, Any]]]:
         secret.write_text("bench")
         keys = {"access_key_file": secret, "secret_key_file": secret}
         server = subprocess.Popen(
-            [sys.executable, "-m", "bench.slow_store", str(REMOTE_S)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "bench.harness.slow_store", str(REMOTE_S)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         port = server.stdout.readline().strip() if server.stdout else ""
         try:
@@ -174,7 +176,7 @@ def measure(game: str, rounds: int, envs: int) -> tuple[list[tuple[str, str]], F
     `game` is a name in `GAMES`, `envs` how many of it each process plays. In several processes one after the other:
     where its memory lies makes one of them slower than the next by half a per cent, for all of its life.
     """
-    command = [sys.executable, "-m", "bench.recording", game, str(max(rounds // PROCESSES, 2)), str(envs)]
+    command = [sys.executable, "-m", "bench.harness.recording", game, str(max(rounds // PROCESSES, 2)), str(envs)]
     found: dict[str, list[Account]] = {}
     for _ in range(PROCESSES):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)

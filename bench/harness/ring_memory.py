@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from bench.ring_world import RUN
+from bench.harness.ring_run import RUN
 from cli.console import say
 from cli.stack.layout import Layout
 from cli.stack.ports import Ports
