@@ -33,16 +33,18 @@ def segments(
 
     A segment that cannot be exported is named and left out; exit code 1 says that there were some.
     """
-    from services.exporter.request import Selection, export_to
+    from services.exporter.on_demand import SegmentSelection, export_segments
 
     must_be_directory(to)
-    outcome = _run(lambda: export_to(_exporter_settings(), Selection.of(run, epoch, episode, segment), to, say))
-    paths = [str(path) for path in outcome.done]
-    if as_json and (paths or outcome.failed):
+    result = _run(
+        lambda: export_segments(_exporter_settings(), SegmentSelection.parse(run, epoch, episode, segment), to, say)
+    )
+    paths = [str(path) for path in result.exported]
+    if as_json and (paths or result.failed):
         data(paths)
     elif paths:
         line("\n".join(paths))
-    _must_be_whole(run, len(paths), len(outcome.failed))
+    _must_be_whole(run, len(paths), len(result.failed))
 
 
 @app.command()
@@ -57,14 +59,16 @@ def dataset(
 
     A segment that cannot be read is named and left out; exit code 1 says that there were some.
     """
-    from services.exporter.request import Selection, dataset_to
+    from services.exporter.on_demand import SegmentSelection, export_dataset
 
     must_have_place(to)
-    outcome = _run(lambda: dataset_to(_exporter_settings(), Selection.of(run, epoch, episode, None), to, say))
-    if outcome.done:
-        rows = sum(outcome.done)
+    result = _run(
+        lambda: export_dataset(_exporter_settings(), SegmentSelection.parse(run, epoch, episode, None), to, say)
+    )
+    if result.exported:
+        rows = sum(result.exported)
         data({"file": str(to), "rows": rows}) if as_json else line(f"{to}: {rows} steps")
-    _must_be_whole(run, len(outcome.done), len(outcome.failed))
+    _must_be_whole(run, len(result.exported), len(result.failed))
 
 
 def _must_be_whole(run: str, done: int, failed: int) -> None:

@@ -5,7 +5,7 @@ from shared.runtime.service import Ports, Service, run_service
 
 
 async def build(settings: ExporterSettings, ports: Ports) -> Service:
-    """Imported late: the emulator is loaded only when the settings are known to be right."""
+    """Import late: the emulator loads only after the settings are validated."""
     from services.exporter.wiring import wire
 
     return await wire(settings, ports)

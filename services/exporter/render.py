@@ -1,4 +1,4 @@
-"""Turns one segment archive into files for people, by playing it again. Blocking: call it in a worker thread.
+"""Renders one segment archive into files by replaying it. Blocking: call it in a worker thread.
 
 The replay is checked against the recorded RAM hashes; a segment that does not replay exactly is never exported.
 """
@@ -24,8 +24,8 @@ from shared.game.segment import Segment, read_segment
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How exports look. `scale` enlarges the video by a whole number; `overlay` adds the caption under it."""
+class RenderOptions:
+    """What to render. `scale` enlarges the video by a whole number; `overlay` puts the caption under it."""
 
     frames: bool = True
     video: bool = True
@@ -34,43 +34,47 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class RenderedSegment:
     """Files by name, and the manifest that lists them."""
 
     manifest: ExportManifest
     files: dict[str, bytes]
 
 
-class _WatchedEmulator(Emulator):
-    """Stops when nobody waits for it any more: a thread cannot be cancelled, and a long episode plays for minutes."""
+class _CancellableEmulator(Emulator):
+    """Stops when its caller is cancelled: a thread cannot be cancelled, and a long episode replays for minutes."""
 
-    def __init__(self, game: Game, given_up: threading.Event) -> None:
-        self._given_up = given_up
+    def __init__(self, game: Game, cancelled: threading.Event) -> None:
+        self._cancelled = cancelled
         super().__init__(game)
 
     def step(self, action: int, frames: int, render: bool = False) -> None:
-        if self._given_up.is_set():
-            raise Transient("replay: nobody waits for it any more")
+        if self._cancelled.is_set():
+            raise Transient("the replay was cancelled")
         super().step(action, frames, render)
 
 
 def render(
-    raw: bytes, game: Game, scores: SegmentScores | None, look: Look, given_up: threading.Event | None = None
-) -> Export:
-    """Replay the archive and make its files, until `given_up` is set.
+    raw: bytes,
+    game: Game,
+    scores: SegmentScores | None,
+    options: RenderOptions,
+    cancelled: threading.Event | None = None,
+) -> RenderedSegment:
+    """Replay the archive and render its files; raise Transient soon after `cancelled` is set.
 
-    Raises ContractError or DigestMismatch for an archive that is not whole, ReplayMismatch (with both hashes) for one
-    that replays to another end.
+    Raises ContractError or DigestMismatch for a damaged archive, ReplayMismatch (with both hashes) for one whose replay
+    ends in another state.
     """
     segment = read_segment(raw)
-    lines = caption(segment.manifest, scores) if look.overlay else []
+    lines = caption(segment.manifest, scores) if options.overlay else []
     frames: dict[str, bytes] = {}
-    pictures = _drawn(segment, game, given_up or threading.Event(), frames if look.frames else None)
+    pictures = _pictures(segment, game, cancelled or threading.Event(), frames if options.frames else None)
     files = {STATES: segment.states.encode()}
-    if look.video:
+    if options.video:
         skip = segment.manifest.frame_skip
-        files[VIDEO] = encode_mp4(pictures, frame_skip=skip, scale=look.scale, caption=lines)
-    for _ in pictures:  # to the end of the replay, where the last hash is compared
+        files[VIDEO] = encode_mp4(pictures, frame_skip=skip, scale=options.scale, caption=lines)
+    for _ in pictures:  # exhaust the replay: the last hash is compared at its end
         pass
     files |= frames
     manifest = ExportManifest(
@@ -80,17 +84,17 @@ def render(
         caption=lines,
         files={name: sha256(data) for name, data in files.items()},
     )
-    return Export(manifest, files)
+    return RenderedSegment(manifest, files)
 
 
-def _drawn(
-    segment: Segment, game: Game, given_up: threading.Event, frames: dict[str, bytes] | None
+def _pictures(
+    segment: Segment, game: Game, cancelled: threading.Event, frames: dict[str, bytes] | None
 ) -> Iterator[NDArray[np.uint8]]:
-    """The picture of every step, RGB, beginning with the one before the first action; each also as PNG into `frames`.
+    """Yield the RGB picture of every step, starting before the first action; also add each as PNG to `frames`.
 
-    One at a time: 5,000 steps of unpacked pictures would take half a gigabyte.
+    A generator, because 5,000 unpacked pictures take half a gigabyte.
     """
-    emulator = _WatchedEmulator(game, given_up)
+    emulator = _CancellableEmulator(game, cancelled)
     try:
         for moment in replay(segment, emulator, wants_picture=lambda step: True):
             if moment.picture is None:
@@ -103,5 +107,5 @@ def _drawn(
 
 
 def _rgb(picture: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """Packed little-endian RGBA (144, 160) as RGB (144, 160, 3)."""
+    """Convert packed little-endian RGBA (144, 160) to RGB (144, 160, 3)."""
     return picture.view(np.uint8).reshape(*picture.shape, 4)[:, :, :3]

@@ -1,1 +1,1 @@
-"""Where the exporter touches the outside world."""
+"""Adapters of the exporter: score objects, video, Parquet files and directories."""

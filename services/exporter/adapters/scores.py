@@ -1,4 +1,4 @@
-"""What the judges said, as far as exports need it."""
+"""Looks up the judges' scores that exports need."""
 
 from typing import Final
 
@@ -9,18 +9,18 @@ from shared.state.scores import ScoreReader
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
-MOST_EPOCHS: Final = 64  # remembered; another one is read again when it comes back
+CACHED_EPOCHS: Final = 64  # the scores of an evicted epoch are read again
 
 
-class Scores:
-    """Reads scores. One that cannot be read counts as none: it must not hold up other segments."""
+class ScoreLookup:
+    """Reads scores. An unreadable score counts as missing, so that it does not block other segments."""
 
     def __init__(self, store: Store) -> None:
         self._reader = ScoreReader(store)
-        self._weighted: BoundedCache[tuple[RunId, int], dict[str, float | None]] = BoundedCache(MOST_EPOCHS)
+        self._weighted: BoundedCache[tuple[RunId, int], dict[str, float | None]] = BoundedCache(CACHED_EPOCHS)
 
-    async def of(self, run: RunId, epoch: int, segment: SegmentId) -> SegmentScores | None:
-        """What is known of a segment; its absence does not hold an export up."""
+    async def segment(self, run: RunId, epoch: int, segment: SegmentId) -> SegmentScores | None:
+        """The scores of a segment; None if it has none yet or they are unreadable."""
         try:
             found = await self._reader.read(keys.score(run, epoch, segment))
         except NotFound:

@@ -1,4 +1,4 @@
-"""Encodes a segment's pictures as H.264 for people to watch: integer-scaled, so that pixels stay pixels."""
+"""Encodes a segment's pictures as an H.264 video, scaled by a whole number so that pixels stay sharp."""
 
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -21,12 +21,12 @@ QUALITY = "20"  # constant rate factor: below about 24 the edges of pixels stay 
 def encode_mp4(
     pictures: Iterable[NDArray[np.uint8]], *, frame_skip: int, scale: int = 3, caption: Sequence[str] = ()
 ) -> bytes:
-    """Return an MP4 of one picture a step, played at the speed of the game.
+    """Return an MP4 with one picture per step, at the speed of the game.
 
-    `pictures` are uint8 arrays of shape (144, 160, 3), RGB. `caption` lines stand in a strip below the picture.
+    `pictures` are uint8 arrays of shape (144, 160, 3), RGB. The `caption` lines form a strip below the picture.
     """
     with tempfile.TemporaryDirectory() as folder:
-        # A file, because putting the index first (for playing before the end is loaded) rewrites what was written.
+        # A seekable file: +faststart moves the index to the front, so that playback starts before the download ends.
         path = Path(folder, "video.mp4")
         _write(path, pictures, frame_skip, scale, _strip(caption, WIDTH * scale))
         return path.read_bytes()
@@ -38,7 +38,7 @@ def _write(
     with av.open(str(path), "w", options={"movflags": "+faststart"}) as container:
         stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND / frame_skip)
         stream.width, stream.height = WIDTH * scale, HEIGHT * scale + strip.shape[0]
-        stream.pix_fmt = "yuv420p"  # the one format every player and browser shows
+        stream.pix_fmt = "yuv420p"  # the pixel format that every player and browser supports
         stream.options = {"crf": QUALITY, "preset": "veryfast"}
         for picture in pictures:
             large = picture.repeat(scale, axis=0).repeat(scale, axis=1)
@@ -48,7 +48,7 @@ def _write(
 
 
 def _strip(caption: Sequence[str], width: int) -> NDArray[np.uint8]:
-    """The caption as a picture of even height, which yuv420p requires; of height 0 without caption."""
+    """The caption as a picture (height, width, 3) of even height, as yuv420p requires; height 0 without a caption."""
     if not caption:
         return np.zeros((0, width, 3), np.uint8)
     lines = [part for line in caption for part in _wrapped(line, width - 2 * MARGIN)]
@@ -60,7 +60,7 @@ def _strip(caption: Sequence[str], width: int) -> NDArray[np.uint8]:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """The line in parts that fit: broken between figures (two spaces), and within one only where it must be."""
+    """Wrap the line: break between figures (two spaces), and within a figure only if it is too wide."""
     parts = [""]
     for figure in line.split("  "):
         joined = f"{parts[-1]}  {figure}".strip()

@@ -1,11 +1,11 @@
-"""The caption under a video: who played, and what the judges said of it."""
+"""Builds the caption under a video: run, steps, milestones and scores."""
 
 from shared.contracts.scores import SegmentScores, values_of
 from shared.contracts.segment import SegmentManifest
 
 
 def caption(manifest: SegmentManifest, scores: SegmentScores | None) -> list[str]:
-    """Two or three short lines; what is not known is not shown."""
+    """Two or three short lines; unknown facts are left out."""
     last = manifest.first_step + manifest.steps - 1
     lines = [
         f"{manifest.run}  epoch {manifest.epoch}  steps {manifest.first_step}-{last}",

@@ -1,4 +1,4 @@
-"""The manifest of an export, and the names of its files: those of the original system, so that its users find them."""
+"""The manifest of an export, and its file names, which follow the original system so that its users find them."""
 
 from typing import Annotated, Final
 
@@ -20,12 +20,10 @@ def frame_name(step: int) -> str:
 
 
 class ExportManifest(Contract):
-    """Commit object of `segment.exported`, written last: whoever sees it finds every file that it lists."""
+    """Commit object of `segment.exported`, written last: every file that it lists exists."""
 
     segment: SegmentManifest
     archive: Digest = Field(description="SHA-256 of the segment archive that was replayed")
-    frames: int = Field(ge=0, description="pictures in frames/, one a step")
-    caption: list[Annotated[str, Field(max_length=200)]] = Field(
-        max_length=10, description="what stands under the video"
-    )
+    frames: int = Field(ge=0, description="number of pictures in frames/, one per step")
+    caption: list[Annotated[str, Field(max_length=200)]] = Field(max_length=10, description="lines under the video")
     files: dict[Annotated[str, Field(max_length=60)], Digest] = Field(description="SHA-256 of every other file")

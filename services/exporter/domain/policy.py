@@ -1,4 +1,4 @@
-"""Which segments are exported: exporting costs a replay and about a megabyte, so it is a choice."""
+"""Selects the segments to export. An export costs a replay and about a megabyte, so it is optional."""
 
 from enum import StrEnum
 
@@ -6,17 +6,17 @@ from shared.contracts.segment import SegmentManifest
 
 
 class ExportPolicy(StrEnum):
-    """What the service exports by itself; `zelda export` exports anything on request."""
+    """What the service exports automatically; `zelda export` exports any segment on demand."""
 
     ALL = "all"  # every recorded segment
     JUDGED = "judged"  # every segment with a score
-    TOP = "top"  # a segment that is among the best k of its epoch when it is judged
+    TOP = "top"  # a segment among the best k of its epoch at the time it is judged
     MILESTONES = "milestones"  # a segment in which a milestone was reached
     NONE = "none"
 
     @property
     def waits_for_scores(self) -> bool:
-        """Whether the decision needs the judges' outcome, and so follows `scores.ready`."""
+        """Whether the decision needs the judges' outcome, so that `scores.ready` triggers it."""
         return self in (ExportPolicy.JUDGED, ExportPolicy.TOP)
 
 
@@ -25,6 +25,6 @@ def reached_milestone(manifest: SegmentManifest) -> bool:
     return manifest.milestones_end > manifest.milestones_start
 
 
-def among_best(value: float, others: list[float], k: int) -> bool:
-    """Whether `value` is among the k best of its epoch so far; ties count as among them."""
+def in_top_k(value: float, others: list[float], k: int) -> bool:
+    """Whether `value` is among the best `k` of its epoch so far; ties count as in."""
     return sum(other > value for other in others) < k

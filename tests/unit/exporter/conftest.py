@@ -10,7 +10,7 @@ from shared.contracts.epoch import EpochStart
 from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
-from tests.unit.exporter.played import CONFIG, RUN, record
+from tests.unit.exporter.recorded_play import CONFIG, RUN, record
 
 
 @pytest.fixture(scope="module")

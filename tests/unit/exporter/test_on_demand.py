@@ -10,7 +10,7 @@ import pytest
 from cli.__main__ import code_of
 from cli.exits import FAILED, OK
 from services.exporter.domain.manifest import ExportManifest
-from services.exporter.request import Selection, dataset_to, export_to
+from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments
 from services.exporter.settings import ExporterSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
@@ -18,19 +18,23 @@ from shared.game.segment import write_segment
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
 from shared.store.port import Store
-from tests.unit.exporter.played import RUN, parts
-from tests.unit.exporter.test_exports import judged
+from tests.unit.exporter.recorded_play import RUN, parts
+from tests.unit.exporter.test_handlers import judged
 
 
 async def test_on_request_files_and_data_set_land_in_a_directory(store: Store, tmp_path: Path) -> None:
     await judged(store, 3, number=0)
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
-    folders = (await export_to(settings, Selection.of("walk", 0, None, None), tmp_path / "out", pytest.fail)).done
+    folders = (
+        await export_segments(settings, SegmentSelection.parse("walk", 0, None, None), tmp_path / "out", pytest.fail)
+    ).exported
     assert len(folders) == 2
     assert all((folder / "video.mp4").stat().st_size > 1000 for folder in folders)
-    outcome = await dataset_to(settings, Selection.of("walk", None, None, None), tmp_path / "walk.parquet", pytest.fail)
+    result = await export_dataset(
+        settings, SegmentSelection.parse("walk", None, None, None), tmp_path / "walk.parquet", pytest.fail
+    )
     table = pq.read_table(tmp_path / "walk.parquet")
-    assert table.num_rows == sum(outcome.done) == 120
+    assert table.num_rows == sum(result.exported) == 120
     assert len(table["observation"][0]) == 128
     scores = table["score"].to_pylist()
     assert scores[:60] == pytest.approx([0.6] * 60)
@@ -47,9 +51,13 @@ async def test_two_runs_exported_into_one_directory_stand_beside_each_other(stor
         key = keys.segments_prefix(other) + entry.key.removeprefix(keys.segments_prefix(RUN))
         await store.put(key, write_segment({**facts, "run": other}, members))
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1, "frames": False})
-    first = await export_to(settings, Selection.of(RUN, None, None, None), tmp_path / "out", pytest.fail)
-    second = await export_to(settings, Selection.of(other, None, None, None), tmp_path / "out", pytest.fail)
-    for run, folders in ((RUN, first.done), (other, second.done)):
+    first = await export_segments(
+        settings, SegmentSelection.parse(RUN, None, None, None), tmp_path / "out", pytest.fail
+    )
+    second = await export_segments(
+        settings, SegmentSelection.parse(other, None, None, None), tmp_path / "out", pytest.fail
+    )
+    for run, folders in ((RUN, first.exported), (other, second.exported)):
         assert len(folders) == 2
         for folder in folders:
             manifest = ExportManifest.from_bytes((folder / "manifest.json").read_bytes()).segment
@@ -60,7 +68,7 @@ async def test_two_runs_exported_into_one_directory_stand_beside_each_other(stor
 
 def test_a_word_that_is_no_name_is_refused_before_anything_is_read() -> None:
     with pytest.raises(ValueError, match="is not a RunId"):
-        Selection.of("../secrets", None, None, None)
+        SegmentSelection.parse("../secrets", None, None, None)
 
 
 OUTDATED = "recorded with emulator pyboy 0.0.1, here is pyboy "
@@ -159,5 +167,5 @@ async def test_a_data_set_that_cannot_take_its_place_leaves_nothing_behind(store
     place.mkdir(parents=True)  # made while the run was read
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
     with pytest.raises(OSError, match=r"walk\.parquet"):
-        await dataset_to(settings, Selection.of(RUN, None, None, None), place, pytest.fail)
+        await export_dataset(settings, SegmentSelection.parse(RUN, None, None, None), place, pytest.fail)
     assert list(place.parent.iterdir()) == [place]

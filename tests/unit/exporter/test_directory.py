@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.exporter.adapters.folder import write_folder
+from services.exporter.adapters.directory import replace_directory
 
 OLD = {"states.jsonl": b"old", "frames/frame_000000.png": b"old", "frames/frame_000001.png": b"old"}
 NEW = {"states.jsonl": b"new", "frames/frame_000000.png": b"new"}
@@ -16,8 +16,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_second_export_leaves_nothing_of_the_first(tmp_path: Path) -> None:
-    write_folder(tmp_path / "run" / "s000", OLD, b"{1}")
-    write_folder(tmp_path / "run" / "s000", NEW, b"{2}")
+    replace_directory(tmp_path / "run" / "s000", OLD, b"{1}")
+    replace_directory(tmp_path / "run" / "s000", NEW, b"{2}")
     assert content(tmp_path) == {f"run/s000/{name}": data for name, data in {**NEW, "manifest.json": b"{2}"}.items()}
 
 
@@ -25,7 +25,7 @@ def test_a_second_export_leaves_nothing_of_the_first(tmp_path: Path) -> None:
 def test_a_disk_that_fills_leaves_the_former_export_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
-    write_folder(tmp_path / "s000", OLD, b"{1}")
+    replace_directory(tmp_path / "s000", OLD, b"{1}")
     before, write = content(tmp_path), Path.write_bytes
 
     def full(path: Path, data: bytes) -> int:
@@ -36,13 +36,13 @@ def test_a_disk_that_fills_leaves_the_former_export_as_it_was(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space left"):
-        write_folder(tmp_path / "s000", NEW, b"{2}")
+        replace_directory(tmp_path / "s000", NEW, b"{2}")
     assert content(tmp_path) == before
 
 
 def test_what_a_killed_process_left_is_cleared_by_the_next_export(tmp_path: Path) -> None:
     for left in ("s000.partial", "s000.former"):
-        write_folder(tmp_path / left, OLD, b"{1}")
-    write_folder(tmp_path / "s000", NEW, b"{2}")
+        replace_directory(tmp_path / left, OLD, b"{1}")
+    replace_directory(tmp_path / "s000", NEW, b"{2}")
     assert [path.name for path in tmp_path.iterdir()] == ["s000"]
     assert content(tmp_path / "s000") == {**NEW, "manifest.json": b"{2}"}

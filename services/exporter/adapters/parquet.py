@@ -1,4 +1,4 @@
-"""Writes segments as one Parquet file, one row a step, for tools that know nothing of this project."""
+"""Writes segments as one Parquet file, one row per step, for tools outside this project."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from shared.contracts.segment import SegmentManifest
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentData:
-    """What of a segment enters the data set. `observations` is (steps + 1, n) float32, `actions` is (steps,)."""
+class SegmentRows:
+    """One segment of the data set. `observations` is (steps + 1, n) float32, `actions` is (steps,)."""
 
     manifest: SegmentManifest
     observations: NDArray[np.float32]
@@ -25,7 +25,7 @@ class SegmentData:
 
 
 def schema(features: int) -> pa.Schema:
-    """Columns of the data set. Scores are null where no judge gave one, never zero."""
+    """Columns of the data set for `features` observation features. A missing score is null, never zero."""
     observation = pa.list_(pa.float32(), features)
     return pa.schema(
         [
@@ -47,15 +47,15 @@ def schema(features: int) -> pa.Schema:
     )
 
 
-class Dataset:
-    """A Parquet file that grows by one segment at a time, and appears under its name only when it is whole."""
+class ParquetDatasetWriter:
+    """A Parquet file that grows segment by segment and appears under its name only when it is complete."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._partial = path, path.with_name(path.name + ".partial")
         self._writer: pq.ParquetWriter | None = None
         self.rows = 0
 
-    def add(self, segment: SegmentData) -> None:
+    def add(self, segment: SegmentRows) -> None:
         """Append the steps of a segment."""
         columns = schema(segment.observations.shape[1])
         if self._writer is None:
@@ -70,14 +70,14 @@ class Dataset:
         if self._writer is None:
             return
         try:
-            self._writer.close()  # writes too: a full disk may show only here
+            self._writer.close()  # close also writes: a full disk may fail only here
             if kind is None:
                 self._partial.replace(self._path)
         finally:
-            self._partial.unlink(missing_ok=True)  # it is gone if it has taken its place
+            self._partial.unlink(missing_ok=True)  # missing after a successful replace
 
 
-def table(segment: SegmentData, columns: pa.Schema) -> pa.Table:
+def table(segment: SegmentRows, columns: pa.Schema) -> pa.Table:
     """One segment as a table of `steps` rows."""
     manifest, steps = segment.manifest, len(segment.actions)
     constants: Mapping[str, Any] = {

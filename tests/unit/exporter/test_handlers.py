@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from services.exporter import export
-from services.exporter.adapters.scores import Scores
+from services.exporter import segment_exporter
+from services.exporter.adapters.scores import ScoreLookup
 from services.exporter.domain.policy import ExportPolicy
-from services.exporter.export import Exporter
 from services.exporter.handlers import Handlers
-from services.exporter.render import Export, Look, render
-from services.exporter.request import Selection, dataset_to
+from services.exporter.on_demand import SegmentSelection, export_dataset
+from services.exporter.render import RenderedSegment, RenderOptions, render
+from services.exporter.segment_exporter import SegmentExporter
 from services.exporter.settings import ExporterSettings
-from services.exporter.wiring import games
+from services.exporter.wiring import game_opener
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
@@ -35,9 +35,9 @@ from shared.game.segment import read_segment, write_segment
 from shared.runtime.settings import StoreSettings
 from shared.store import keys
 from shared.store.port import Store
-from tests.unit.exporter.played import RUN, parts
+from tests.unit.exporter.recorded_play import RUN, parts
 
-SMALL = Look(scale=1)
+SMALL = RenderOptions(scale=1)
 
 
 async def ready(store: Store, number: int = 0) -> Envelope:
@@ -88,9 +88,11 @@ async def abstained(store: Store) -> Envelope:
     return wrap(event.data.model_copy(update={"digest": digest, "status": "abstained"}), source="judge")
 
 
-def handlers(store: Store, policy: ExportPolicy = ExportPolicy.ALL, top_k: int = 1, look: Look = SMALL) -> Handlers:
-    scores = Scores(store)
-    return Handlers(store, scores, Exporter(store, scores, games(None), look), policy, top_k)
+def handlers(
+    store: Store, policy: ExportPolicy = ExportPolicy.ALL, top_k: int = 1, options: RenderOptions = SMALL
+) -> Handlers:
+    scores = ScoreLookup(store)
+    return Handlers(store, scores, SegmentExporter(store, scores, game_opener(None), options), policy, top_k)
 
 
 async def test_an_export_has_every_step_as_picture_and_lists_what_it_wrote(store: Store) -> None:
@@ -126,15 +128,15 @@ async def test_a_repeated_event_announces_the_same_export_again_without_another_
 ) -> None:
     event = (await ready(store)).model_copy(update={"fence": 7, "traceparent": "00-trace"})
     (first,) = await handlers(store).handle(event)
-    monkeypatch.setattr(export, "render", pytest.fail)
+    monkeypatch.setattr(segment_exporter, "render", pytest.fail)
     (second,) = await handlers(store).handle(event)
     assert second.id == first.id
     assert (second.fence, second.traceparent) == (first.fence, first.traceparent) == (7, "00-trace")
 
 
 async def test_pictures_video_and_caption_can_be_left_out(store: Store) -> None:
-    bare = Look(frames=False, video=False, overlay=False)
-    (event,) = await handlers(store, look=bare).handle(await ready(store))
+    bare = RenderOptions(frames=False, video=False, overlay=False)
+    (event,) = await handlers(store, options=bare).handle(await ready(store))
     manifest = json.loads(await store.get(event.data.key))
     assert (list(manifest["files"]), manifest["frames"], manifest["caption"]) == (["states.jsonl"], 0, [])
 
@@ -159,12 +161,12 @@ async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lis
         await judged(store, 5)  # so its video has another caption
         await handlers(store).handle(event)
 
-    def slow(*order: Any) -> Export:
-        monkeypatch.setattr(export, "render", render)
+    def slow(*order: Any) -> RenderedSegment:
+        monkeypatch.setattr(segment_exporter, "render", render)
         asyncio.run(other())
         return render(*order)
 
-    monkeypatch.setattr(export, "render", slow)
+    monkeypatch.setattr(segment_exporter, "render", slow)
     (done,) = await handlers(store).handle(event)
     manifest = json.loads(await store.get(done.data.key, done.data.digest))
     assert "judged 1.00" in manifest["caption"][-1]
@@ -208,14 +210,16 @@ async def test_a_replay_ends_when_nobody_waits_for_it_any_more(store: Store, mon
     assert (exporting.cancelled(), steps) == (True, until_now)
 
 
-@pytest.mark.parametrize("look", [SMALL, Look(frames=False, video=False, overlay=False)])
-async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(store: Store, look: Look) -> None:
+@pytest.mark.parametrize("options", [SMALL, RenderOptions(frames=False, video=False, overlay=False)])
+async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(
+    store: Store, options: RenderOptions
+) -> None:
     event = await ready(store)
     facts, members = parts(await store.get(event.data.key))
     digest = await store.put(event.data.key, write_segment({**facts, "ram_end": "f" * 64}, members))
     forged = wrap(event.data.model_copy(update={"digest": Digest(digest)}), source="trainer")
     with pytest.raises(ReplayMismatch) as refusal:
-        await handlers(store, look=look).handle(forged)
+        await handlers(store, options=options).handle(forged)
     assert isinstance(refusal.value, Permanent)
     assert "f" * 64 in str(refusal.value)
     assert facts["ram_end"] in str(refusal.value)
@@ -268,7 +272,9 @@ async def test_a_dimension_that_two_judges_rated_counts_by_their_mean(store: Sto
     both = scores.model_copy(update={"judges": [*scores.judges, second]})
     await store.put(event.data.key, both.to_bytes())
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
-    await dataset_to(settings, Selection.of("walk", None, None, scores.segment), tmp_path / "walk.parquet", pytest.fail)
+    await export_dataset(
+        settings, SegmentSelection.parse("walk", None, None, scores.segment), tmp_path / "walk.parquet", pytest.fail
+    )
     values = pq.read_table(tmp_path / "walk.parquet")["score_progress"].to_pylist()
     assert values == pytest.approx([0.6] * 60)
 
@@ -280,18 +286,18 @@ async def test_a_data_set_that_breaks_off_leaves_the_former_one(
     place.parent.mkdir()
     place.write_bytes(b"the data set of yesterday")
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
-    of, asked = Scores.of, 0
+    of, asked = ScoreLookup.segment, 0
 
-    async def at_first(scores: Scores, *which: Any) -> SegmentScores | None:
+    async def at_first(scores: ScoreLookup, *which: Any) -> SegmentScores | None:
         nonlocal asked
         asked += 1
         if asked == 2:
             raise Transient("the store is away")
         return await of(scores, *which)
 
-    monkeypatch.setattr(Scores, "of", at_first)
+    monkeypatch.setattr(ScoreLookup, "segment", at_first)
     with pytest.raises(Transient, match="the store is away"):
-        await dataset_to(settings, Selection.of("walk", None, None, None), place, pytest.fail)
+        await export_dataset(settings, SegmentSelection.parse("walk", None, None, None), place, pytest.fail)
     assert list(place.parent.iterdir()) == [place]
     assert place.read_bytes() == b"the data set of yesterday"
 
@@ -301,7 +307,9 @@ async def test_steps_are_those_of_the_episode_and_only_its_last_one_ends_it(stor
     facts, members = parts(await store.get(event.data.key))
     await store.put(event.data.key, write_segment({**facts, "terminated": True}, members))
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
-    await dataset_to(settings, Selection.of("walk", None, None, None), tmp_path / "walk.parquet", pytest.fail)
+    await export_dataset(
+        settings, SegmentSelection.parse("walk", None, None, None), tmp_path / "walk.parquet", pytest.fail
+    )
     table = pq.read_table(tmp_path / "walk.parquet")
     assert table["step"].to_pylist() == list(range(120))
     assert table["terminated"].to_pylist() == [False] * 119 + [True]

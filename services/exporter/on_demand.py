@@ -1,0 +1,120 @@
+"""Exports on demand: selected segments of a run into a local directory, or a run's steps into one Parquet file."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Self, TypeVar
+
+from services.exporter.adapters.directory import replace_directory
+from services.exporter.adapters.parquet import ParquetDatasetWriter, SegmentRows
+from services.exporter.adapters.scores import ScoreLookup
+from services.exporter.render import render
+from services.exporter.settings import ExporterSettings
+from services.exporter.wiring import game_opener, render_options
+from shared.contracts.archive import read_manifest
+from shared.contracts.epoch import EpochStart
+from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.contracts.segment import SegmentManifest
+from shared.errors import Permanent
+from shared.game.errors import UnknownRom
+from shared.game.segment import read_segment
+from shared.state.segments import recorded
+from shared.store import keys
+from shared.store.open import open_store
+from shared.store.port import Store
+
+T = TypeVar("T")
+ReportFailure = Callable[[str], None]
+"""Receives one line per segment that could not be exported, as soon as it fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSelection:
+    """Selects segments of a run; None selects all."""
+
+    run: RunId
+    epoch: int | None
+    episode: EpisodeId | None
+    segment: SegmentId | None
+
+    @classmethod
+    def parse(cls, run: str, epoch: int | None, episode: str | None, segment: str | None) -> Self:
+        """Parse words of the command line; raise ValueError for a word that is not a valid id."""
+        return cls(RunId(run), epoch, EpisodeId(episode) if episode else None, SegmentId(segment) if segment else None)
+
+    def includes(self, place: keys.SegmentPlace) -> bool:
+        """Whether a segment of the run is selected."""
+        return self.episode in (None, place.episode) and self.segment in (None, place.segment)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult(Generic[T]):
+    """One value per exported segment, and the keys of the segments that could not be exported."""
+
+    exported: list[T]
+    failed: list[str]
+
+
+async def export_segments(
+    settings: ExporterSettings, selection: SegmentSelection, directory: Path, report: ReportFailure
+) -> ExportResult[Path]:
+    """Replay the selected segments into `directory/{run}/epoch_N/{episode}/{segment}/`; the values are these paths."""
+    store = open_store(settings.store)
+    scores = ScoreLookup(store)
+    options, open_game = render_options(settings.export), game_opener(settings.rom.file)
+
+    async def export(raw: bytes) -> Path:
+        manifest = read_manifest(raw)
+        start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
+        segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
+        rendered = await asyncio.to_thread(render, raw, open_game(start.config), segment_scores, options)
+        target = _target(directory, manifest)
+        await asyncio.to_thread(replace_directory, target, rendered.files, rendered.manifest.to_bytes())
+        return target
+
+    return await _for_each(store, selection, export, report)
+
+
+async def export_dataset(
+    settings: ExporterSettings, selection: SegmentSelection, path: Path, report: ReportFailure
+) -> ExportResult[int]:
+    """Write the selected segments as one Parquet file; the values are their numbers of steps.
+
+    No file is written if no segment can be exported.
+    """
+    store = open_store(settings.store)
+    scores = ScoreLookup(store)
+    with ParquetDatasetWriter(path) as writer:
+
+        async def add(raw: bytes) -> int:
+            segment = read_segment(raw)
+            manifest = segment.manifest
+            segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
+            writer.add(SegmentRows(manifest, segment.observations, segment.actions, segment_scores))
+            return len(segment.actions)
+
+        return await _for_each(store, selection, add, report)
+
+
+async def _for_each(
+    store: Store, selection: SegmentSelection, work: Callable[[bytes], Awaitable[T]], report: ReportFailure
+) -> ExportResult[T]:
+    """Process every selected archive in key order. A failing segment is reported; the others proceed."""
+    result: ExportResult[T] = ExportResult([], [])
+    for entry, place in (await recorded(store, selection.run, selection.epoch)).items():
+        if not selection.includes(place):
+            continue
+        try:
+            result.exported.append(await work(await store.get(entry.key)))
+        except UnknownRom:
+            raise  # the ROM is missing or wrong for the whole run
+        except Permanent as error:
+            report(f"{entry.key}: {error}")
+            result.failed.append(entry.key)
+    return result
+
+
+def _target(directory: Path, manifest: SegmentManifest) -> Path:
+    """The folder of a segment. It follows the store's layout, because ids of episodes repeat between runs."""
+    return directory / manifest.run / f"epoch_{manifest.epoch}" / manifest.episode / manifest.segment

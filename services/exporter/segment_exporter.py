@@ -1,0 +1,89 @@
+"""Exports one segment into the store: replay, files, then the manifest, which is created only if absent."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+from services.exporter.adapters.scores import ScoreLookup
+from services.exporter.domain.manifest import MANIFEST
+from services.exporter.render import RenderedSegment, RenderOptions, render
+from shared.contracts.base import sha256
+from shared.contracts.epoch import EpochStart
+from shared.contracts.events import SegmentExported
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
+from shared.contracts.scores import SegmentScores
+from shared.game.roms import Game
+from shared.store import keys
+from shared.store.create import create_or_read
+from shared.store.keys import SegmentPlace
+from shared.store.port import NotFound, Store
+
+PARALLEL_PUTS = 16  # a segment has some 300 pictures: written one by one they take longer than the replay
+
+OpenGame = Callable[[RunConfig], Game]
+"""Opens the game of a run's configuration; caches it, so that a user's ROM is read once."""
+
+
+class SegmentExporter:
+    """Exports segments of any run. Knows neither the bus nor the export policy."""
+
+    def __init__(self, store: Store, scores: ScoreLookup, open_game: OpenGame, options: RenderOptions) -> None:
+        self._store, self._scores, self._open_game, self._options = store, scores, open_game, options
+
+    async def export(self, place: SegmentPlace, digest: str | None = None) -> SegmentExported:
+        """Export the segment unless its export exists, and return its event.
+
+        `digest` is the archive's SHA-256 if an event named one; an archive that differs raises DigestMismatch.
+        """
+        existing = await self._existing(place)
+        if existing is not None:
+            return existing
+        raw = await self._store.get(keys.segment(*place), digest)
+        game = self._open_game(await self._config(place.run, place.epoch))
+        scores = await self._scores.segment(place.run, place.epoch, place.segment)
+        rendered = await self._render(raw, game, scores)
+        # Another replica may have finished during the replay: its manifest lists the files that it wrote.
+        existing = await self._existing(place)
+        return existing if existing is not None else _event(place, await self._write(place, rendered))
+
+    async def _existing(self, place: SegmentPlace) -> SegmentExported | None:
+        try:
+            return _event(place, await self._store.get(keys.export_prefix(*place) + MANIFEST))
+        except NotFound:
+            return None
+
+    async def _render(self, raw: bytes, game: Game, scores: SegmentScores | None) -> RenderedSegment:
+        cancelled = threading.Event()
+        try:
+            return await asyncio.to_thread(render, raw, game, scores, self._options, cancelled)
+        finally:
+            cancelled.set()
+
+    async def _write(self, place: SegmentPlace, rendered: RenderedSegment) -> bytes:
+        """Write the files, then create the manifest; return the bytes of the committed one."""
+        prefix = keys.export_prefix(*place)
+        slots = asyncio.Semaphore(PARALLEL_PUTS)
+
+        async def put(name: str, data: bytes) -> None:
+            async with slots:
+                await self._store.put(prefix + name, data)
+
+        await asyncio.gather(*(put(name, data) for name, data in rendered.files.items()))
+        # If another replica committed first, its manifest counts.
+        return (await create_or_read(self._store, prefix + MANIFEST, rendered.manifest.to_bytes())).data
+
+    async def _config(self, run: RunId, epoch: int) -> RunConfig:
+        return EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))).config
+
+
+def _event(place: SegmentPlace, manifest: bytes) -> SegmentExported:
+    key = keys.export_prefix(*place) + MANIFEST
+    return SegmentExported(
+        run=place.run,
+        epoch=place.epoch,
+        episode=place.episode,
+        segment=place.segment,
+        key=key,
+        digest=sha256(manifest),
+    )
