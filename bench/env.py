@@ -26,7 +26,7 @@ from bench.harness.games import GAMES
 from bench.harness.measure import ROOT, Figures, interleave, parser, ratio, report
 from bench.harness.recording import ACTIONS, SEGMENT
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.player import Player
+from services.trainer.env.game_session import GameSession
 from shared.game.emulator import Emulator
 from shared.game.roms import Game
 from shared.game.start import true_start
@@ -42,7 +42,7 @@ RECORDINGS = (("bramble", 1, "", 3), ("bramble", 8, "_8", 0.5), ("cpu_bound", 1,
 class Playing:
     """A player with random actions; a call plays `CHUNK` steps and returns steps per second."""
 
-    player: Player
+    player: GameSession
     clock: Callable[[], float] = time.process_time
     dice: random.Random = field(default_factory=lambda: random.Random(0))
 
@@ -77,7 +77,7 @@ def raw(game: Game, skip: int) -> Callable[[], float]:
 def over_raw(game: Game, skip: int, rounds: int) -> tuple[float, float, float]:
     """Environment steps over raw steps (ratio of rates), and both rates."""
     config = EnvConfig(frame_skip=skip)
-    jobs: dict[str, Callable[[], float]] = {"env": Playing(Player(config, game=game)), "raw": raw(game, skip)}
+    jobs: dict[str, Callable[[], float]] = {"env": Playing(GameSession(config, game=game)), "raw": raw(game, skip)}
     rates = interleave(jobs, rounds)
     return ratio(rates["env"], rates["raw"]), statistics.median(rates["env"]), statistics.median(rates["raw"])
 
@@ -91,7 +91,7 @@ def processes(count: int) -> float:
 
 def alone() -> None:
     """One process of `processes`: plays for five seconds of wall time, prints its rate."""
-    playing = Playing(Player(EnvConfig(), game=GAMES["bramble"]()), time.perf_counter)
+    playing = Playing(GameSession(EnvConfig(), game=GAMES["bramble"]()), time.perf_counter)
     playing()
     began, turns = time.perf_counter(), 0
     while time.perf_counter() - began < 5:

@@ -47,9 +47,9 @@ def train(kind: str, seed: int, steps: int) -> list[float]:
 
 def mean_return(built: Any) -> float:
     """Mean return of the episodes that ended since the last call."""
-    from services.trainer.rl.runners import harvest
+    from services.trainer.rl.runners import collect
 
-    ended = [one.reward for found in harvest(built, final=False, steps=0) for one in found.summaries]
+    ended = [one.reward for found in collect(built, final=False, steps=0) for one in found.summaries]
     return float(np.mean(ended)) if ended else float("nan")
 
 

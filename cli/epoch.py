@@ -97,7 +97,7 @@ async def _play(run: RunId, config: RunConfig, place: StoreSettings, told: Mappi
     record = await _going_on(runs, run, config)
     number_ = await _order(store, record)
     driver = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "services.trainer.rl.driver"),
+        *(sys.executable, "-m", "services.trainer.driver"),
         *("--run", run, "--name", f"single-{secrets.token_hex(4)}", "--parent", str(os.getpid())),
         env=told,
         start_new_session=True,

@@ -9,21 +9,23 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from torch import Tensor
 
+from services.trainer.driver.session_factory import play_config
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.algorithm import build
-from services.trainer.rl.game import play_config
-from services.trainer.rl.hyper import Hyper
-from services.trainer.rl.module import PlayModule
-from services.trainer.rl.plan import EpochPlan
-from services.trainer.rl.playing import PlayVector
-from services.trainer.rl.runners import PlanKeeper, begin_epoch
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.module import ActorCriticModule
+from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.runners import EpochPlanCallback, begin_epoch
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 
-HYPER = Hyper(value_clip=1e9)  # rewards are not scaled here, and a clip made for scaled ones would hide the game
+HYPER = Hyperparameters(
+    value_clip=1e9
+)  # rewards are not scaled here, and a clip made for scaled ones would hide the game
 
 
-class StockModule(PlayModule):
+class StockActorCriticModule(ActorCriticModule):
     """Our networks, but actions are drawn by RLlib's own connectors."""
 
     @torch.inference_mode()
@@ -53,7 +55,7 @@ def algorithm(kind: str, seed: int, envs: int, batch: int) -> Any:
 def lean(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
     """Ours, as a session builds it."""
     built = build(
-        env=PlayVector,
+        env=RLlibVectorEnv,
         env_config=env_config,
         observation_space=observation_space("obs/v1"),
         action_space=action_space(),
@@ -63,7 +65,7 @@ def lean(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
         curiosity=False,
         seed=seed,
         hyper=HYPER,
-        callbacks=PlanKeeper,
+        callbacks=EpochPlanCallback,
     )
     streams = built.learner_group._learner.builder.streams
     streams.game.scaled = lambda chunks: [rewards for _, rewards, _ in chunks]
@@ -75,7 +77,7 @@ def stock(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
     config = (
         PPOConfig()
         .environment(
-            PlayVector,
+            RLlibVectorEnv,
             env_config=env_config,
             observation_space=observation_space("obs/v1"),
             action_space=action_space(),
@@ -89,7 +91,7 @@ def stock(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
             num_epochs=HYPER.epochs,
             lr=HYPER.learning_rate,
             gamma=HYPER.discount,
-            lambda_=HYPER.trace,
+            lambda_=HYPER.gae_lambda,
             clip_param=HYPER.clip,
             vf_clip_param=HYPER.value_clip,
             vf_loss_coeff=HYPER.value_coefficient,
@@ -98,10 +100,10 @@ def stock(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
             use_kl_loss=False,
         )
         .learners(num_learners=0)
-        .callbacks(PlanKeeper)
+        .callbacks(EpochPlanCallback)
         .rl_module(
             rl_module_spec=RLModuleSpec(
-                module_class=StockModule, model_config={"hidden": list(HYPER.hidden), "curiosity": False}
+                module_class=StockActorCriticModule, model_config={"hidden": list(HYPER.hidden), "curiosity": False}
             )
         )
     )

@@ -13,14 +13,14 @@ from bench.harness.games import GAMES
 from bench.harness.measure import interleave
 from bench.load_rom import load_game
 from services.rewardmodel.settings import PASSING
+from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSession
+from services.trainer.driver.session_factory import play_config
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv, action_space, observation_space
 from services.trainer.env.vector import ZeldaVectorEnv
-from services.trainer.rl.game import play_config
-from services.trainer.rl.hyper import Hyper
-from services.trainer.rl.plan import EpochPlan
-from services.trainer.rl.playing import PlayVector
-from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.rllib_env import RLlibVectorEnv
 from shared import rewardnet
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
@@ -39,12 +39,12 @@ ACTIONS = 7  # without START, which opens the menu and then measures a menu
 TURN = 3  # batches
 POLL_S = 0.01
 EVERY = SamplingConfig(share=1.0, budget=100_000)
-HYPER = Hyper(learning_rate=1e-12)
+HYPER = Hyperparameters(learning_rate=1e-12)
 TITLE = f"Training, frame_skip {SKIP}, {CORES}x{ENVS} environments, batch {BATCH}"
 
 
-class BenchVector(PlayVector):
-    """PlayVector that reports how many segments are on their way to the store."""
+class BenchVector(RLlibVectorEnv):
+    """RLlibVectorEnv that reports how many segments are on their way to the store."""
 
     def pending(self) -> int:
         """Segments that are not in the store yet."""
@@ -96,7 +96,7 @@ def on_all_cores(job: Callable[[str, float], float], name: str, seconds: float) 
     return run
 
 
-def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | None = None) -> Session:
+def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | None = None) -> TrainingSession:
     """A session with one runner a core. With a store it also records and shapes, as an epoch of a run does."""
     config = RunConfig(
         world="vale",
@@ -114,7 +114,7 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
         observation_space=observation_space("obs/v1"),
         action_space=action_space(),
     )
-    made = Session(SessionSpec(game, CORES, ENVS, BATCH, curiosity=False, seed=0, hyper=HYPER))
+    made = TrainingSession(SessionSpec(game, CORES, ENVS, BATCH, curiosity=False, seed=0, hyper=HYPER))
     weights = reward_model() if store is not None else None
     digest = sha256(weights) if weights is not None else None
     made.begin(lambda numbers: EpochPlan(0, reward_model=weights, reward_model_digest=digest), 0)
@@ -129,7 +129,7 @@ def reward_model() -> bytes:
     return rewardnet.dump(rewardnet.standardised(bare, states))
 
 
-def trained(one: Session) -> Callable[[], float]:
+def trained(one: TrainingSession) -> Callable[[], float]:
     """A turn of batches sampled and learnt, and everything recorded in the store; steps per second."""
     group = one.algorithm.env_runner_group
 
@@ -144,7 +144,7 @@ def trained(one: Session) -> Callable[[], float]:
     return run
 
 
-def sampled(one: Session) -> Callable[[], float]:
+def sampled(one: TrainingSession) -> Callable[[], float]:
     """One batch sampled through RLlib and thrown away; steps per second."""
 
     def run() -> float:

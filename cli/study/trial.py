@@ -15,11 +15,11 @@ from pathlib import Path
 from cli.study.arms import ARMS, Arm
 from cli.study.plan import StudyPlan, result_file
 from cli.study.teachers import Chance, Judges, Nobody, Teacher, Truth
-from services.trainer.rl.archive import Archive
-from services.trainer.rl.bridge import BlockingStore
-from services.trainer.rl.epochs import EpochRunner
-from services.trainer.rl.game import evaluation_of, session_of, stop_ray
-from services.trainer.rl.pulse import Pulse
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.epoch_runner import EpochRunner
+from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
 from services.trainer.settings import DriverGroup
 from shared.contracts.card import Pooling
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
@@ -66,11 +66,11 @@ class Trial:
         self.blocking = BlockingStore(open_store(settings))
         self.store = self.blocking.store
         self.teacher = teacher_of(arm, self.store, plan.pooling)
-        archive = Archive(self.blocking, self.run, f"{self.run}-{os.getpid()}")
+        driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         driver = DriverGroup()
-        session = session_of(self.run, self.config, driver, settings)
-        evaluation = evaluation_of(self.run, self.config, driver)
-        self.runner = EpochRunner(archive, Pulse(archive, None), session, evaluation)
+        session = create_session(self.run, self.config, driver, settings)
+        evaluation = create_evaluation(self.run, self.config, driver)
+        self.runner = EpochRunner(driver_store, HeartbeatThread(driver_store, None), session, evaluation)
 
     def play(self) -> list[dict[str, float]]:
         """All epochs; one row of figures for each."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from services.trainer.fleet import Fleet
+from services.trainer.supervisor.driver_supervisor import DriverSupervisor
 from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import RmReady
@@ -20,7 +20,7 @@ REFUSED = metrics.counter("trainer_stale_fences_total", "events refused because 
 class Handlers:
     """Handlers of the one subscription of this service."""
 
-    def __init__(self, store: Store, fleet: Fleet) -> None:
+    def __init__(self, store: Store, fleet: DriverSupervisor) -> None:
         self._store = store
         self._fleet = fleet
 

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from services.trainer.domain.curriculum import Shares
+from services.trainer.domain.curriculum import CurriculumShares
 from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
 
 
@@ -45,7 +45,7 @@ class DriverGroup(Group):
     @classmethod
     def _fair(cls, curriculum: list[float]) -> list[float]:
         """Refuse here what would otherwise be refused in every env runner."""
-        Shares(tuple(curriculum))
+        CurriculumShares(tuple(curriculum))
         return curriculum
 
 

@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 
 from services.trainer.announcer import Announcer
-from services.trainer.backends.local import LocalBackend
-from services.trainer.backends.port import Backend
-from services.trainer.backends.ray_jobs import RayJobsBackend
-from services.trainer.fleet import Fleet
 from services.trainer.handlers import Handlers
 from services.trainer.settings import TrainerSettings
+from services.trainer.supervisor.backends.local import LocalBackend
+from services.trainer.supervisor.backends.port import Backend
+from services.trainer.supervisor.backends.ray_jobs import RayJobsBackend
+from services.trainer.supervisor.driver_supervisor import DriverSupervisor
 from shared.bus.consumer import Consumer
 from shared.bus.topology import TRAINER_RUNS
 from shared.errors import Fatal
@@ -24,7 +24,7 @@ DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
 async def wire(settings: TrainerSettings, ports: Ports) -> Service:
     """Build the service."""
     backend = make_backend(settings)
-    fleet = Fleet(ports.store, backend, settings.trainer.attempts, time.monotonic)
+    fleet = DriverSupervisor(ports.store, backend, settings.trainer.attempts, time.monotonic)
     announcer = Announcer(ports.store, ports.bus)
     handlers = Handlers(ports.store, fleet)
 

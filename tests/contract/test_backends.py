@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from services.trainer.backends import local
-from services.trainer.backends.local import LocalBackend
-from services.trainer.backends.port import Backend, Launch, Outcome
+from services.trainer.supervisor.backends import local
+from services.trainer.supervisor.backends.local import LocalBackend
+from services.trainer.supervisor.backends.port import Backend, DriverLaunch, DriverStatus
 from tests.unit.trainer.stage import RUN, FakeBackend
 
 
@@ -27,7 +27,7 @@ class Place:
     async def kill(self, name: str) -> None:
         """The driver is killed, and the backend has noticed."""
         if isinstance(self._real, FakeBackend):
-            self._real.outcomes[name] = Outcome("failed", "killed")
+            self._real.outcomes[name] = DriverStatus("failed", "killed")
             return
         process = self._real._processes[name]
         os.kill(process.pid, signal.SIGKILL)
@@ -50,12 +50,12 @@ async def place(
 
 
 async def test_a_driver_that_nobody_knows_has_ended(place: Place) -> None:
-    assert await place.backend.outcome("demo-1") == Outcome("ended")
+    assert await place.backend.outcome("demo-1") == DriverStatus("ended")
 
 
 async def test_a_driver_that_was_started_runs_until_it_fails_and_says_why(place: Place) -> None:
-    await place.backend.start(Launch(RUN, "demo-1"))
-    assert await place.backend.outcome("demo-1") == Outcome("running")
+    await place.backend.start(DriverLaunch(RUN, "demo-1"))
+    assert await place.backend.outcome("demo-1") == DriverStatus("running")
     await place.kill("demo-1")
     outcome = await place.backend.outcome("demo-1")
     assert (outcome.life, outcome.final) == ("failed", False)
@@ -64,8 +64,8 @@ async def test_a_driver_that_was_started_runs_until_it_fails_and_says_why(place:
 
 async def test_a_name_is_started_once_however_often_it_is_asked_for(place: Place) -> None:
     for _ in range(2):
-        await place.backend.start(Launch(RUN, "demo-1"))
+        await place.backend.start(DriverLaunch(RUN, "demo-1"))
         assert (await place.backend.outcome("demo-1")).life == "running"
     await place.kill("demo-1")
-    await place.backend.start(Launch(RUN, "demo-1"))
+    await place.backend.start(DriverLaunch(RUN, "demo-1"))
     assert (await place.backend.outcome("demo-1")).life == "failed"

@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.trainer.backends.port import Launch, Outcome
-from services.trainer.backends.ray_jobs import RayJobsBackend
+from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
+from services.trainer.supervisor.backends.ray_jobs import RayJobsBackend
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.errors import Transient
 from shared.store import keys
@@ -100,7 +100,7 @@ async def backend(cluster: Cluster, tmp_path: Path) -> AsyncIterator[RayJobsBack
     await made.close()
 
 
-async def until_ended(backend: RayJobsBackend, name: str) -> Outcome:
+async def until_ended(backend: RayJobsBackend, name: str) -> DriverStatus:
     for _ in range(300):
         outcome = await backend.outcome(name)
         if outcome.life != "running":
@@ -113,12 +113,12 @@ async def test_an_epoch_is_trained_by_a_job(backend: RayJobsBackend, tmp_path: P
     store = local_store(tmp_path)
     await run_in(store)
     await order(store)
-    launch = Launch(RUN, f"demo-{secrets.token_hex(4)}")
+    launch = DriverLaunch(RUN, f"demo-{secrets.token_hex(4)}")
     await backend.start(launch)
     await backend.start(launch)  # a service that was restarted meanwhile may ask again
     assert (await backend.outcome(launch.name)).life == "running"
     outcome = await until_ended(backend, launch.name)
-    assert outcome == Outcome("ended"), outcome.reason
+    assert outcome == DriverStatus("ended"), outcome.reason
     account = EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(RUN, 0)))
     assert account.steps >= 2048
     await store.get(account.checkpoint_key, account.checkpoint_digest)
@@ -127,13 +127,13 @@ async def test_an_epoch_is_trained_by_a_job(backend: RayJobsBackend, tmp_path: P
 async def test_a_job_that_fails_tells_why_and_an_unknown_one_has_ended(backend: RayJobsBackend) -> None:
     broken = RayJobsBackend(str(backend._client.base_url), {"ZELDA_STORE__URL": "nowhere"}, token_of(backend))
     name = f"demo-{secrets.token_hex(4)}"
-    await broken.start(Launch(RUN, name))
+    await broken.start(DriverLaunch(RUN, name))
     outcome = await until_ended(broken, name)
     assert outcome.life == "failed"
     assert name in (outcome.reason or "")
     assert "ZELDA_STORE__URL" in (outcome.reason or "")
     assert outcome.final  # a wrong configuration is not mended by the next driver
-    assert await backend.outcome("never-started") == Outcome("ended")
+    assert await backend.outcome("never-started") == DriverStatus("ended")
     await broken.close()
 
 

@@ -13,7 +13,7 @@ SLOTS = 100  # the environment draws evenly from a list; a share becomes this ma
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class CurriculumShares:
     """Share of episodes by start: the true start has what the milestones leave. Index 0 is the first milestone."""
 
     milestones: tuple[float, ...] = ()
@@ -28,7 +28,7 @@ class Shares:
             )
 
 
-def mixture(shares: Shares, available: Sequence[int]) -> list[int]:
+def mixture(shares: CurriculumShares, available: Sequence[int]) -> list[int]:
     """A hundred starts in the wanted proportion: milestones from `available` (1 is the first), and the true start."""
     slots: list[int] = []
     for milestone, share in enumerate(shares.milestones, start=1):

@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium import spaces
 
 from services.trainer.env.config import EnvConfig
+from services.trainer.env.game_session import NUMBER_OF_ACTIONS, EpisodeRecorder, EpisodeReport, GameSession
 from services.trainer.env.pixels import PixelEncoder
-from services.trainer.env.player import NUMBER_OF_ACTIONS, EpisodeReport, Player, Recording
 from shared.game import layout
 from shared.game.roms import Game
 from shared.game.start import StartState
@@ -46,7 +46,7 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         self,
         config: EnvConfig | dict[str, Any] | None = None,
         render_mode: str | None = None,
-        recording: Recording | None = None,
+        recording: EpisodeRecorder | None = None,
         env: int = 0,
         game: Game | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         self.render_mode = render_mode
         self.observation_space = observation_space(self.config.observation)
         self.action_space = action_space()
-        self.player = Player(self.config, env, recording, game)
+        self.player = GameSession(self.config, env, recording, game)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -11,7 +11,7 @@ from services.trainer.env.outbox import Parcel
 from services.trainer.env.tray import Buffer
 
 if TYPE_CHECKING:
-    from services.trainer.env.player import Player
+    from services.trainer.env.game_session import GameSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Standing:
     terms: dict[str, float]
 
     @classmethod
-    def of(cls, player: "Player") -> Self:
+    def of(cls, player: "GameSession") -> Self:
         """Where it stands now."""
         return cls(player.milestones, player.trace.tiles, player.term_sums)
 

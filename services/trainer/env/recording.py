@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from services.trainer.domain.doubt import Doubt
+from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.sampling import Quota, Reason, Sampler
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.draft import Draft
@@ -42,7 +42,7 @@ class Recorder:
             max(1, config.runner),  # 0 is the driver's own: the only one
         )
         self._sampler = Sampler(quota, seed=config.seed)
-        self.doubt: Doubt | None = None
+        self.doubt: EnsembleDisagreement | None = None
         self._pool = BufferPool()
         self._outbox = Outbox(settings.store, self._pool, settings.slots)
         self._chosen: list[tuple[Finished, Reason]] = []

@@ -18,7 +18,7 @@ from shared.game.layout import VERSION
 
 if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
-    from services.trainer.env.player import Outcome, Player, Write
+    from services.trainer.env.game_session import GameSession, StepResult, Write
 
 Finish = Callable[[Finished, Draft], None]
 SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
@@ -38,7 +38,7 @@ def _nowhere(data: bytes | bytearray) -> None:
 
 
 class Take:
-    """One environment's side of the recording; implements the player's `Recording`."""
+    """One environment's side of the recording; implements the player's `EpisodeRecorder`."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class Take:
         self.moved: Write = _nowhere
         self.seen: Write = _nowhere
 
-    def begin(self, player: "Player") -> None:
+    def begin(self, player: "GameSession") -> None:
         """An episode has begun."""
         self._about = self._facts_of_episode(player)
         if self._open is not None:  # the episode before was left before its end
             self._pool.give_back(self._open.buffer)
         self._start(player, 0, player.emulator.naive_image(), Standing.of(player))
 
-    def event(self, player: "Player", outcome: "Outcome") -> None:
+    def event(self, player: "GameSession", outcome: "StepResult") -> None:
         """A step was drawn, or the episode has ended. The last step of a segment is drawn, too."""
         segment = self._open
         if segment is None:
@@ -86,7 +86,7 @@ class Take:
     def _aim(self, segment: Open) -> None:
         self.due = segment.first_step + self._key_steps[len(segment.key_frames)]
 
-    def _end(self, segment: Open, player: "Player", outcome: "Outcome", count: int) -> None:
+    def _end(self, segment: Open, player: "GameSession", outcome: "StepResult", count: int) -> None:
         """The segment is complete: hand it on, and begin the next one unless the episode is over."""
         image, standing = player.emulator.naive_image(), Standing.of(player)
         self._draft.add_ram(image)
@@ -100,11 +100,11 @@ class Take:
         if outcome.report is None:
             self._start(player, segment.index + 1, image, standing)
 
-    def _stop(self, player: "Player") -> None:
+    def _stop(self, player: "GameSession") -> None:
         self._open, self.due, player.decoder.turned = None, 0, unheeded
         self.moved = self.seen = _nowhere
 
-    def _start(self, player: "Player", index: int, image: bytes, standing: Standing) -> None:
+    def _start(self, player: "GameSession", index: int, image: bytes, standing: Standing) -> None:
         buffer = self._pool.lend()
         if buffer is None:  # what is left of the episode is lost, and counts as one segment
             self._lose()
@@ -121,7 +121,7 @@ class Take:
         self.seen(player.vector.newest)
         self._aim(self._open)
 
-    def _facts_of_episode(self, player: "Player") -> dict[str, Any]:
+    def _facts_of_episode(self, player: "GameSession") -> dict[str, Any]:
         """The fields of the manifest that all segments of an episode share."""
         settings = self._settings
         name = EpisodeName(settings.epoch, self._config.runner, self._env, player.episode.number)

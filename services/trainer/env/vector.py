@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import action_space, observation_space, report_info
-from services.trainer.env.player import Player
+from services.trainer.env.game_session import GameSession
 from services.trainer.env.recording import recording_of
 from shared.game import layout
 from shared.game.roms import Game
@@ -58,7 +58,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, count)
         self.recording = recording_of(self.config)
         takes = [self.recording.take(env) if self.recording else None for env in range(count)]
-        self.players = [Player(self.config, env, takes[env], game) for env in range(count)]
+        self.players = [GameSession(self.config, env, takes[env], game) for env in range(count)]
         self.rewarder = rewarder
         self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
         self._pool = ThreadPoolExecutor(len(self._parts), "env") if len(self._parts) > 1 else None

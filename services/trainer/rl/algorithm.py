@@ -7,9 +7,9 @@ from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from services.trainer.rl.connectors import ObservationsToTensor, TensorsToArrays
-from services.trainer.rl.hyper import Hyper
-from services.trainer.rl.learner import CURIOSITY, HYPER, PlayLearner
-from services.trainer.rl.module import PlayModule
+from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
+from services.trainer.rl.module import ActorCriticModule
 
 SAMPLE_TIMEOUT_S = 600.0
 """A runner that needs longer for its share of a batch is dropped by RLlib without an error: 60 s, the default, is
@@ -31,7 +31,7 @@ def build(
     batch_size: int,
     curiosity: bool,
     seed: int,
-    hyper: Hyper,
+    hyper: Hyperparameters,
     callbacks: Any | None = None,
 ) -> PPO:
     """Build the algorithm. `env` is a callable that takes `env_config` with `num_envs` and returns a vector env."""
@@ -68,7 +68,9 @@ def _sampling(config: PPOConfig, runners: int, envs_per_runner: int) -> None:
     )
 
 
-def _learning(config: PPOConfig, batch_size: int, hyper: Hyper, curiosity: bool, shape: tuple[int, ...]) -> None:
+def _learning(
+    config: PPOConfig, batch_size: int, hyper: Hyperparameters, curiosity: bool, shape: tuple[int, ...]
+) -> None:
     """Our module and learner. RLlib's own loss settings are unused by the learner but kept equal, for whoever looks."""
     config.training(
         train_batch_size=batch_size,
@@ -76,7 +78,7 @@ def _learning(config: PPOConfig, batch_size: int, hyper: Hyper, curiosity: bool,
         num_epochs=hyper.epochs,
         lr=hyper.learning_rate,
         gamma=hyper.discount,
-        lambda_=hyper.trace,
+        lambda_=hyper.gae_lambda,
         clip_param=hyper.clip,
         vf_clip_param=hyper.value_clip,
         vf_loss_coeff=hyper.value_coefficient,
@@ -86,12 +88,12 @@ def _learning(config: PPOConfig, batch_size: int, hyper: Hyper, curiosity: bool,
     )
     config.learners(
         num_learners=0,
-        learner_class=PlayLearner,
+        learner_class=CuriosityPPOLearner,
         add_default_connectors_to_learner_pipeline=False,
         learner_config_dict={HYPER: hyper, CURIOSITY: curiosity, "shape": shape},
     )
     config.rl_module(
         rl_module_spec=RLModuleSpec(
-            module_class=PlayModule, model_config={"hidden": list(hyper.hidden), "curiosity": curiosity}
+            module_class=ActorCriticModule, model_config={"hidden": list(hyper.hidden), "curiosity": curiosity}
         )
     )

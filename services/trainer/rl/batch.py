@@ -13,10 +13,10 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 
 from services.trainer.rl.gae import Floats, advantages
-from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
-from services.trainer.rl.pictures import as_seen, novelty_part, novelty_shape, portions
-from services.trainer.rl.streams import Streams
+from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
+from services.trainer.rl.reward_normalisation import RewardNormalisation
 
 ADVANTAGES = "advantages"
 GAME_TARGETS = "game_targets"
@@ -27,17 +27,17 @@ WHITENED = "whitened"
 class BatchBuilder:
     """Turns a list of RLlib episode chunks into tensors. Owns the running statistics of the reward streams."""
 
-    def __init__(self, hyper: Hyper, shape: tuple[int, ...], curiosity: bool) -> None:
+    def __init__(self, hyper: Hyperparameters, shape: tuple[int, ...], curiosity: bool) -> None:
         self.hyper = hyper
         self.curiosity = curiosity
-        self.streams = Streams(novelty_shape(shape), hyper.discount, hyper.curiosity_discount)
+        self.streams = RewardNormalisation(novelty_shape(shape), hyper.discount, hyper.curiosity_discount)
         self.figures: dict[str, float] = {}
 
     def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, dict[str, torch.Tensor]]:
         """Build the batch of all steps in `episodes`, in their order."""
         chunks = [episode for episode in episodes if len(episode)]
         network = rl_module[DEFAULT_MODULE_ID].unwrapped()
-        observations = [as_seen(chunk.get_observations()) for chunk in chunks]
+        observations = [as_network_input(chunk.get_observations()) for chunk in chunks]
         values = self._values(network, observations)
         columns = self._game(chunks, values[GAME_VALUES])
         if self.curiosity:
@@ -54,7 +54,7 @@ class BatchBuilder:
         """Both heads' values of every state, the one after the last step included; one array per chunk."""
         cuts = np.cumsum([len(stretch) for stretch in observations])[:-1]
         with torch.inference_mode():
-            parts = [network.values(part) for part in portions(torch.from_numpy(np.concatenate(observations)))]
+            parts = [network.values(part) for part in inference_chunks(torch.from_numpy(np.concatenate(observations)))]
         return {name: np.split(torch.cat([part[name] for part in parts]).numpy(), cuts) for name in parts[0]}
 
     def _game(self, chunks: list[Any], values: list[Floats]) -> dict[str, NDArray[Any]]:
@@ -67,12 +67,12 @@ class BatchBuilder:
                 value[:-1],
                 last_value=0.0 if chunk.is_terminated else float(value[-1]),
                 discount=self.hyper.discount,
-                trace=self.hyper.trace,
+                gae_lambda=self.hyper.gae_lambda,
             )
             for chunk, reward, value in zip(chunks, rewards, values, strict=True)
         ]
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
-        self.figures = {"reward_scale": float(self.streams.game.sums.deviation)}
+        self.figures = {"reward_scale": float(self.streams.game.sums.std)}
         self.figures["explained_variance"] = explained(np.concatenate(targets), values)
         return {ADVANTAGES: np.concatenate(found), GAME_TARGETS: np.concatenate(targets)}
 
@@ -85,9 +85,9 @@ class BatchBuilder:
         columns: dict[str, NDArray[Any]],
     ) -> None:
         """Novelty of the state each step led to. It does not end with an episode, so every end is bootstrapped."""
-        reached = self.streams.whitened(np.concatenate([novelty_part(stretch[1:]) for stretch in observations]))
+        reached = self.streams.whitened(np.concatenate([novelty_input(stretch[1:]) for stretch in observations]))
         with torch.inference_mode():
-            novelty = torch.cat([network.novelty(part) for part in portions(torch.from_numpy(reached))]).numpy()
+            novelty = torch.cat([network.novelty(part) for part in inference_chunks(torch.from_numpy(reached))]).numpy()
         cuts = np.cumsum([len(chunk) for chunk in chunks])[:-1]
         raw = [(chunk.id_, bonus, chunk.is_done) for chunk, bonus in zip(chunks, np.split(novelty, cuts), strict=True)]
         bonuses = self.streams.curiosity.scaled(raw)
@@ -97,7 +97,7 @@ class BatchBuilder:
                 value[:-1],
                 last_value=float(value[-1]),
                 discount=self.hyper.curiosity_discount,
-                trace=self.hyper.trace,
+                gae_lambda=self.hyper.gae_lambda,
             )
             for bonus, value in zip(bonuses, values, strict=True)
         ]

@@ -9,7 +9,7 @@ import torch
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core.columns import Columns
 
-from services.trainer.rl.pictures import as_seen
+from services.trainer.rl.pixel_observation import as_network_input
 
 
 class ObservationsToTensor(ConnectorV2):
@@ -29,7 +29,7 @@ class ObservationsToTensor(ConnectorV2):
         newest = kwargs.get(Columns.OBS)
         if newest is None:
             newest = [episode.get_observations(-1) for episode in episodes]
-        batch[Columns.OBS] = torch.from_numpy(as_seen(newest))
+        batch[Columns.OBS] = torch.from_numpy(as_network_input(newest))
         return batch
 
 

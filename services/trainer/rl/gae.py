@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 Floats = NDArray[np.float32]
 
 
-def advantages(rewards: Floats, values: Floats, *, last_value: float, discount: float, trace: float) -> Floats:
+def advantages(rewards: Floats, values: Floats, *, last_value: float, discount: float, gae_lambda: float) -> Floats:
     """Generalised advantage estimates, shape (T,).
 
     `rewards` and `values` are those of the T steps; `last_value` is the worth of the state after the last step:
@@ -19,7 +19,7 @@ def advantages(rewards: Floats, values: Floats, *, last_value: float, discount: 
     """
     following = np.append(values[1:], np.float32(last_value))
     errors = rewards + discount * following - values
-    return discounted_sums(errors, discount * trace)
+    return discounted_sums(errors, discount * gae_lambda)
 
 
 def discounted_sums(values: Floats, discount: float) -> Floats:

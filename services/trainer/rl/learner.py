@@ -12,21 +12,21 @@ from ray.rllib.core.columns import Columns
 from torch import Tensor, nn
 
 from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, GAME_TARGETS, WHITENED, BatchBuilder
-from services.trainer.rl.hyper import Hyper
+from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 
 HYPER = "hyper"
 CURIOSITY = "curiosity"
 
 
-class PlayLearner(PPOTorchLearner):
+class CuriosityPPOLearner(PPOTorchLearner):
     """PPO with curiosity. Reads `hyper` and `curiosity` from the configuration's learner_config_dict."""
 
     def build(self) -> None:
         """Build RLlib's learner, then take over the way from episodes to batch."""
         super().build()
         settings = self.config.learner_config_dict
-        self.hyper: Hyper = settings[HYPER]
+        self.hyper: Hyperparameters = settings[HYPER]
         self.builder = BatchBuilder(self.hyper, tuple(settings["shape"]), settings[CURIOSITY])
         self._learner_connector = self.builder
         self.losses: dict[str, list[Tensor]] = {}
@@ -87,7 +87,7 @@ class PlayLearner(PPOTorchLearner):
         for optimizer in self._named_optimizers.values():
             optimizer.step()
 
-    def drain_figures(self) -> dict[str, float]:
+    def drain_metrics(self) -> dict[str, float]:
         """Mean losses since the last call, the batch builder's figures, and steps left out; empty without a batch.
 
         What was read is gone: RLlib learns nothing while all its runners are away, and the last batch must not be

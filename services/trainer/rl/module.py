@@ -13,7 +13,7 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor, nn
 
-from services.trainer.rl.pictures import Brightness, novelty_shape
+from services.trainer.rl.pixel_observation import ByteScaling, novelty_shape
 
 EMBEDDING = 64  # width of the RND embedding
 LEARNER_ONLY = ("critic", "rnd_target", "rnd_predictor")
@@ -21,7 +21,7 @@ GAME_VALUES = "game_values"
 CURIOSITY_VALUES = "curiosity_values"
 
 
-class PlayModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
+class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
     """Separate networks for acting, for valuing, and for the novelty of a state."""
 
     def setup(self) -> None:
@@ -93,7 +93,7 @@ def network(
 def convolutions(shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
     """The three convolutions of Mnih et al. 2015, and how many features they give."""
     front = nn.Sequential(
-        Brightness(),
+        ByteScaling(),
         nn.Conv2d(shape[0], 32, 8, stride=4),
         nn.ReLU(),
         nn.Conv2d(32, 64, 4, stride=2),

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
-from services.trainer.rl.plan import GENERATIONS_PER_RUNNER, EpochPlan, Harvest
+from services.trainer.rl.epoch_plan import GENERATIONS_PER_RUNNER, EpochPlan, RolloutResult
 from shared.errors import Fatal
 
 PLAN = "zelda_plan"
@@ -23,7 +23,7 @@ RESTARTS = "zelda_restarts"
 MOST_RUNNER_RESTARTS = 5  # of one runner and epoch; RLlib alone would start one in which nothing works again for ever
 
 
-class PlanKeeper(RLlibCallback):
+class EpochPlanCallback(RLlibCallback):
     """Gives the epoch's plan to environments and runners that RLlib made anew."""
 
     def on_environment_created(self, *, env_runner: Any, env: Any, **kwargs: Any) -> None:
@@ -66,19 +66,19 @@ def begin_epoch(algorithm: Any, plan: EpochPlan) -> None:
     _everywhere(algorithm, lambda runner: _begin(runner, plan))
 
 
-def harvest(algorithm: Any, *, final: bool, steps: int) -> list[Harvest]:
+def collect(algorithm: Any, *, final: bool, steps: int) -> list[RolloutResult]:
     """What all living runners brought in. A runner that is being restarted has nothing to bring.
 
-    `steps` of the epoch are done. Who is rebuilt from now on is told so, and what was recorded before this harvest:
+    `steps` of the epoch are done. Who is rebuilt from now on is told so, and what was recorded before this collect:
     with the plan of the epoch's beginning, the whole budget would be his again.
     """
     plan = getattr(algorithm, PLAN)
     recorded = plan.recorded
-    found = _everywhere(algorithm, lambda runner: _harvest(runner, final, steps, recorded))
-    harvests = [one for one in found if one is not None]
-    recorded += sum(len(one.segments) for one in harvests)
+    found = _everywhere(algorithm, lambda runner: _collect(runner, final, steps, recorded))
+    results = [one for one in found if one is not None]
+    recorded += sum(len(one.segments) for one in results)
     setattr(algorithm, PLAN, replace(plan, steps=steps, recorded=recorded))
-    return harvests
+    return results
 
 
 def _limit(restarts: Counter[int], again: list[int]) -> None:
@@ -118,11 +118,11 @@ def _cast(runner: Any, plan: EpochPlan) -> None:
         torch.manual_seed(int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0]))
 
 
-def _harvest(runner: Any, final: bool, steps: int, recorded: int) -> Harvest:
+def _collect(runner: Any, final: bool, steps: int, recorded: int) -> RolloutResult:
     plan = getattr(runner, PLAN, None)
     if plan is not None:  # a runner born a moment ago is told it with its next sample
         setattr(runner, PLAN, replace(plan, steps=steps, recorded=recorded))
     # RLlib keeps all chunks of open episodes for metrics that nobody here reads: of pictures, a gigabyte per episode.
     runner._ongoing_episodes_for_metrics.clear()
-    found: Harvest = runner.env.unwrapped.harvest(final=final)
+    found: RolloutResult = runner.env.unwrapped.collect(final=final)
     return found

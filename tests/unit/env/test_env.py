@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv
-from services.trainer.env.player import Outcome, Player
+from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
 from shared.game.errors import EmulatorFault
@@ -53,7 +53,7 @@ def test_another_seed_gives_another_course() -> None:
 def _first_fight() -> StartState:
     found: list[StartState] = []
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         if not found and player.state.enemies and player.state.control:
             found.append(StartState("fight", player.emulator.save()))
 
@@ -132,7 +132,7 @@ def test_a_vector_of_games_equals_the_games_one_by_one() -> None:
     vector.close()
 
     for env in range(3):
-        player = Player(config, env)
+        player = GameSession(config, env)
         np.testing.assert_array_equal(first[env], player.reset())
         ended = False
         for row, (observations, rewards, terminated, truncated, _) in zip(actions, together, strict=True):

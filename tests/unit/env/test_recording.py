@@ -17,8 +17,8 @@ import pytest
 
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
+from services.trainer.env.game_session import GameSession
 from services.trainer.env.outbox import Outbox, Written
-from services.trainer.env.player import Player
 from services.trainer.env.recording import recording_of
 from services.trainer.env.take import SHORTEST, key_steps
 from services.trainer.env.vector import ZeldaVectorEnv
@@ -308,7 +308,7 @@ def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> No
     config = EnvConfig.of({"world": "garden", "recording": every_segment(tmp_path), "segment_steps": 30})
     recorder = recording_of(config)
     assert recorder is not None
-    player = Player(config, recording=recorder.take(0))
+    player = GameSession(config, recording=recorder.take(0))
     dice = random.Random(3)
 
     def play(steps: int) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from bramble.model import Place
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.player import Outcome, Player
+from services.trainer.env.curriculum_starts import milestone_states
+from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.env.rewards import RewardProfile
 from services.trainer.env.terms import RUPEES_PAID, TERMS
-from services.trainer.rl.starts import milestone_states
 from shared.errors import ContractError
 from shared.game.start import StartState
 from tests.unit.env.walks import at_random, clear_again_and_again, play, playing, solve
@@ -122,7 +122,7 @@ def _just_entered_a_room() -> tuple[StartState, int]:
     found: list[tuple[StartState, int]] = []
     walked = [WAIT]
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         if action in (UP, DOWN, LEFT, RIGHT) and len(player.trace.rooms) == 1:
             walked[0] = action
         if not found and len(player.trace.rooms) == 2 and player.state.control:
@@ -148,7 +148,7 @@ def test_the_first_step_after_any_start_pays_nothing_but_the_time() -> None:
 def _states_of_a_walk(every: int) -> list[StartState]:
     states: list[StartState] = []
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         due = (len(states) + 1) * every
         if player.episode.steps >= due and player.state.control:
             states.append(StartState(f"step {player.episode.steps}", player.emulator.save()))
@@ -162,7 +162,7 @@ def test_the_terms_add_up_to_the_return_and_say_what_paid() -> None:
     rewards: list[float] = []
     reports = []
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         rewards.append(outcome.reward)
         if outcome.report is not None:
             reports.append(outcome.report)

@@ -13,15 +13,15 @@ from bramble.solve import ROUTINES
 from bramble.walk import Player as Walker
 from bramble.walk import StuckError
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.player import Outcome, Player, Recording
+from services.trainer.env.game_session import EpisodeRecorder, GameSession, StepResult
 
-Observe = Callable[[Player, int, Outcome], None]
+Observe = Callable[[GameSession, int, StepResult], None]
 
 
 class _AtTheButtons(BrambleGame):
     """The solver's view of a game that is the environment's: it reads its RAM and presses its buttons."""
 
-    def __init__(self, player: Player, observe: Observe | None) -> None:
+    def __init__(self, player: GameSession, observe: Observe | None) -> None:
         self.player, self.observe = player, observe
         self.pyboy = player.emulator._pyboy  # the solver reads RAM itself; that is what makes it a check of ours
         self.frames = self.steps = 0
@@ -42,9 +42,9 @@ class Ended(Exception):
 
 
 @contextmanager
-def playing(config: EnvConfig, recording: Recording | None = None) -> Iterator[Player]:
+def playing(config: EnvConfig, recording: EpisodeRecorder | None = None) -> Iterator[GameSession]:
     """A player in the first moment of an episode."""
-    player = Player(config, recording=recording)
+    player = GameSession(config, recording=recording)
     player.reset()
     try:
         yield player
@@ -58,7 +58,7 @@ def solve(world: str, observe: Observe, **config: object) -> None:
         solve_with(player, world, observe)
 
 
-def solve_with(player: Player, world: str, observe: Observe | None) -> None:
+def solve_with(player: GameSession, world: str, observe: Observe | None) -> None:
     """As `solve`, with a player that runs already."""
     try:
         ROUTINES[world](Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6))
@@ -66,11 +66,11 @@ def solve_with(player: Player, world: str, observe: Observe | None) -> None:
         return
 
 
-def clear_again_and_again(player: Player, world: str, room: Place, away: Place, steps: int) -> list[float]:
+def clear_again_and_again(player: GameSession, world: str, room: Place, away: Place, steps: int) -> list[float]:
     """Beat what is in `room` and pick up what it drops, leave for `away` and come back; the rewards of all steps."""
     rewards: list[float] = []
 
-    def observe(_player: Player, _action: int, outcome: Outcome) -> None:
+    def observe(_player: GameSession, _action: int, outcome: StepResult) -> None:
         rewards.append(outcome.reward)
         if len(rewards) == steps:
             raise Ended
@@ -88,7 +88,7 @@ def clear_again_and_again(player: Player, world: str, room: Place, away: Place, 
     return rewards
 
 
-def play(player: Player, steps: int, choose: Callable[[int], int], observe: Observe | None = None) -> list[float]:
+def play(player: GameSession, steps: int, choose: Callable[[int], int], observe: Observe | None = None) -> list[float]:
     """Play `steps` steps over as many episodes as it takes; the rewards of all steps."""
     rewards = []
     for step in range(steps):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from services.trainer.env.player import Outcome, Player
+from services.trainer.env.game_session import GameSession, StepResult
 from shared.game import capabilities, ram
 from shared.game.decoder import Decoder
 from shared.game.encoder import VectorEncoder
@@ -59,7 +59,7 @@ def main() -> None:
     """Play the vale and keep every 150th stretch of eight steps."""
     moments: list[tuple[bytes, int]] = []
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         moments.append((compact(player.image), action))
 
     solve("vale", observe)

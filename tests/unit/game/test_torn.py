@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from services.trainer.env.player import Outcome, Player
+from services.trainer.env.game_session import GameSession, StepResult
 from shared.game.bramble_game import bramble_game
 from shared.game.decoder import Decoder
 from shared.game.emulator import Emulator
@@ -35,7 +35,7 @@ def _crowded() -> tuple[bytes, int]:
     """A moment of the vale with as many enemies as it has, where updates take long, and its play time."""
     best: tuple[int, bytes, int] = (0, b"", 0)
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         nonlocal best
         enemies = len(player.state.enemies)
         if enemies > best[0] and player.state.control:

@@ -11,7 +11,7 @@ import pytest
 from bramble.game import Game
 from bramble.solve import solve as prove
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.player import Outcome, Player
+from services.trainer.env.game_session import GameSession, StepResult
 from shared.game import capabilities, layout
 from shared.game.decoder import Decoder
 from shared.game.encoder import VectorEncoder
@@ -52,7 +52,7 @@ def walk(world: str) -> Walked:
     """The solver's walk through a world."""
     walked = Walked()
 
-    def observe(player: Player, action: int, outcome: Outcome) -> None:
+    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
         state = player.state
         walked.states.append(state)
         walked.observations.append(player.features)
@@ -131,7 +131,7 @@ def test_at_each_milestone_the_decoded_state_is_what_the_emulator_holds(mileston
     assert len(state.enemies) == held["enemies"]
 
 
-def _held(player: Player) -> dict[str, int]:
+def _held(player: GameSession) -> dict[str, int]:
     memory = player.emulator._pyboy.memory
     plain = {
         "health": 0xC6A2, "max_health": 0xC6A3, "rupees_low": 0xC6A5, "rupees_high": 0xC6A6, "group": 0xCC49,

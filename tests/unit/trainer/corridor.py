@@ -7,9 +7,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from services.trainer.domain.figures import EpisodeSummary
-from services.trainer.rl.plan import EpochPlan, Harvest
-from services.trainer.rl.session import GameSpec
+from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.driver.session import GameSpec
+from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)
 ACTION: gym.spaces.Space[Any] = gym.spaces.Discrete(8)
@@ -38,10 +38,10 @@ class Corridor(VectorEnv):  # type: ignore[type-arg]
         self.plan = plan
         self.number[:] = [plan.first_episode(f"{self.runner}/{env}") - 1 for env in range(self.num_envs)]
 
-    def harvest(self, *, final: bool) -> Harvest:
+    def collect(self, *, final: bool) -> RolloutResult:
         found, self.summaries = self.summaries, []
         numbers = {f"{self.runner}/{env}": int(number) for env, number in enumerate(self.number)}
-        return Harvest(self.runner, found, next_episodes=numbers)
+        return RolloutResult(self.runner, found, next_episodes=numbers)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self._restart(np.ones(self.num_envs, bool))

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from services.trainer.backends.port import Launch, Outcome
-from services.trainer.control import CheckpointPointer, DriverName, Heartbeat
+from services.trainer.documents import CheckpointPointer, DriverName, Heartbeat
+from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
@@ -71,15 +71,15 @@ class FakeBackend:
     """Remembers what was asked for; `outcomes` says how each driver is, running from its first launch unless told."""
 
     def __init__(self) -> None:
-        self.launches: list[Launch] = []
-        self.outcomes: dict[str, Outcome] = {}
+        self.launches: list[DriverLaunch] = []
+        self.outcomes: dict[str, DriverStatus] = {}
 
-    async def start(self, launch: Launch) -> None:
+    async def start(self, launch: DriverLaunch) -> None:
         self.launches.append(launch)
-        self.outcomes.setdefault(launch.name, Outcome("running"))
+        self.outcomes.setdefault(launch.name, DriverStatus("running"))
 
-    async def outcome(self, name: str) -> Outcome:
-        return self.outcomes.get(name, Outcome("ended"))
+    async def outcome(self, name: str) -> DriverStatus:
+        return self.outcomes.get(name, DriverStatus("ended"))
 
     async def close(self) -> None:
         self.launches.clear()

@@ -3,8 +3,8 @@
 import pytest
 
 from services.trainer.announcer import Announcer
-from services.trainer.fleet import Fleet
 from services.trainer.handlers import Handlers
+from services.trainer.supervisor.driver_supervisor import DriverSupervisor
 from shared.bus.memory import MemoryBus
 from shared.bus.topology import COORDINATOR_RUNS, JUDGE_SEGMENTS
 from shared.contracts.base import sha256
@@ -111,7 +111,7 @@ async def test_a_coordinator_that_lost_its_lease_is_not_obeyed() -> None:
     store = MemoryStore()
     await run_in(store)
     start = await order(store, fence=7)
-    fleet = Fleet(store, FakeBackend(), 3, lambda: 0.0)
+    fleet = DriverSupervisor(store, FakeBackend(), 3, lambda: 0.0)
     handlers = Handlers(store, fleet)
     data = RmReady(run=RUN, epoch=0, key=keys.epoch_start(RUN, 0), digest=Digest(sha256(start.to_bytes())))
     await handlers.run_event(wrap(data, source="test", fence=7))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from services.trainer.env.curriculum_starts import milestone_states, starts_for
 from services.trainer.env.vector import ZeldaVectorEnv
-from services.trainer.rl.starts import milestone_states, starts_for
 from services.trainer.settings import DriverGroup
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from services.trainer.control import Heartbeat, latest_checkpoint
-from services.trainer.domain.figures import epoch_metrics
-from services.trainer.rl import epochs
-from services.trainer.rl.archive import Archive
-from services.trainer.rl.bridge import BlockingStore
-from services.trainer.rl.driver import Driver, might_live
-from services.trainer.rl.evaluation import Evaluation
-from services.trainer.rl.plan import EpochPlan
-from services.trainer.rl.pulse import Reason
-from services.trainer.rl.session import Session, SessionSpec
+from services.trainer.documents import Heartbeat, latest_checkpoint
+from services.trainer.domain.epoch_metrics import epoch_metrics
+from services.trainer.driver import epoch_runner
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver import Driver, might_live
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.evaluation import Evaluation
+from services.trainer.driver.heartbeat import ExitReason
+from services.trainer.driver.session import SessionSpec, TrainingSession
+from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.settings import DriverGroup
 from shared.contracts.driver import DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord
@@ -47,13 +47,15 @@ def store(tmp_path: Path) -> Store:
     return local_store(tmp_path)
 
 
-def make(run: RunId, config: RunConfig) -> tuple[Session, Evaluation]:
-    session = Session(SessionSpec(corridor(), 0, config.envs_per_runner, config.batch_size, curiosity=True, seed=1))
+def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
+    session = TrainingSession(
+        SessionSpec(corridor(), 0, config.envs_per_runner, config.batch_size, curiosity=True, seed=1)
+    )
     return session, Evaluation(lambda envs: Corridor({"num_envs": envs}), 1)
 
 
 def driver(store: Store, name: str, idle_s: float = 1.0) -> Driver:
-    return Driver(Archive(BlockingStore(store), RUN, name), DriverGroup(idle_s=idle_s), make)
+    return Driver(DriverStore(BlockingStore(store), RUN, name), DriverGroup(idle_s=idle_s), make)
 
 
 def finished(store: Store, epoch: int) -> EpochFinishedRecord:
@@ -87,7 +89,7 @@ def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = asyncio.run(prepare(store))
-    monkeypatch.setattr("services.trainer.rl.pulse.HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("services.trainer.driver.heartbeat.HEARTBEAT_S", 0.05)
     stopper = driver(store, "d1", idle_s=60)
     running = leaves_after_one_iteration(stopper, record.config, "stop")
     stopper.run(None)
@@ -118,8 +120,8 @@ def test_a_resumed_driver_tells_how_far_the_epoch_is_before_it_goes_on(store: St
     told: list[int] = []
 
     def iterate() -> None:  # which may take minutes
-        told.append(second.pulse._heartbeat().steps)
-        second.pulse.end("orphaned")
+        told.append(second.heartbeat._heartbeat().steps)
+        second.heartbeat.request_exit("orphaned")
 
     resumed.iterate = iterate  # type: ignore[method-assign]
     second.run(None)
@@ -150,7 +152,7 @@ def test_a_driver_whose_run_was_deleted_writes_neither_checkpoint_nor_account(st
         if session.steps >= record.config.epoch_steps:
             for entry in asyncio.run(store.list(keys.run_prefix(RUN))):
                 asyncio.run(store.delete(entry.key))
-            alone.pulse._beat()
+            alone.heartbeat._beat()
 
     session.iterate = iterate  # type: ignore[method-assign]
     alone._make = lambda run, config: (session, evaluation)
@@ -158,21 +160,21 @@ def test_a_driver_whose_run_was_deleted_writes_neither_checkpoint_nor_account(st
     assert asyncio.run(store.list(keys.run_prefix(RUN))) == []
 
 
-def leaves_after_one_iteration(driver: Driver, config: RunConfig, reason: Reason) -> Session:
+def leaves_after_one_iteration(driver: Driver, config: RunConfig, reason: ExitReason) -> TrainingSession:
     """The session of a driver that gets this reason to leave in mid-epoch."""
     session, evaluation = make(RUN, config)
     real = session.iterate
 
     def iterate() -> None:
         real()
-        driver.pulse.end(reason)
+        driver.heartbeat.request_exit(reason)
 
     session.iterate = iterate  # type: ignore[method-assign]
     driver._make = lambda run, config: (session, evaluation)
     return session
 
 
-def plans_of(session: Session) -> list[EpochPlan]:
+def plans_of(session: TrainingSession) -> list[EpochPlan]:
     """The plans with which the session begins epochs from now on."""
     plans: list[EpochPlan] = []
     real = session.begin
@@ -190,21 +192,21 @@ def plans_of(session: Session) -> list[EpochPlan]:
 
 def test_a_driver_ends_when_a_person_stops_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = asyncio.run(prepare(store, 0))
-    monkeypatch.setattr("services.trainer.rl.pulse.HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("services.trainer.driver.heartbeat.HEARTBEAT_S", 0.05)
     idle = driver(store, "d1", idle_s=60)
     thread = threading.Thread(target=idle.run, args=(None,))
     thread.start()
     asyncio.run(enter(store, record, "stopping"))
     thread.join(10)
     assert not thread.is_alive()
-    assert idle.pulse.leave == "stop"
+    assert idle.heartbeat.exit_reason == "stop"
 
 
 def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asyncio.run(prepare(store))
-    monkeypatch.setattr(epochs, "CHECKPOINT_S", 0.0)  # a checkpoint after every iteration
+    monkeypatch.setattr(epoch_runner, "CHECKPOINT_S", 0.0)  # a checkpoint after every iteration
 
     class Crash(RuntimeError):
         pass

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from services.trainer.domain.figures import EpisodeSummary
-from services.trainer.rl.plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
-from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSession
+from services.trainer.rl.epoch_plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
 from shared.errors import Fatal
 from shared.game.errors import EmulatorFault
 from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
-    session = Session(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
+    session = TrainingSession(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
     session.begin(lambda numbers: EpochPlan(3), 3)
     session.iterate()
     before = dice(session)
@@ -45,11 +45,11 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
 
 
 def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not() -> None:
-    warm, fresh = (Session(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1)) for _ in range(2))
+    warm, fresh = (TrainingSession(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1)) for _ in range(2))
     warm.begin(lambda numbers: EpochPlan(0), 0)
     first = dice(warm)
     warm.iterate()
-    warm.gather(final=True)
+    warm.collect(final=True)
     fresh.load(warm.save())
     played = []
     for session in (warm, fresh):
@@ -67,7 +67,7 @@ def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not(
 
 
 def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session(SessionSpec(corridor(), 1, 4, 512, curiosity=False, seed=1))
+    session = TrainingSession(SessionSpec(corridor(), 1, 4, 512, curiosity=False, seed=1))
     session.begin(lambda numbers: EpochPlan(0), 0)
     session.iterate()
     made, figures = session.steps, session.figures
@@ -80,7 +80,7 @@ def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatc
         if session.steps > made:
             break
     assert session.steps > made
-    monkeypatch.setattr("services.trainer.rl.session.STANDSTILL_S", 0.0)
+    monkeypatch.setattr("services.trainer.driver.session.STANDSTILL_S", 0.0)
     kill_a_runner(session)
     with pytest.raises(Fatal, match="no batch came from the env runners"):
         session.iterate()
@@ -97,8 +97,8 @@ class Slow(Corridor):
 
 def test_a_batch_that_takes_too_long_ends_the_epoch_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.trainer.rl.algorithm.SAMPLE_TIMEOUT_S", 1.0)
-    monkeypatch.setattr("services.trainer.rl.session.STANDSTILL_S", 0.0)
-    session = Session(SessionSpec(GameSpec(Slow, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1))
+    monkeypatch.setattr("services.trainer.driver.session.STANDSTILL_S", 0.0)
+    session = TrainingSession(SessionSpec(GameSpec(Slow, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1))
     session.begin(lambda numbers: EpochPlan(0), 0)
     with pytest.raises(Fatal, match="their share of a batch takes over 1 s: lower batch_size"):
         session.iterate()
@@ -116,7 +116,9 @@ def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch_with_a_senten
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("services.trainer.rl.runners.MOST_RUNNER_RESTARTS", 1)
-    session = Session(SessionSpec(GameSpec(Failing, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1))
+    session = TrainingSession(
+        SessionSpec(GameSpec(Failing, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1)
+    )
     session.begin(lambda numbers: EpochPlan(0), 0)
     with pytest.raises(Fatal, match="env runner 1 was started again 2 times in one epoch"):
         iterate(session, 100)
@@ -124,18 +126,18 @@ def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch_with_a_senten
     session.close()
 
 
-def iterate(session: Session, times: int) -> None:
+def iterate(session: TrainingSession, times: int) -> None:
     for _ in range(times):
         session.iterate()
 
 
-def kill_a_runner(session: Session) -> None:
+def kill_a_runner(session: TrainingSession) -> None:
     group = session.algorithm.env_runner_group
     pids = group.foreach_env_runner(lambda runner: os.getpid(), local_env_runner=False)
     os.kill(pids[0], signal.SIGKILL)
 
 
-def dice(session: Session) -> set[int]:
+def dice(session: TrainingSession) -> set[int]:
     """What the generators of the runners were seeded with."""
     group = session.algorithm.env_runner_group
     return set(group.foreach_env_runner(lambda runner: torch.initial_seed(), local_env_runner=False))

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer.domain.curriculum import SLOTS, Shares, mixture
-from services.trainer.domain.figures import EpisodeSummary, epoch_metrics
-from services.trainer.rl.checkpoint import (
+from services.trainer.domain.curriculum import SLOTS, CurriculumShares, mixture
+from services.trainer.domain.epoch_metrics import EpisodeSummary, epoch_metrics
+from services.trainer.driver.checkpoint import (
     Checkpoint,
     optimizer_tensors,
     pack,
@@ -21,10 +21,10 @@ from services.trainer.rl.checkpoint import (
     restore_random,
     unpack,
 )
-from services.trainer.rl.evaluation import metrics as evaluation_metrics
+from services.trainer.driver.evaluation import metrics as evaluation_metrics
 from services.trainer.rl.gae import advantages, discounted_sums, running_returns
-from services.trainer.rl.moments import Moments
-from services.trainer.rl.streams import Scale, Streams
+from services.trainer.rl.reward_normalisation import RewardNormalisation, RewardScaler
+from services.trainer.rl.running_stats import RunningStats
 from shared.errors import Permanent
 
 floats = st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=40)
@@ -39,8 +39,8 @@ def test_discounted_sums_are_those_of_the_definition(values: list[float]) -> Non
 
 def test_a_terminal_state_is_worth_nothing_and_a_cut_one_what_the_critic_says() -> None:
     rewards, values = np.array([1.0, 2.0], np.float32), np.array([0.5, 0.25], np.float32)
-    ended = advantages(rewards, values, last_value=0.0, discount=0.9, trace=0.8)
-    cut = advantages(rewards, values, last_value=4.0, discount=0.9, trace=0.8)
+    ended = advantages(rewards, values, last_value=0.0, discount=0.9, gae_lambda=0.8)
+    cut = advantages(rewards, values, last_value=4.0, discount=0.9, gae_lambda=0.8)
     second = 2.0 - 0.25
     np.testing.assert_allclose(ended, [1.0 + 0.9 * 0.25 - 0.5 + 0.72 * second, second], rtol=1e-6)
     np.testing.assert_allclose(cut[1], second + 0.9 * 4.0, rtol=1e-6)
@@ -56,19 +56,19 @@ def test_a_running_return_goes_on_where_the_last_chunk_ended(first: list[float],
 
 @given(st.lists(floats, min_size=1, max_size=5))
 def test_moments_of_batches_are_those_of_all_values(batches: list[list[float]]) -> None:
-    moments = Moments()
+    moments = RunningStats()
     for batch in batches:
         moments.add(np.array(batch))
     every = np.concatenate([np.array(batch) for batch in batches])
     assert moments.mean == pytest.approx(every.mean(), abs=1e-6)
     if every.std() > 1e-3:
-        assert moments.deviation == pytest.approx(every.std(), rel=1e-4)
+        assert moments.std == pytest.approx(every.std(), rel=1e-4)
 
 
 def test_scaled_rewards_do_not_depend_on_the_unit_in_which_a_profile_pays() -> None:
     rng = np.random.default_rng(0)
     chunks = [(f"e{i}", rng.normal(size=200).astype(np.float32), i % 2 == 0) for i in range(4)]
-    small, large = Scale(0.99), Scale(0.99)
+    small, large = RewardScaler(0.99), RewardScaler(0.99)
     first = small.scaled(chunks)
     second = large.scaled([(name, rewards * 1000, ended) for name, rewards, ended in chunks])
     np.testing.assert_allclose(first, second, rtol=1e-4)
@@ -76,7 +76,7 @@ def test_scaled_rewards_do_not_depend_on_the_unit_in_which_a_profile_pays() -> N
 
 def test_a_second_chunk_of_an_episode_in_the_same_batch_goes_on_where_the_first_one_ended() -> None:
     rewards = np.random.default_rng(0).normal(size=90).astype(np.float32)
-    once, twice = Scale(0.99), Scale(0.99)
+    once, twice = RewardScaler(0.99), RewardScaler(0.99)
     for scale in (once, twice):
         scale.scaled([("e", rewards[:30], False)])
     once.scaled([("e", rewards[30:], False)])
@@ -89,9 +89,9 @@ def test_a_second_chunk_of_an_episode_in_the_same_batch_goes_on_where_the_first_
 
 def test_whitened_observations_are_bounded_and_restored_streams_whiten_alike() -> None:
     rng = np.random.default_rng(0)
-    streams = Streams((3,), 0.99, 0.99)
+    streams = RewardNormalisation((3,), 0.99, 0.99)
     streams.whitened(rng.normal(size=(500, 3)).astype(np.float32) * 100)
-    copy = Streams((3,), 0.99, 0.99)
+    copy = RewardNormalisation((3,), 0.99, 0.99)
     copy.restore(json.loads(json.dumps(streams.state())))
     odd = np.array([[1e6, 0, -1e6]], np.float32)
     white = streams.whitened(odd)
@@ -123,7 +123,7 @@ def test_a_checkpoint_is_the_same_bytes_for_the_same_content_and_gives_everythin
     assert torch.equal(network.weight, fresh.weight)
 
 
-def archive(**members: bytes) -> bytes:
+def driver_store(**members: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, data in members.items():
@@ -131,7 +131,7 @@ def archive(**members: bytes) -> bytes:
     return buffer.getvalue()
 
 
-FOREIGN = archive(state_json=b"{}", weights_safetensors=b"pickled", optimizer_safetensors=b"pickled")
+FOREIGN = driver_store(state_json=b"{}", weights_safetensors=b"pickled", optimizer_safetensors=b"pickled")
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18), FOREIGN])
@@ -141,13 +141,13 @@ def test_what_is_no_checkpoint_is_refused_with_a_sentence(data: bytes) -> None:
 
 
 def test_shares_become_slots_and_the_rest_begins_at_the_true_start() -> None:
-    slots = mixture(Shares((0.2, 0.1)), [1, 2])
+    slots = mixture(CurriculumShares((0.2, 0.1)), [1, 2])
     assert (slots.count(1), slots.count(2), slots.count(0), len(slots)) == (20, 10, 70, SLOTS)
-    assert mixture(Shares((0.2, 0.1)), [2]).count(1) == 0
+    assert mixture(CurriculumShares((0.2, 0.1)), [2]).count(1) == 0
     with pytest.raises(ValueError, match=r"at most 0\.5"):
-        Shares((0.3, 0.3))
+        CurriculumShares((0.3, 0.3))
     with pytest.raises(ValueError, match="negative"):
-        Shares((-0.1,))
+        CurriculumShares((-0.1,))
 
 
 def episode(

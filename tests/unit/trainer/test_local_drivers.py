@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from services.trainer.backends import local
-from services.trainer.backends.local import LocalBackend
-from services.trainer.backends.port import Launch, Outcome
+from services.trainer.supervisor.backends import local
+from services.trainer.supervisor.backends.local import LocalBackend
+from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
 from shared.errors import Transient
 from shared.store.object_store import local_store
 from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
@@ -18,10 +18,10 @@ from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
-async def ended(environ: dict[str, str]) -> Outcome:
+async def ended(environ: dict[str, str]) -> DriverStatus:
     """How a driver of the run ends that is told nothing but this."""
     backend = LocalBackend({"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **environ})
-    await backend.start(Launch(RUN, "d1"))
+    await backend.start(DriverLaunch(RUN, "d1"))
     while (outcome := await backend.outcome("d1")).life == "running":  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.1)
     await backend.close()
@@ -56,7 +56,7 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
     full_disk = Path("/dev/full").open("w")  # noqa: ASYNC230, SIM115 - closing it fails as writing does
     monkeypatch.setattr(sys, "stderr", full_disk)
     outcome = await asyncio.wait_for(ended({"PYTHONPATH": str(tmp_path)}), 30)
-    assert outcome == Outcome("failed", "The driver ended with code 1: the end")
+    assert outcome == DriverStatus("failed", "The driver ended with code 1: the end")
     with suppress(OSError):
         full_disk.close()
 
@@ -65,8 +65,8 @@ async def test_a_machine_that_has_no_process_left_is_only_a_delay(monkeypatch: p
     monkeypatch.setattr(sys, "executable", "/nowhere/python")  # as good as any other reason of the system
     backend = LocalBackend({})
     with pytest.raises(Transient, match="no process for the driver of demo"):
-        await backend.start(Launch(RUN, "d1"))
-    assert await backend.outcome("d1") == Outcome("ended")
+        await backend.start(DriverLaunch(RUN, "d1"))
+    assert await backend.outcome("d1") == DriverStatus("ended")
 
 
 async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_starting(
@@ -75,13 +75,13 @@ async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_star
     (tmp_path / "sleeper.py").write_text("import time; time.sleep(100)")
     monkeypatch.setattr(local, "DRIVER", "sleeper")
     backend = LocalBackend({"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)})
-    starting = asyncio.create_task(backend.start(Launch(RUN, "d1")))
+    starting = asyncio.create_task(backend.start(DriverLaunch(RUN, "d1")))
     await asyncio.sleep(0)  # it is on its way
     await backend.close()
     await starting
     process = backend._processes["d1"]
     assert await asyncio.wait_for(process.wait(), 30) != 0
     with pytest.raises(Transient, match="the service ends"):
-        await backend.start(Launch(RUN, "d2"))
-    assert await backend.outcome("d2") == Outcome("ended")
+        await backend.start(DriverLaunch(RUN, "d2"))
+    assert await backend.outcome("d2") == DriverStatus("ended")
     await backend.close()

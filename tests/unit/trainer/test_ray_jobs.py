@@ -7,16 +7,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.trainer.backends.port import Launch, Outcome
-from services.trainer.backends.ray_jobs import RayJobsBackend
 from services.trainer.settings import TrainerGroup, TrainerSettings
+from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
+from services.trainer.supervisor.backends.ray_jobs import RayJobsBackend
 from services.trainer.wiring import make_backend
 from shared.errors import Fatal, Permanent, Transient
 from shared.runtime.configure import read
 from shared.runtime.settings import StoreSettings
 from tests.unit.trainer.stage import RUN
 
-LAUNCH = Launch(RUN, "demo-1")
+LAUNCH = DriverLaunch(RUN, "demo-1")
 
 
 def backend(answer: Callable[[httpx.Request], httpx.Response]) -> RayJobsBackend:
@@ -74,7 +74,7 @@ async def test_a_job_that_is_refused_says_why() -> None:
 
 
 async def test_a_job_that_nobody_knows_has_ended() -> None:
-    assert await backend(lambda request: httpx.Response(404)).outcome("demo-1") == Outcome("ended")
+    assert await backend(lambda request: httpx.Response(404)).outcome("demo-1") == DriverStatus("ended")
 
 
 @pytest.mark.parametrize("content", [b"first-secret\nsecond-secret", "s\u00e9cret".encode(), b"\xff", b"", b"\n"])

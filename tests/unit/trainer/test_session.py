@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from services.trainer.domain.figures import epoch_metrics
-from services.trainer.rl.plan import EpochPlan, Harvest
-from services.trainer.rl.session import GameSpec, Session, SessionSpec
+from services.trainer.domain.epoch_metrics import epoch_metrics
+from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSession
+from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.errors import Fatal
@@ -23,8 +23,8 @@ pytestmark = [
 ]
 
 
-def session(runners: int = 0, seed: int = 1) -> Session:
-    return Session(SessionSpec(corridor(), runners, 8, 1024, curiosity=True, seed=seed))
+def session(runners: int = 0, seed: int = 1) -> TrainingSession:
+    return TrainingSession(SessionSpec(corridor(), runners, 8, 1024, curiosity=True, seed=seed))
 
 
 def plan(epoch: int) -> EpochPlan:
@@ -103,7 +103,7 @@ class Broken(Corridor):
 
 def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence_instead_of_trying_for_ever() -> None:
     game = GameSpec(Broken, {}, OBSERVATION, ACTION)
-    broken = Session(SessionSpec(game, 0, 2, 128, curiosity=False, seed=1))
+    broken = TrainingSession(SessionSpec(game, 0, 2, 128, curiosity=False, seed=1))
     broken.begin(lambda numbers: plan(0), 0)
     with pytest.raises(Fatal, match="failed 11 times in one epoch"):
         broken.iterate()
@@ -111,7 +111,7 @@ def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence_instead_of_tryi
 
 
 class Stumbling(Corridor):
-    """A game that fails once, in the third batch; each harvest brings a segment."""
+    """A game that fails once, in the third batch; each collect brings a segment."""
 
     plans: ClassVar[list[EpochPlan]] = []
     made = 0
@@ -126,14 +126,16 @@ class Stumbling(Corridor):
             raise EmulatorFault("no picture")
         return super().step(actions)
 
-    def harvest(self, *, final: bool) -> Harvest:
+    def collect(self, *, final: bool) -> RolloutResult:
         name = f"e0000-r00-v00-{self.made:04d}"
         ref = SegmentRef(segment=SegmentId(f"{name}-s000"), episode=EpisodeId(name), key="x", digest=Digest("0" * 64))
-        return replace(super().harvest(final=final), segments=[ref])
+        return replace(super().collect(final=final), segments=[ref])
 
 
 def test_a_game_rebuilt_in_mid_epoch_is_told_what_the_epoch_has_done_by_then() -> None:
-    stumbling = Session(SessionSpec(GameSpec(Stumbling, {}, OBSERVATION, ACTION), 0, 2, 128, curiosity=False, seed=1))
+    stumbling = TrainingSession(
+        SessionSpec(GameSpec(Stumbling, {}, OBSERVATION, ACTION), 0, 2, 128, curiosity=False, seed=1)
+    )
     stumbling.begin(lambda numbers: EpochPlan(0, recorded=10), 0)
     for _ in range(2):
         stumbling.iterate()
@@ -141,5 +143,5 @@ def test_a_game_rebuilt_in_mid_epoch_is_told_what_the_epoch_has_done_by_then() -
     stumbling.iterate()
     begun, rebuilt = Stumbling.plans
     assert (begun.generation, begun.steps, begun.recorded) == (0, 0, 10)
-    assert (rebuilt.generation, rebuilt.steps, rebuilt.recorded) == (1, done, 11)  # the second harvest is not told yet
+    assert (rebuilt.generation, rebuilt.steps, rebuilt.recorded) == (1, done, 11)  # the second collect is not told yet
     stumbling.close()

@@ -1,4 +1,4 @@
-"""Shaping must not change what is optimal: the four ways in which it can go wrong, executed."""
+"""ShapingWrapper must not change what is optimal: the four ways in which it can go wrong, executed."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def states(phi: NDArray[np.float64]) -> Floats:
 
 
 def play(shaper: Shaper, episode: Floats, terminated: bool) -> Rewards:
-    """Shaping rewards of one episode of a single environment that visits the rows of `episode`."""
+    """ShapingWrapper rewards of one episode of a single environment that visits the rows of `episode`."""
     shaper.begin(episode[:1])
     last = len(episode) - 1
     rewards = [

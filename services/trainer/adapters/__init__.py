@@ -1,1 +1,0 @@
-"""Where the trainer touches the outside world."""

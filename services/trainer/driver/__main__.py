@@ -1,0 +1,81 @@
+"""`python -m services.trainer.driver --run RUN`: the driver of one run."""
+
+import argparse
+import sys
+import uuid
+
+import structlog
+
+from services.trainer.documents import DriverName
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver import Driver
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.evaluation import Evaluation
+from services.trainer.driver.session import TrainingSession
+from services.trainer.driver.session_factory import UnplayableRun, create_evaluation, create_session, stop_ray
+from services.trainer.settings import DriverSettings
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
+from shared.errors import ZeldaError
+from shared.runtime import failpoints
+from shared.runtime.configure import EXIT_CONFIG, read
+from shared.runtime.leave import leave
+from shared.runtime.logging import setup_logging
+from shared.store.open import open_store
+
+log = structlog.get_logger(__name__)
+
+EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point: settings from the environment, the run from the arguments."""
+    arguments = _parser().parse_args(argv)
+    settings, problems = read(DriverSettings)
+    if settings is None or problems:
+        sys.stderr.write("".join(f"driver: {problem}\n" for problem in problems))
+        return EXIT_CONFIG
+    setup_logging("driver", settings.log)
+    failpoints.arm()
+    name = arguments.name or uuid.uuid4().hex[:12]
+    structlog.contextvars.bind_contextvars(run=str(arguments.run), driver=name)
+    store = BlockingStore(open_store(settings.store))
+
+    def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
+        return create_session(run, config, settings.driver, settings.store), create_evaluation(
+            run, config, settings.driver
+        )
+
+    driver = Driver(DriverStore(store, arguments.run, name), settings.driver, make, arguments.parent)
+    driver.listen_for_signals()
+    failure: ZeldaError | None = None
+    try:
+        driver.run(arguments.former)
+        log.info("driver leaves", reason=driver.heartbeat.exit_reason or "idle")
+    except UnplayableRun as error:
+        failure = error
+    except ZeldaError as error:
+        log.exception("driver fails")
+        failure = error
+    store.close()
+    stop_ray()
+    return 0 if failure is None else _said(failure)
+
+
+def _said(failure: ZeldaError) -> int:
+    """The exit code of a failure, told in the very last line: what a run is told to have failed of is read there."""
+    sys.stderr.write(f"driver: {failure}\n")
+    return EXIT_CONFIG if isinstance(failure, UnplayableRun) else EXIT_FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services.trainer.driver", description=__doc__)
+    parser.add_argument("--run", type=RunId, required=True, help="the run to train")
+    parser.add_argument("--name", type=DriverName, help="name of this driver; default a random one")
+    parser.add_argument("--former", type=DriverName, help="name of a driver that is known to be dead")
+    parser.add_argument("--parent", type=int, help="process id; the driver ends when this is not its parent any more")
+    return parser
+
+
+if __name__ == "__main__":
+    leave(main())

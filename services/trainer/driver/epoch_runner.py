@@ -1,0 +1,162 @@
+"""One epoch from order to account: train, checkpoint at intervals, evaluate, list what was recorded, commit."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from services.trainer.documents import CheckpointPointer
+from services.trainer.domain.epoch_metrics import epoch_metrics
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.evaluation import Evaluation, step_limit
+from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.driver.session import TrainingSession
+from services.trainer.rl.epoch_plan import EpochPlan
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.ids import EpisodeId
+from shared.runtime.failpoints import reach
+
+log = structlog.get_logger(__name__)
+
+CHECKPOINT_S = 60.0  # seconds of training between two checkpoints: at most this much work is repeated after a crash
+
+
+class EpochRunner:
+    """Runs epochs of one session. Returns early, without an account, when the heartbeat says to leave."""
+
+    def __init__(
+        self,
+        driver_store: DriverStore,
+        heartbeat: HeartbeatThread,
+        session: TrainingSession,
+        evaluation: Evaluation,
+        curriculum: tuple[float, ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.driver_store, self.heartbeat, self.session, self.evaluation = driver_store, heartbeat, session, evaluation
+        self.curriculum = curriculum
+        self.last_checkpoint: str | None = None
+        self._clock = clock
+
+    def run(self, order: EpochStart) -> None:
+        """Carry out the order. The account is committed unless the heartbeat ended it early."""
+        self._begin(order)
+        pointer = self._train(order)
+        played = self.session.steps >= order.config.epoch_steps
+        if self.heartbeat.exit_reason == "deleted" or (not played and self.heartbeat.exit_reason == "orphaned"):
+            # Orphaned, as if killed with the service: a checkpoint would let the next driver play something else.
+            return
+        self.session.collect(final=True)  # first, so that whoever goes on from the checkpoint has every episode, too
+        pointer = self._save(order, pointer)
+        if played:
+            self._finish(order, pointer)
+
+    def _begin(self, order: EpochStart) -> None:
+        session = self.session
+        if session.epoch != order.epoch - 1 or self.last_checkpoint is None:
+            found = self.driver_store.resume_checkpoint(order.epoch)
+            if found is not None:
+                self.last_checkpoint = found[0]
+                session.load(found[1])
+                log.info("resuming from checkpoint", epoch=order.epoch, digest=found[0])
+        weights = self.driver_store.read_reward_model(order.reward_model)
+        recorded = self.driver_store.recorded_episodes(order.epoch)
+        session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
+        config = order.config
+        self.heartbeat.update(state="training", epoch=order.epoch, steps=session.steps, epoch_steps=config.epoch_steps)
+
+    def _plan(
+        self, order: EpochStart, weights: bytes | None, recorded: list[EpisodeId], numbers: dict[str, int]
+    ) -> EpochPlan:
+        plan = EpochPlan(
+            epoch=order.epoch,
+            reward_model=weights,
+            reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
+            checkpoint=self.last_checkpoint,
+            first_episodes=numbers,
+            steps=self.session.steps,
+            curriculum=self.curriculum,
+        )
+        return plan.counting(recorded)
+
+    def _train(self, order: EpochStart) -> CheckpointPointer | None:
+        """Train to the epoch's end, or until the heartbeat says to leave; the newest checkpoint on the way."""
+        session = self.session
+        pointer: CheckpointPointer | None = None
+        saved_at = self._clock()
+        while session.steps < order.config.epoch_steps and self.heartbeat.exit_reason is None:
+            session.iterate()
+            reach("driver.after_iteration")
+            self._report(order)
+            if self._clock() - saved_at >= CHECKPOINT_S and self.heartbeat.exit_reason is None:
+                pointer, saved_at = self._save(order, pointer), self._clock()
+        return pointer
+
+    def _report(self, order: EpochStart) -> None:
+        session = self.session
+        self.heartbeat.update(steps=session.steps, steps_per_s=session.steps_per_s, segments=len(session.segments))
+        log.info(
+            "iteration",
+            epoch=order.epoch,
+            steps=session.steps,
+            steps_per_s=round(session.steps_per_s),
+            episodes=len(session.summaries),
+            **{name: round(value, 4) for name, value in session.figures.items()},
+        )
+
+    def _save(self, order: EpochStart, former: CheckpointPointer | None) -> CheckpointPointer:
+        session = self.session
+        pointer = self.driver_store.save_checkpoint(session.save(), order.epoch, session.iteration, session.steps)
+        self.last_checkpoint = pointer.digest
+        if former is not None and former.key != pointer.key:
+            self.driver_store.delete_checkpoint(former)
+        reach("driver.after_checkpoint")
+        return pointer
+
+    def _finish(self, order: EpochStart, pointer: CheckpointPointer) -> None:
+        session = self.session
+        evaluation = self._evaluate(order)
+        segments = self.driver_store.list_segments(order.epoch, session.segments)
+        reach("driver.before_finished")
+        if self.heartbeat.exit_reason == "deleted":
+            return
+        self.driver_store.commit_epoch(self._account(order, pointer, segments, evaluation))
+        log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
+
+    def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
+        config = order.config
+        if not config.eval_interval or (order.epoch + 1) % config.eval_interval:
+            return None
+        self.heartbeat.update(state="evaluating")
+        limit = step_limit(config.episode_length, config.epoch_steps)
+        return self.evaluation.run(self.session.network.pi, order.epoch, limit)
+
+    def _account(
+        self,
+        order: EpochStart,
+        pointer: CheckpointPointer,
+        segments: list[SegmentRef],
+        evaluation: dict[str, float] | None,
+    ) -> EpochFinishedRecord:
+        session = self.session
+        metrics = epoch_metrics(session.summaries) | {f"learner/{n}": v for n, v in session.figures.items()}
+        metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
+        metrics["lifetime_steps"] = float(session.lifetime_steps)
+        return EpochFinishedRecord(
+            run=order.run,
+            epoch=order.epoch,
+            fence=order.fence,
+            attempt=session.attempts,
+            steps=session.steps,
+            episodes=len(session.summaries),
+            seconds=session.seconds,
+            segments=segments,
+            segments_dropped=session.dropped,
+            checkpoint_key=pointer.key,
+            checkpoint_digest=pointer.digest,
+            reward_model=order.reward_model.weights_digest if order.reward_model else None,
+            metrics=metrics,
+            evaluation=evaluation,
+            created=datetime.now(UTC),
+        )

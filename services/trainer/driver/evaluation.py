@@ -1,0 +1,81 @@
+"""How good the policy is, measured apart from training: true start only, no curiosity, no shaping, nothing recorded.
+
+One environment plays the policy's best action, the others sample from it, because the best action alone can be caught
+in a loop that sampling leaves. Both are reported.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from services.trainer.domain.episodes import EpisodeName
+from services.trainer.domain.epoch_metrics import EpisodeSummary, epoch_metrics
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.pixel_observation import as_network_input
+
+ENVIRONMENTS = 8
+LEAST_STEPS = 2_000
+SHARE_OF_EPOCH = 0.1  # most steps that an evaluation may add to its epoch
+
+
+def step_limit(episode_length: int, epoch_steps: int) -> int:
+    """Longest evaluation episode: a whole one, unless all together would cost too large a share of the epoch."""
+    return min(episode_length, max(LEAST_STEPS, round(epoch_steps * SHARE_OF_EPOCH / ENVIRONMENTS)))
+
+
+class Evaluation:
+    """A vector environment of its own and the loop over it. Does not touch the training environments."""
+
+    def __init__(self, make: Callable[[int], Any], seed: int) -> None:
+        """`make` builds a vector environment of that many environments, set up for evaluation."""
+        self._make = make
+        self._seed = seed
+        self._env: Any = None
+
+    def run(self, policy: torch.nn.Module, epoch: int, limit: int) -> dict[str, float]:
+        """Play one episode in each environment, at most `limit` steps; metrics, those of the best action apart."""
+        if self._env is None:
+            self._env = self._make(ENVIRONMENTS)
+        self._env.begin_epoch(EpochPlan(epoch))
+        generator = torch.Generator().manual_seed(self._seed + epoch)
+        observations, _ = self._env.reset(seed=self._seed)
+        open_ = np.ones(ENVIRONMENTS, bool)
+        for _ in range(limit):
+            actions = choose(policy, observations, generator)
+            observations, _, terminated, truncated, _ = self._env.step(actions)
+            open_ &= ~(terminated | truncated)
+            if not open_.any():
+                break
+        return metrics(self._env.collect(final=True).summaries)
+
+    def close(self) -> None:
+        """Free the emulators."""
+        if self._env is not None:
+            self._env.close()
+
+
+@torch.inference_mode()
+def choose(policy: torch.nn.Module, observations: Any, generator: torch.Generator) -> Any:
+    """Actions (N,): the best one in environment 0, sampled ones in the others."""
+    logits = policy(torch.from_numpy(as_network_input(observations)))
+    noise = torch.empty_like(logits).exponential_(generator=generator).log_()
+    noise[0] = 0.0
+    return (logits - noise).argmax(-1).numpy()
+
+
+def metrics(summaries: list[EpisodeSummary]) -> dict[str, float]:
+    """Metrics of each environment's first episode; `best_action/...` is environment 0's.
+
+    An episode that is still played at the step limit counts as complete: the limit is evaluation's own truncation, and
+    without the survivors one death would be the result of all seven.
+    """
+    first: dict[int, EpisodeSummary] = {}
+    for summary in summaries:
+        first.setdefault(EpisodeName.read(summary.episode).env, replace(summary, complete=True))
+    greedy = [summary for env, summary in first.items() if env == 0]
+    sampled = [summary for env, summary in first.items() if env != 0]
+    found = epoch_metrics(sampled)
+    return found | {f"best_action/{name}": value for name, value in epoch_metrics(greedy).items()}

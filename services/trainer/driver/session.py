@@ -1,0 +1,205 @@
+"""A training session: one RLlib algorithm that stays warm from epoch to epoch, and everything needed to restore it.
+
+Used by the driver (orders from the store) and by studies (orders from a loop in the same process). It knows no bus and
+no store.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from gymnasium import Space
+from ray.rllib.core import DEFAULT_MODULE_ID
+
+from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.driver.checkpoint import (
+    Checkpoint,
+    optimizer_tensors,
+    pack,
+    random_state,
+    restore_optimizer,
+    restore_random,
+    unpack,
+)
+from services.trainer.rl import algorithm
+from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
+from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
+from shared.contracts.epoch import SegmentRef
+from shared.errors import Fatal, Permanent
+
+STANDSTILL_S = 900.0
+"""Without a batch for this long the driver ends and is started again: its runners find no room or never answer. It is
+longer than `algorithm.SAMPLE_TIMEOUT_S`, so that one batch that came too late is forgiven."""
+
+
+@dataclass(frozen=True)
+class GameSpec:
+    """The game as RLlib takes it: a vector environment class, its configuration, and both spaces."""
+
+    env: type
+    env_config: dict[str, Any]
+    observation_space: Space[Any]
+    action_space: Space[Any]
+
+
+@dataclass(frozen=True)
+class SessionSpec:
+    """What shapes the algorithm; a change of any of it needs a new session."""
+
+    game: GameSpec
+    runners: int
+    envs_per_runner: int
+    batch_size: int
+    curiosity: bool
+    seed: int
+    observation: str = "obs/v1"
+    hyper: Hyperparameters = field(default_factory=Hyperparameters)
+
+
+class TrainingSession:
+    """Policy, learner and environment runners, and the progress of the epoch they are in."""
+
+    def __init__(self, spec: SessionSpec) -> None:
+        torch.set_num_threads(threads(spec.runners))
+        self.spec = spec
+        self.algorithm = algorithm.build(
+            env=spec.game.env,
+            env_config=spec.game.env_config,
+            observation_space=spec.game.observation_space,
+            action_space=spec.game.action_space,
+            runners=spec.runners,
+            envs_per_runner=spec.envs_per_runner,
+            batch_size=spec.batch_size,
+            curiosity=spec.curiosity,
+            seed=spec.seed,
+            hyper=spec.hyper,
+            callbacks=EpochPlanCallback,
+        )
+        self.epoch = -1
+        self.iteration = 0
+        self.steps = 0
+        self.lifetime_steps = 0
+        self.seconds = 0.0
+        self.steps_per_s = 0.0
+        self.attempts = 1
+        self.figures: dict[str, float] = {}
+        self.summaries: list[EpisodeSummary] = []
+        self.segments: dict[str, SegmentRef] = {}
+        self.dropped = 0
+        self._idle_s = 0.0
+        self._counters: dict[str, int] = {}
+        self._resumed: dict[str, Any] | None = None
+
+    @property
+    def learner(self) -> Any:
+        """RLlib's learner object; it lives in this process."""
+        return self.algorithm.learner_group._learner
+
+    @property
+    def network(self) -> Any:
+        """The learner's module: policy and critics."""
+        return self.learner.module[DEFAULT_MODULE_ID].unwrapped()
+
+    def begin(self, plan: Callable[[dict[str, int]], EpochPlan], epoch: int) -> None:
+        """Start `epoch`, or go on with it if a checkpoint from within it was loaded.
+
+        `plan` gets the numbers of the next episodes by place and returns the plan for the environments.
+        """
+        within = self._resumed if self._resumed is not None and self._resumed["epoch"] == epoch else {}
+        self.epoch = epoch
+        self.iteration = within.get("iteration", 0)
+        self.steps = within.get("steps", 0)
+        self.seconds = within.get("seconds", 0.0)
+        self.attempts = within.get("attempts", 0) + 1
+        self.figures = within.get("figures", {})
+        self.summaries = [EpisodeSummary(**summary) for summary in within.get("summaries", [])]
+        self.dropped = within.get("dropped", 0)
+        self._counters = {place: number + 1 for place, number in within.get("episodes", {}).items()}
+        self._resumed, self.segments = None, {}
+        begin_epoch(self.algorithm, plan(self._counters))
+
+    def iterate(self) -> None:
+        """Sample one batch and learn from it."""
+        started = time.perf_counter()
+        self.algorithm.train()
+        figures = self.learner.drain_metrics()
+        took = time.perf_counter() - started
+        steps = int(figures.pop("steps", 0))
+        self.figures = figures or self.figures  # nothing is learnt while all runners are away
+        self.iteration += 1
+        self.steps += steps
+        self.lifetime_steps += steps
+        self.seconds += took
+        self.steps_per_s = steps / took
+        self.collect(final=False)
+        self._idle_s = 0.0 if steps else self._idle_s + took
+        if self._idle_s > STANDSTILL_S:
+            raise Fatal(
+                f"no batch came from the env runners for {self._idle_s:.0f} s: `ray status` says what they wait for; "
+                f"if they play, their share of a batch takes over {algorithm.SAMPLE_TIMEOUT_S:.0f} s: lower batch_size"
+            )
+
+    def collect(self, *, final: bool) -> None:
+        """Collect episode summaries and segments from all runners; with `final`, wait for what is being stored."""
+        results: list[RolloutResult] = collect(self.algorithm, final=final, steps=self.steps)
+        for one in results:
+            self.summaries += one.summaries
+            self.segments |= {ref.segment: ref for ref in one.segments}
+            self.dropped += one.dropped
+        self._counters |= next_episodes(results)
+
+    def save(self) -> bytes:
+        """A checkpoint of now."""
+        optimizer = self.learner.get_optimizer(DEFAULT_MODULE_ID)
+        state = {
+            "observation": self.spec.observation,
+            "epoch": self.epoch,
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "lifetime_steps": self.lifetime_steps,
+            "seconds": self.seconds,
+            "attempts": self.attempts,
+            "episodes": self._counters,
+            "summaries": [asdict(summary) for summary in self.summaries],
+            "dropped": self.dropped,
+            "figures": self.figures,
+            "streams": self.learner.builder.streams.state(),
+            "random": random_state(),
+        }
+        weights = {name: tensor.detach() for name, tensor in self.network.state_dict().items()}
+        return pack(Checkpoint(weights, optimizer_tensors(optimizer), state))
+
+    def load(self, data: bytes) -> None:
+        """Take over a checkpoint's policy, optimiser, scales, generators and progress, here and on the runners."""
+        checkpoint = unpack(data)
+        if checkpoint.state["observation"] != self.spec.observation:
+            raise Permanent(
+                f"checkpoint was trained on observation {checkpoint.state['observation']!r}, this run uses "
+                f"{self.spec.observation!r}: start a new run"
+            )
+        self.network.load_state_dict(checkpoint.weights)
+        restore_optimizer(self.learner.get_optimizer(DEFAULT_MODULE_ID), checkpoint.optimizer)
+        self.learner.builder.streams.restore(checkpoint.state["streams"])
+        restore_random(checkpoint.state["random"])
+        self.lifetime_steps = checkpoint.state["lifetime_steps"]
+        self._resumed = checkpoint.state
+        self._push_weights()
+
+    def _push_weights(self) -> None:
+        """Runners refuse weights that look older than theirs; a rollback is older, so they must forget the number."""
+        group = self.algorithm.env_runner_group
+        group.foreach_env_runner(lambda runner: setattr(runner, "_weights_seq_no", 0))
+        group.sync_weights(from_worker_or_learner_group=self.algorithm.learner_group, inference_only=True)
+
+    def close(self) -> None:
+        """Stop runners and environments."""
+        self.algorithm.stop()
+
+
+def threads(runners: int) -> int:
+    """Torch threads of this process: one where it also samples, because OpenMP spins and starves the emulators."""
+    return 1 if runners == 0 else min(4, os.cpu_count() or 1)

@@ -1,0 +1,52 @@
+"""Start states for the curriculum: the emulator's state when a milestone was reached, made by the walk-through.
+
+Made when they are needed, once per process, from the world's text; nothing is kept on disk.
+"""
+
+import io
+from collections.abc import Sequence
+from functools import lru_cache
+
+import bramble
+from bramble.game import Game as Walked
+from bramble.milestones import reached
+from bramble.solve import ROUTINES, solve
+from services.trainer.domain.curriculum import TRUE_START, CurriculumShares, mixture
+from shared.contracts.run import RunConfig
+from shared.errors import Permanent
+from shared.game.roms import Game
+from shared.game.start import StartState, true_start
+
+
+def starts_for(game: Game, run: RunConfig, shares: Sequence[float]) -> list[StartState]:
+    """A hundred start states in the wanted proportion. Raises Permanent where nobody knows the way."""
+    if run.game != "bramble" or run.world not in ROUTINES:
+        known = ", ".join(ROUTINES)
+        raise Permanent(
+            f"a curriculum needs a walk-through, and {run.world} of {run.game} has none (there is one for {known}): "
+            "leave ZELDA_DRIVER__CURRICULUM empty"
+        )
+    states = milestone_states(run.world, run.seed)
+    chosen = mixture(CurriculumShares(tuple(shares)), range(1, len(states) + 1))
+    return [true_start(game) if number == TRUE_START else states[number - 1] for number in chosen]
+
+
+@lru_cache(maxsize=8)
+def milestone_states(world: str, seed: int) -> tuple[StartState, ...]:
+    """The state at which the walk-through reaches each milestone but the last, in the order of reaching them."""
+    open_ = list(bramble.world(world).milestones)
+    states: list[StartState] = []
+
+    def look(game: Walked) -> None:
+        for milestone in [one for one in open_ if reached(one, game.read)]:
+            open_.remove(milestone)
+            states.append(StartState(milestone.name, _saved(game)))
+
+    solve(world, seed, look)
+    return tuple(states[:-1])  # after the last one there is nothing left to learn
+
+
+def _saved(game: Walked) -> bytes:
+    buffer = io.BytesIO()
+    game.pyboy.save_state(buffer)
+    return buffer.getvalue()

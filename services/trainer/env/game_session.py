@@ -1,0 +1,295 @@
+"""One game being played: emulator, decoder, memory, observation and rewards, one step at a time.
+
+The environments of Gymnasium are thin shells around it. An episode's course depends on (seed, runner, env, episode
+number) and the actions alone, so that any episode can be played again.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+import structlog
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.detectors import Detectors
+from services.trainer.env.pixels import PixelEncoder
+from services.trainer.env.rewards import RewardProfile, Rewards
+from services.trainer.env.terms import Transition
+from shared.game.decoder import Decoder, unheeded
+from shared.game.emulator import Emulator
+from shared.game.encoder import Encoder, Observation, VectorEncoder
+from shared.game.errors import EmulatorFault
+from shared.game.names import ACTIONS
+from shared.game.roms import Game
+from shared.game.start import StartState, begin_episode, packed, true_start
+from shared.game.state import GameState
+from shared.game.trace import EpisodeTrace
+
+NUMBER_OF_ACTIONS: Final = len(ACTIONS)
+START: Final = ACTIONS.index("start")
+MAX_SEED: Final = 0xFFFF
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeReport:
+    """What an episode came to; given out once, at its end."""
+
+    episode: int
+    start: str
+    steps: int
+    total: float
+    terms: dict[str, float]
+    rooms: int
+    tiles: int
+    milestones: int
+    milestones_total: int
+    died: bool
+    finished: bool
+
+
+class StepResult(NamedTuple):
+    """One step, as Gymnasium wants it."""
+
+    observation: np.ndarray
+    reward: float
+    terminated: bool
+    truncated: bool
+    report: EpisodeReport | None = None
+
+
+Write = Callable[[bytes | bytearray], object]
+
+
+class EpisodeRecorder(Protocol):
+    """What the player tells a recorder. See recording.py.
+
+    `moved` and `seen` are called each step and should be what appends the bytes (see draft.py): a method between would
+    cost more than the copying.
+    """
+
+    due: int
+    """The next step of the episode that is to be drawn, and after which `event` is to be called."""
+    moved: Write
+    """Takes what moves in each step's image (see moment.py)."""
+    seen: Write
+    """Takes the bytes of each step's obs/v1."""
+
+    def begin(self, player: "GameSession") -> None:
+        """An episode has begun. Who wants to know what turns in its images tells `player.decoder`."""
+        ...
+
+    def event(self, player: "GameSession", outcome: StepResult) -> None:
+        """Step `due` was made, or the episode has ended."""
+        ...
+
+
+@dataclass(slots=True)
+class Episode:
+    """The running episode."""
+
+    number: int
+    seed: int
+    start: StartState
+    steps: int = 0
+    total: float = 0.0
+    actions: bytearray = field(default_factory=bytearray)
+
+
+class GameSession:
+    """Plays episodes of one game. Not thread-safe; two players may run in two threads."""
+
+    def __init__(
+        self, config: EnvConfig, env: int = 0, recording: EpisodeRecorder | None = None, game: Game | None = None
+    ) -> None:
+        """`env` is the index of this environment within its runner; `game` replaces the configured one."""
+        self.config, self.env = config, env
+        self._frame_skip, self._episode_length = config.frame_skip, config.episode_length
+        self.game = game or config.open_game()
+        self._emulator: Emulator | None = None
+        self.recording = recording  # may be changed between episodes
+        self._rewards = Rewards(RewardProfile.load(config.rewards))
+        self.decoder = Decoder(self.game.capabilities)
+        self.vector = VectorEncoder(self.game.capabilities)
+        self.pixels: Encoder | None = None
+        self.seed, self._count = config.seed, 0
+        self.starts: Sequence[StartState] = tuple(
+            StartState(path.stem, path.read_bytes()) for path in config.start_states
+        )
+        self.image = b""
+        self.features: Observation = np.zeros(self.vector.shape, np.float32)
+        self._reached: list[bool] = []
+
+    @property
+    def emulator(self) -> Emulator:
+        """The emulator; made on first use, so that building an environment is cheap."""
+        if self._emulator is None:
+            self._emulator = Emulator(self.game)
+            if self.config.observation == "pixels/v1":
+                self.pixels = PixelEncoder(self._emulator)
+        return self._emulator
+
+    def set_starts(self, starts: Sequence[StartState]) -> None:
+        """Where episodes begin from the next reset on, drawn evenly; none means the true start of the game."""
+        self.starts = tuple(starts)
+
+    def reseed(self, seed: int) -> None:
+        """Start the numbering of episodes again, under another seed."""
+        self.seed, self._count = seed, 0
+
+    def skip_to(self, episode: int) -> None:
+        """Let the next episode be number `episode`: a restarted runner goes on where the lost one was."""
+        self._count = episode
+
+    def reset(self) -> np.ndarray:
+        """Begin the next episode and return its first observation."""
+        emulator = self.emulator
+        dice = np.random.default_rng([self.seed, self.config.runner, self.env, self._count])
+        word = int(dice.integers(1, MAX_SEED + 1))
+        start = self.starts[int(dice.integers(len(self.starts)))] if self.starts else true_start(self.game)
+        self.episode = Episode(self._count, word, start)
+        self._count += 1
+        begin_episode(emulator, start.state, word)
+        self.image, _ = emulator.take()
+        self.decoder.turned = unheeded  # the recording may be another one than that of the episode before
+        self.state = self.decoder.begin(self.image)
+        self.trace = EpisodeTrace(self.state)
+        self.detectors = Detectors(self.state)
+        self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
+        self._rewards.begin(self.state)
+        self._deaths = self.state.inventory.deaths
+        self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
+        self._done = all(self._reached)  # also when the game has none: then nothing ends it
+        self.features = self.vector.begin(self.state, self.trace)
+        if self.recording is not None:
+            self.recording.begin(self)
+        return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
+
+    def step(self, action: int) -> StepResult:
+        """Make one step. Raises EmulatorFault, with the emulator's state kept if the configuration says where."""
+        if action == START and not self.config.allow_start:
+            action = 0
+        recording, emulator = self.recording, self._emulator or self.emulator
+        due = recording is not None and self.episode.steps + 1 == recording.due
+        try:
+            emulator.step(action, self._frame_skip, due or self.pixels is not None)
+        except EmulatorFault as fault:
+            raise EmulatorFault(str(fault), self._keep(emulator, action)) from fault
+        self.image, fresh = image, _ = emulator.take()
+        previous, self.state = self.state, self.decoder.decode(image, fresh)
+        outcome = self._judge(previous, self.state, action)
+        if recording is not None:
+            # By names of their own: Python looks an attribute up in half the time if it is not called at once.
+            moved, seen = recording.moved, recording.seen
+            moved(image[self.decoder.moving])
+            seen(self.vector.newest)
+            if due or outcome.report is not None:
+                recording.event(self, outcome)
+        return outcome
+
+    @cached_property
+    def rom_digest(self) -> str:
+        """SHA-256 of the ROM."""
+        return self.game.digest
+
+    @property
+    def packed_start(self) -> bytes:
+        """The episode's start state as archives hold it; compressed once for all segments that begin there."""
+        return packed(self.episode.start)
+
+    def picture(self) -> np.ndarray:
+        """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""
+        return self.emulator.screen()
+
+    def close(self) -> None:
+        """End the emulator."""
+        if self._emulator is not None:
+            self._emulator.close()
+            self._emulator = None
+
+    @property
+    def milestones(self) -> int:
+        """Milestones reached by now, including those of the start state."""
+        return sum(self._reached)
+
+    @property
+    def term_sums(self) -> dict[str, float]:
+        """What each reward term paid in this episode so far."""
+        return dict(self._rewards.sums)
+
+    def account(self) -> EpisodeReport:
+        """The report of the running episode as it stands."""
+        return self._report(died=False, finished=False)
+
+    def _judge(self, previous: GameState, state: GameState, action: int) -> StepResult:
+        """Reward, ending and observation of the step from `previous` to `state`."""
+        episode, trace, transition = self.episode, self.trace, self._transition
+        trace.step(state, action)
+        self.detectors.step(previous, state)
+        died = finished = False
+        if state.scene is not previous.scene or state.dying:
+            died = state.dying or state.inventory.deaths != self._deaths
+            finished = self._advance(previous, state)
+        transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
+        reward = self._rewards.step(transition)
+        episode.steps += 1
+        episode.total += reward
+        episode.actions.append(action)
+        terminated = died or finished
+        truncated = not terminated and episode.steps >= self._episode_length
+        self.features = self.vector.step(state, trace)
+        seen = self.features if self.pixels is None else self.pixels.step(state, trace)
+        report = self._report(died, finished) if terminated or truncated else None
+        return StepResult(seen, reward, terminated, truncated, report)
+
+    def _advance(self, previous: GameState, state: GameState) -> bool:
+        """Look for new milestones where something changed for good; True when the last one was just reached."""
+        reached = self._reached
+        if self._done or (previous.inventory is state.inventory and previous.progress is state.progress):
+            return False
+        for place, milestone in enumerate(self.game.milestones):
+            if not reached[place]:
+                reached[place] = milestone.reached(self.image)
+        self._done = all(reached)
+        return self._done
+
+    def _report(self, died: bool, finished: bool) -> EpisodeReport:
+        return EpisodeReport(
+            episode=self.episode.number,
+            start=self.episode.start.name,
+            steps=self.episode.steps,
+            total=self.episode.total,
+            terms=dict(self._rewards.sums),
+            rooms=len(self.trace.rooms),
+            tiles=self.trace.tiles,
+            milestones=self.milestones,
+            milestones_total=len(self._reached),
+            died=died,
+            finished=finished,
+        )
+
+    def _keep(self, emulator: Emulator, action: int) -> Path | None:
+        """Write what is needed to see a fault again: start state, seed, actions with the one that failed.
+
+        None if nobody asked for it, or if it cannot be written: the fault itself must be told in any case.
+        """
+        if self.config.report is None:
+            return None
+        folder = self.config.report / f"fault-{time.time_ns()}"
+        try:
+            folder.mkdir(parents=True)
+            (folder / "start.state").write_bytes(self.episode.start.state)
+            (folder / "actions.bin").write_bytes(bytes((*self.episode.actions, action)))
+            (folder / "facts.txt").write_text(
+                f"game {self.game.name}\nrom {self.game.digest}\nseed {self.episode.seed}\n"
+                f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"
+            )
+        except OSError as error:
+            log.warning("a fault of the emulator is not kept", folder=str(folder), error=str(error))
+            return None
+        return folder

@@ -1,0 +1,198 @@
+"""RLlibVectorEnv: the games of one env runner as RLlib and the driver see them, built anew around every epoch's plan.
+
+It joins what other modules know: games and recording (env), shaping (domain), start states. A new epoch gets new
+environments, because what they record carries the epoch, and building them costs less than one batch.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
+from services.trainer.domain.episodes import EpisodeName
+from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.env.behaviour_stats import BehaviourStats
+from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.curriculum_starts import starts_for
+from services.trainer.env.env import action_space, observation_space, report_info
+from services.trainer.env.shaping_wrapper import ShapingWrapper
+from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
+from shared.contracts.epoch import SegmentRef
+from shared.contracts.ids import Digest, RunId
+from shared.contracts.run import RunConfig
+from shared.game.layout import VERSION
+from shared.game.roms import Game
+from shared.rewardnet import RewardNet
+from shared.runtime.settings import StoreSettings
+
+EPOCH_STRIDE = 7_919  # a prime; episode 5 of the next epoch must not begin with the same dice as episode 5 of this one
+MAX_SEED = 2**31
+TRUE_START_NAME = "start"  # of shared.game.start.true_start
+
+
+class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
+    """`config`: the fields of `play_config`, plus `num_envs`, which RLlib adds."""
+
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
+
+    def __init__(self, config: Any) -> None:
+        self._games: ZeldaVectorEnv | None = None
+        self.run = RunConfig.model_validate(config["run_config"])
+        self.runner = int(config["runner"])  # RLlib's runners set their own index, see runners.py
+        self.num_envs = int(config["num_envs"])
+        self._config = dict(config)
+        self.single_observation_space = observation_space(self.run.observation)
+        self.single_action_space = action_space()
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._plan = EpochPlan(0)
+        self._summaries: list[EpisodeSummary] = []
+        self._shaping: ShapingWrapper | None = None
+        self._behaviour = BehaviourStats(self.num_envs)
+        self._ended = np.zeros(self.num_envs, np.bool_)
+        self._dropped = 0
+
+    def begin_epoch(self, plan: EpochPlan) -> None:
+        """Close the last epoch's games; the next reset builds those of the new plan."""
+        self._close_games()
+        self._plan, self._summaries, self._dropped = plan, [], 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode everywhere. RLlib's seed is ignored: with it, numbers of episodes would start again."""
+        if self._games is None:
+            self._games = self._build()
+        observations, _ = self._games.reset()
+        self._behaviour.begin()
+        self._ended[:] = False
+        return observations, {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """One step everywhere. Accounts of ended episodes are kept for the collect, not put through RLlib."""
+        games = self._open_games()
+        observations, rewards, terminated, truncated, infos = games.step(actions)
+        self._behaviour.note(games.players)
+        self._ended = terminated | truncated
+        for env in np.flatnonzero(self._ended):
+            self._summaries.append(self._summary(int(env), infos["report"][env]))
+        return observations, rewards, terminated, truncated, {}
+
+    def collect(self, *, final: bool) -> RolloutResult:
+        """What is new since the last collect; see plan.EpochVectorEnv."""
+        found, self._summaries = self._summaries, []
+        games = self._games
+        if games is None:
+            return RolloutResult(self.runner, found)
+        if final:
+            found += [self._cut_short(int(env)) for env in np.flatnonzero(~self._ended)]
+        numbers = {f"{self.runner}/{env}": player.episode.number for env, player in enumerate(games.players)}
+        recorder = games.recording
+        if recorder is None:
+            return RolloutResult(self.runner, found, next_episodes=numbers)
+        if final:
+            recorder.close()
+        written = [
+            SegmentRef(segment=one.segment, episode=one.episode, key=one.key, digest=one.digest)
+            for one in recorder.written()
+        ]
+        dropped, self._dropped = recorder.dropped - self._dropped, recorder.dropped
+        return RolloutResult(self.runner, found, written, dropped, numbers)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Free the emulators and end the recording."""
+        self._close_games()
+
+    def _build(self) -> ZeldaVectorEnv:
+        """The games of the present plan, numbered and seeded for it."""
+        plan, run = self._plan, self.run
+        config = EnvConfig.of_run(
+            run.model_copy(update={"envs_per_runner": self.num_envs}),
+            runner=self.runner,
+            threads=self._config["threads"],
+            rom=self._config["rom"],
+            true_start=self._config["start_state"],
+            recording=self._recording(),
+        )
+        game = self.open_game(config)
+        games = ZeldaVectorEnv(config, self._new_shaping(), game)
+        if games.recording is not None and plan.reward_model is not None:
+            games.recording.doubt = EnsembleDisagreement(RewardNet.from_bytes(plan.reward_model, VERSION))
+        if plan.curriculum:
+            games.set_starts(starts_for(game, run, plan.curriculum))
+        for env, player in enumerate(games.players):
+            player.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
+            player.skip_to(plan.first_episode(f"{self.runner}/{env}"))
+        return games
+
+    def open_game(self, config: EnvConfig) -> Game:
+        """The game that the configuration names. Measuring scripts play others."""
+        return config.open_game()
+
+    def _recording(self) -> RecordingConfig | None:
+        """Where segments of this epoch go: what is left of its budget, over what is left of its steps."""
+        if self._config["store"] is None:
+            return None
+        plan, run = self._plan, self.run
+        return RecordingConfig(
+            run=RunId(self._config["run"]),
+            epoch=plan.epoch,
+            store=StoreSettings.model_validate(self._config["store"]),
+            sampling=run.sampling,
+            epoch_steps=max(1, run.epoch_steps - plan.steps),
+            recorded=plan.recorded,
+            runners=max(1, run.env_runners),
+            checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
+            reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,
+        )
+
+    def _new_shaping(self) -> ShapingWrapper | None:
+        plan, run = self._plan, self.run
+        self._shaping = None
+        if plan.reward_model is not None and run.shaping.mode != "none":
+            version = plan.reward_model_digest or "unnamed"
+            discount = float(self._config["discount"])
+            self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model, version, VERSION)
+        return self._shaping
+
+    def _summary(self, env: int, report: dict[str, Any]) -> EpisodeSummary:
+        """An ended episode's account in the words of the epoch's metrics."""
+        terms = dict(report["terms"])
+        total = float(report["total"])
+        if self._shaping is not None:
+            terms["shaping"] = self._shaping.take(env)
+            total += terms["shaping"]
+        facts = {
+            "rooms": float(report["rooms"]),
+            "tiles": float(report["tiles"]),
+            "milestones": float(report["milestones"]),
+            "milestones_share": report["milestones"] / max(1, report["milestones_total"]),
+            "deaths": float(report["died"]),
+            "finished": float(report["finished"]),
+            **self._behaviour.take(env),
+        }
+        return EpisodeSummary(
+            episode=EpisodeName(self._plan.epoch, self.runner, env, report["episode"]).id,
+            steps=int(report["steps"]),
+            reward=total,
+            terms=terms,
+            facts=facts,
+            complete=not report.get("cut", False),
+            from_start=report["start"] == TRUE_START_NAME,
+        )
+
+    def _cut_short(self, env: int) -> EpisodeSummary:
+        """The account of an episode that the end of the epoch cut short."""
+        player = self._open_games().players[env]
+        return self._summary(env, report_info(player.account()) | {"cut": True})
+
+    def _open_games(self) -> ZeldaVectorEnv:
+        if self._games is None:
+            raise RuntimeError("step before reset: call reset after begin_epoch")
+        return self._games
+
+    def _close_games(self) -> None:
+        if self._games is not None:
+            self._games.close()
+            self._games = None

@@ -1,0 +1,75 @@
+"""What a driver finds in the store: whatever was lost or cut short there, the run goes on."""
+
+import asyncio
+
+import pytest
+
+from services.trainer.documents import latest_checkpoint
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver_store import DriverStore
+from shared.contracts.base import sha256
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.trainer.stage import RUN, account, segment
+
+
+def driver_store(store: MemoryStore, driver: str = "d1") -> DriverStore:
+    return DriverStore(BlockingStore(store), RUN, driver)
+
+
+class Killed(RuntimeError):
+    pass
+
+
+class PointsNoMore(BlockingStore):
+    """The store of a driver that is killed before it can point to its next checkpoint."""
+
+    def put(self, key: str, data: bytes) -> str:
+        if key == latest_checkpoint(RUN, 0):
+            raise Killed
+        return super().put(key, data)
+
+
+def test_a_driver_killed_within_a_second_save_of_the_same_iteration_leaves_the_first_one_in_force() -> None:
+    store = MemoryStore()
+    driver_store(store).save_checkpoint(b"periodic", 0, 2, 1024)
+    with pytest.raises(Killed):
+        DriverStore(PointsNoMore(store), RUN, "d1").save_checkpoint(b"final", 0, 2, 1024)
+    assert driver_store(store, "d2").resume_checkpoint(0) == (sha256(b"periodic"), b"periodic")
+
+
+def test_a_replaced_checkpoint_can_be_forgotten_and_its_successor_stays() -> None:
+    store = MemoryStore()
+    driver = driver_store(store)
+    former = driver.save_checkpoint(b"periodic", 0, 2, 1024)
+    driver.save_checkpoint(b"final", 0, 2, 1024)
+    driver.delete_checkpoint(former)
+    assert driver.resume_checkpoint(0) == (sha256(b"final"), b"final")
+    assert len(asyncio.run(store.list(keys.checkpoint_prefix(RUN, 0)))) == 2  # and its pointer
+
+
+def test_an_epoch_whose_own_checkpoint_is_lost_begins_again() -> None:
+    store = MemoryStore()
+    driver = driver_store(store)
+    driver.delete_checkpoint(driver.save_checkpoint(b"of the first epoch", 0, 2, 1024))
+    assert driver.resume_checkpoint(0) is None
+    final = driver.save_checkpoint(b"final", 0, 4, 2048)
+    asyncio.run(account(store, [], checkpoint=final))
+    driver.delete_checkpoint(driver.save_checkpoint(b"of the second epoch", 1, 2, 1024))
+    assert driver.resume_checkpoint(1) == (final.digest, b"final")
+    damaged = driver.save_checkpoint(b"of the second epoch", 1, 2, 1024)
+    asyncio.run(store.put(damaged.key, b"half of it"))
+    assert driver.resume_checkpoint(1) == (final.digest, b"final")
+    asyncio.run(store.put(latest_checkpoint(RUN, 1), b""))
+    assert driver.resume_checkpoint(1) == (final.digest, b"final")
+
+
+def test_what_is_no_segment_and_no_heartbeat_is_passed_over() -> None:
+    store = MemoryStore()
+    ref = asyncio.run(segment(store, 1))
+    asyncio.run(store.put(f"{keys.segments_prefix(RUN, 0)}notes/copy.zip", b"x"))
+    asyncio.run(store.put(keys.driver_heartbeat(RUN), b"half of"))
+    driver = driver_store(store)
+    assert driver.recorded_episodes(0) == [ref.episode]
+    assert driver.list_segments(0, {}) == [ref]
+    assert driver.read_heartbeat() is None

@@ -1,0 +1,51 @@
+"""Segments on which the reward model's members disagree are those that a judge's word would teach it most about."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
+from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.archive import read_manifest
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, SamplingConfig
+from shared.rewardnet import RewardNet, initial, input_statistics, standardised
+from shared.runtime.settings import StoreSettings
+
+STATES = np.random.default_rng(0).uniform(-1, 1, (300, 128)).astype(np.float32)
+
+
+def net() -> RewardNet:
+    mean, scale = input_statistics(STATES)
+    return RewardNet(standardised(replace(initial(5, 3), input_mean=mean, input_scale=scale), STATES))
+
+
+def test_doubt_is_the_spread_of_the_members_over_the_segment() -> None:
+    model = net()
+    assert EnsembleDisagreement(model)(STATES) == np.float32(model.forward(STATES[::10]).std(axis=0).mean())
+    assert EnsembleDisagreement(model)(STATES) > 0.1
+
+
+def test_members_of_one_mind_have_no_doubt() -> None:
+    one = initial(1, 3)
+    assert EnsembleDisagreement(RewardNet(one))(STATES) == 0
+
+
+def test_what_is_doubted_is_recorded_and_says_why(tmp_path: Path) -> None:
+    run = RunConfig(world="garden", epoch_steps=9_000, episode_length=300, segment_steps=30, batch_size=64)
+    sampling = SamplingConfig(share=0.2, budget=60)
+    recording = RecordingConfig(
+        run=RunId("walk"), epoch=1, store=StoreSettings(url=f"file://{tmp_path}"), sampling=sampling, epoch_steps=9_000
+    )
+    env = ZeldaVectorEnv(EnvConfig.of_run(run, recording=recording))
+    assert env.recording is not None
+    env.recording.doubt = EnsembleDisagreement(net())
+    dice = np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(3_000):
+        env.step(dice.integers(0, 7, 1))
+    env.close()
+    reasons = [read_manifest(path.read_bytes()).sampled for path in tmp_path.rglob("*.zip")]
+    assert "disagreement" in reasons

@@ -1,0 +1,116 @@
+"""The games of an env runner: where they begin, and that they record no more than the epoch's plan has left."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.driver.session_factory import UnplayableRun, check_playable, play_config
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.settings import DriverGroup
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, SamplingConfig
+from shared.game import roms
+from shared.game.bramble_game import bramble_game
+from shared.game.emulator import Emulator
+from shared.game.names import ACTIONS
+from shared.game.roms import recognise
+from shared.game.start import true_start
+from shared.runtime.settings import StoreSettings
+
+CONFIG = RunConfig(
+    world="garden",
+    epoch_steps=300_000,
+    segment_steps=30,
+    env_runners=1,
+    rnd=False,
+    sampling=SamplingConfig(budget=12, milestones=False),
+)
+STEPS = 600  # twenty segments
+
+
+def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -> int:
+    """How many of twenty segments are recorded under this plan by one of the runners."""
+    store, config = StoreSettings(url=f"file://{folder}"), CONFIG.model_copy(update={"env_runners": runners})
+    games = RLlibVectorEnv(
+        {**play_config(RunId("play"), config, Hyperparameters(), store, runner=runner), "num_envs": 1}
+    )
+    games.begin_epoch(plan)
+    games.reset()
+    dice = np.random.default_rng(0)
+    for _ in range(STEPS):
+        games.step(dice.integers(0, 7, 1))
+    found = len(games.collect(final=True).segments)
+    games.close()
+    return found
+
+
+def test_at_the_end_of_a_resumed_epoch_its_whole_rest_of_the_budget_is_used(tmp_path: Path) -> None:
+    rest = CONFIG.epoch_steps - STEPS
+    assert recorded(tmp_path / "begun", EpochPlan(0)) <= 1
+    assert 8 <= recorded(tmp_path / "rest", EpochPlan(0, steps=rest)) <= 12
+    assert recorded(tmp_path / "used", EpochPlan(0, steps=rest, recorded=12)) == 0
+
+
+def test_of_more_runners_than_segments_only_the_first_ones_record(tmp_path: Path) -> None:
+    plan = EpochPlan(0, steps=CONFIG.epoch_steps - STEPS)
+    assert recorded(tmp_path / "12", plan, runner=12, runners=20) == 1
+    assert recorded(tmp_path / "13", plan, runner=13, runners=20) == 0
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DriverGroup:
+    """A ROM that passes for the user's own, and a state in which the hero has walked to the right."""
+    game = bramble_game("garden", torn=True)
+    monkeypatch.setattr(roms, "ORACLE_MD5", hashlib.md5(game.rom, usedforsecurity=False).hexdigest())
+    emulator = Emulator(game)
+    emulator.load(true_start(game).state)
+    emulator.step(ACTIONS.index("right"), 40)
+    (tmp_path / "own.gbc").write_bytes(game.rom)
+    (tmp_path / "own.gbc.state").write_bytes(emulator.save())
+    emulator.close()
+    return DriverGroup(rom=tmp_path / "own.gbc", start_state=tmp_path / "own.gbc.state")
+
+
+def summary_of_a_step(config: RunConfig, driver: DriverGroup) -> tuple[bytes, EpisodeSummary]:
+    """Where an episode begins, and its account after one step."""
+    games = RLlibVectorEnv({**play_config(RunId("play"), config, Hyperparameters(), None, driver), "num_envs": 1})
+    games.reset()
+    begun = games._open_games().players[0].episode.start.state
+    games.step(np.zeros(1, int))
+    (summary,) = games.collect(final=True).summaries
+    games.close()
+    return begun, summary
+
+
+def test_a_run_of_the_users_own_game_begins_at_the_users_own_state(own_files: DriverGroup) -> None:
+    assert own_files.rom is not None
+    assert own_files.start_state is not None
+    own = RunConfig(game="oracle-of-seasons", env_runners=1)
+    wanted = true_start(replace(recognise(own_files.rom.read_bytes()), start=own_files.start_state.read_bytes()))
+    begun, summary = summary_of_a_step(own, own_files)
+    assert begun == wanted.state
+    assert summary.from_start  # its milestones are achievements of its own
+
+
+def test_bramble_begins_at_its_own_start_whatever_the_driver_has(own_files: DriverGroup) -> None:
+    begun, _ = summary_of_a_step(CONFIG, own_files)
+    assert begun == true_start(bramble_game("garden")).state
+
+
+def test_own_files_are_looked_at_before_anything_is_started_for_them(own_files: DriverGroup, tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"game": "oracle-of-seasons"})
+    check_playable(config, own_files)
+    with pytest.raises(
+        UnplayableRun, match=r"oracle-of-seasons needs your own ROM image: name the \.gbc file with --rom"
+    ):
+        check_playable(config, DriverGroup())
+    (tmp_path / "no.state").write_bytes(b"no state")
+    with pytest.raises(UnplayableRun, match="ZELDA_DRIVER__START_STATE must name a state"):
+        check_playable(config, DriverGroup(rom=own_files.rom, start_state=tmp_path / "no.state"))
+    check_playable(CONFIG, DriverGroup())

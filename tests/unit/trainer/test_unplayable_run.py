@@ -1,0 +1,56 @@
+"""What cannot be played is said once, at once, and by the driver: in an env runner it would be one more failure."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.trainer.driver.session_factory import UnplayableRun, check_playable, create_session
+from services.trainer.settings import DriverGroup
+from shared.contracts.run import RunConfig
+from shared.runtime.configure import EXIT_CONFIG
+from shared.store.object_store import local_store
+from shared.store.port import Store
+from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
+
+WRONG: list[tuple[dict[str, Any], list[float], str]] = [
+    ({"game": "oracle-of-seasons"}, [], "needs your own ROM image"),
+    ({"rewards": "nosuch"}, [], "no reward profile 'nosuch'"),
+    ({"world": "realm"}, [0.2], "a curriculum needs a walk-through"),
+]
+
+
+@pytest.mark.parametrize(("named", "curriculum", "sentence"), WRONG)
+def test_what_is_not_there_is_refused_before_anything_starts(
+    named: dict[str, Any], curriculum: list[float], sentence: str
+) -> None:
+    config = CONFIG.model_copy(update={"env_runners": 3, **named})
+    with pytest.raises(UnplayableRun, match=sentence):
+        create_session(RUN, config, DriverGroup(curriculum=curriculum), None)
+
+
+def test_what_is_there_is_not_refused() -> None:
+    check_playable(CONFIG, DriverGroup(curriculum=[0.2]))
+
+
+def test_a_driver_that_has_nothing_to_play_ends_with_the_sentence_and_a_code_that_says_no_other_is_needed(
+    tmp_path: Path,
+) -> None:
+    config = CONFIG.model_copy(update={"env_runners": 3, "rewards": "nosuch"})
+    asyncio.run(ordered(local_store(tmp_path), config))
+    environ = {**os.environ, "ZELDA_STORE__URL": f"file://{tmp_path}"}
+    command = [sys.executable, "-m", "services.trainer.driver", "--run", RUN]
+    ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == EXIT_CONFIG, ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("driver: no reward profile 'nosuch'")
+
+
+async def ordered(store: Store, config: RunConfig) -> None:
+    await run_in(store, config=config)
+    await order(store, config=config)
