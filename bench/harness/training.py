@@ -217,5 +217,5 @@ def measure(name: str, rounds: int, folder: str) -> dict[str, list[float]]:
     finally:
         peer_end()
         for one in (plain, run, every):
-            one.gather(final=True)
+            one.collect(final=True)
             one.close()
