@@ -1,29 +1,10 @@
 """Bramble: a free Game Boy Color game with the RAM layout of Oracle of Seasons.
 
 rom = bramble.build("vale", difficulty="normal", seed=7)
-steps = bramble.world("vale").milestones
+milestones = bramble.world("vale").milestones
 """
 
-from bramble.build import join
-from bramble.check import check_world
-from bramble.model import Condition, Milestone, World, WorldError
-from bramble.worldfile import WORLDS, read_world
+from bramble.catalog import build, world, worlds
+from bramble.worlds.model import RamCondition, World, WorldError, WorldMilestone
 
-__all__ = ["Condition", "Milestone", "World", "WorldError", "build", "world", "worlds"]
-
-
-def worlds() -> tuple[str, ...]:
-    """Names of the worlds that come with the game."""
-    return tuple(sorted(path.stem for path in WORLDS.glob("*.txt")))
-
-
-def world(name: str) -> World:
-    """A world by name, checked. Raise WorldError for an unknown name or a mistake in its file."""
-    found = read_world(name)
-    check_world(found)
-    return found
-
-
-def build(name: str, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> bytes:
-    """The ROM (32 KiB) of a world; see bramble.build.join for the arguments. Raise WorldError."""
-    return join(world(name), difficulty, seed, torn)
+__all__ = ["RamCondition", "World", "WorldError", "WorldMilestone", "build", "world", "worlds"]

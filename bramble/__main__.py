@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import bramble
-from bramble.model import DIFFICULTIES
+from bramble.worlds.model import DIFFICULTIES
 
 
 def _say(text: str) -> None:
@@ -20,19 +20,19 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _play(options: argparse.Namespace) -> None:
-    from bramble.game import Game
+    from bramble.emulator import BrambleEmulator
 
     _say("arrows walk, A is a, B is s, START is return; close the window to end")
-    with Game(bramble.build(options.world, options.difficulty, options.seed), window="SDL2") as game:
+    with BrambleEmulator(bramble.build(options.world, options.difficulty, options.seed), window="SDL2") as game:
         while game.pyboy.tick():
             pass
 
 
 def _solve(options: argparse.Namespace) -> None:
-    from bramble.film import Film
-    from bramble.solve import solve
+    from bramble.solver.walkthrough import solve
+    from bramble.tools.video import VideoWriter
 
-    film = Film(options.video) if options.video else None
+    film = VideoWriter(options.video) if options.video else None
     try:
         walk = solve(options.world, options.seed, film)
     finally:
@@ -44,7 +44,7 @@ def _solve(options: argparse.Namespace) -> None:
 
 
 def _shots(options: argparse.Namespace) -> None:
-    from bramble.film import contact_sheet
+    from bramble.tools.video import contact_sheet
 
     path = options.out or Path("docs/images") / f"bramble-{options.world.replace(':', '-')}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,13 +52,13 @@ def _shots(options: argparse.Namespace) -> None:
 
 
 def _study(options: argparse.Namespace) -> None:
-    from bramble.study import report, study
+    from bramble.tools.difficulty import report, study
 
     _say(report(study(options.world, options.steps, options.seeds)))
 
 
 def _engine(options: argparse.Namespace) -> None:
-    from bramble.engine_build import write_engine
+    from bramble.engine.compile import write_engine
 
     _say(write_engine())
 
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; mistakes become one sentence on the error output and exit code 1."""
-    from bramble.engine_build import BuildError
+    from bramble.engine.compile import BuildError
 
     options = _parser().parse_args(arguments)
     try:

@@ -9,10 +9,9 @@ import zipfile
 from collections.abc import Callable
 
 import bramble
-from bramble.game import ACTIONS, Game
-from bramble.solve import ROUTINES
-from bramble.walk import Player as Walker
-from bramble.walk import StuckError
+from bramble.emulator import ACTIONS, BrambleEmulator
+from bramble.solver.walker import StuckError, Walker
+from bramble.solver.walkthrough import WALKTHROUGHS
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.draft import Draft
@@ -50,23 +49,23 @@ class _Archives:
         self.pool.give_back(parcel.buffer)
 
 
-class _InEnvironment(Game):
+class _InEnvironment(BrambleEmulator):
     """The solver's view of a game that is really the training environment's. Some of its steps are left to chance."""
 
     def __init__(self, env: ZeldaEnv, wandering: float, limit: int, seed: int) -> None:
         self.env, self.pyboy = env, env.player.emulator._pyboy  # read only: the solver looks at RAM
         self.steps, self.limit = 0, limit
-        self._wandering, self._dice = wandering, random.Random(seed)
+        self._wandering, self._rng = wandering, random.Random(seed)
 
     def step(self, action: str) -> None:
-        if self._dice.random() < self._wandering / 20:  # a walk of chance of about twenty steps
-            for _ in range(self._dice.randrange(5, 36)):
+        if self._rng.random() < self._wandering / 20:  # a walk of chance of about twenty steps
+            for _ in range(self._rng.randrange(5, 36)):
                 self.by_chance()
         self.do(action)
 
     def by_chance(self) -> None:
         """One step with any button but START."""
-        self.do(self._dice.choice(ACTIONS[:7]))
+        self.do(self._rng.choice(ACTIONS[:7]))
 
     def do(self, action: str) -> None:
         """One step of the environment."""
@@ -98,9 +97,9 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
 
 
 def _course(world: str, wandering: float | None) -> Callable[[_InEnvironment], None]:
-    if wandering is None or world not in ROUTINES:
+    if wandering is None or world not in WALKTHROUGHS:
         return lambda game: None
-    return lambda game: ROUTINES[world](Walker(game, bramble.world(world), limit=10**9))
+    return lambda game: WALKTHROUGHS[world](Walker(game, bramble.world(world), limit=10**9))
 
 
 def renamed(raw: bytes, segment: str) -> bytes:

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 import bramble
-from bramble.milestones import reached
+from bramble.worlds.milestones import reached
 from shared.game import capabilities
 from shared.game.errors import UnknownRom
 from shared.game.memory import byte_at
@@ -39,5 +39,5 @@ def _game(world: str, difficulty: str, seed: int, torn: bool) -> Game:
     )
 
 
-def _test(milestone: bramble.Milestone) -> Callable[[bytes], bool]:
+def _test(milestone: bramble.WorldMilestone) -> Callable[[bytes], bool]:
     return lambda image: reached(milestone, partial(byte_at, image))

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import bramble
-from bramble.game import Game as Walked
-from bramble.milestones import reached
-from bramble.solve import ROUTINES, solve
+from bramble.emulator import BrambleEmulator
+from bramble.solver.walkthrough import WALKTHROUGHS, solve
+from bramble.worlds.milestones import reached
 from services.trainer.domain.curriculum import TRUE_START, CurriculumShares, mixture
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
@@ -20,8 +20,8 @@ from shared.game.start import StartState, true_start
 
 def starts_for(game: Game, run: RunConfig, shares: Sequence[float]) -> list[StartState]:
     """A hundred start states in the wanted proportion. Raises Permanent where nobody knows the way."""
-    if run.game != "bramble" or run.world not in ROUTINES:
-        known = ", ".join(ROUTINES)
+    if run.game != "bramble" or run.world not in WALKTHROUGHS:
+        known = ", ".join(WALKTHROUGHS)
         raise Permanent(
             f"a curriculum needs a walk-through, and {run.world} of {run.game} has none (there is one for {known}): "
             "leave ZELDA_DRIVER__CURRICULUM empty"
@@ -37,7 +37,7 @@ def milestone_states(world: str, seed: int) -> tuple[StartState, ...]:
     open_ = list(bramble.world(world).milestones)
     states: list[StartState] = []
 
-    def look(game: Walked) -> None:
+    def look(game: BrambleEmulator) -> None:
         for milestone in [one for one in open_ if reached(one, game.read)]:
             open_.remove(milestone)
             states.append(StartState(milestone.name, _saved(game)))
@@ -46,7 +46,7 @@ def milestone_states(world: str, seed: int) -> tuple[StartState, ...]:
     return tuple(states[:-1])  # after the last one there is nothing left to learn
 
 
-def _saved(game: Walked) -> bytes:
+def _saved(game: BrambleEmulator) -> bytes:
     buffer = io.BytesIO()
     game.pyboy.save_state(buffer)
     return buffer.getvalue()

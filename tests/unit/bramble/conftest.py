@@ -4,31 +4,31 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bramble.build import join
-from bramble.game import Game
-from bramble.worldfile import parse_world
+from bramble.emulator import BrambleEmulator
+from bramble.worlds.rom_builder import build_rom
+from bramble.worlds.world_parser import parse_world
 
 CLOSED = "##########"
 OPEN = "#........#"
 
 
-def one_room(rows: dict[int, str], things: str, theme: str = "outdoors", solve: str = "", head: str = "") -> str:
+def one_room(rows: dict[int, str], objects: str, theme: str = "outdoors", solve: str = "", head: str = "") -> str:
     """A world of a single closed room; `rows` replaces rows by number. The hero starts at 4,4."""
     lines = [CLOSED, *[OPEN] * 6, CLOSED]
     for number, row in rows.items():
         lines[number] = row
     place = "4:11" if theme.startswith("dungeon") else "0:11"
     extra = f" solve {solve}" if solve else ""
-    return "\n".join([f"world Test\nstart {place} 4,4 down", head, f"room {place} {theme}{extra}", *lines, things, ""])
+    return "\n".join([f"world Test\nstart {place} 4,4 down", head, f"room {place} {theme}{extra}", *lines, objects, ""])
 
 
 @pytest.fixture
-def play() -> Iterator[Callable[..., Game]]:
+def play() -> Iterator[Callable[..., BrambleEmulator]]:
     """Start a game from the text of a world."""
-    games: list[Game] = []
+    games: list[BrambleEmulator] = []
 
-    def start(text: str, difficulty: str = "normal", torn: bool = False) -> Game:
-        game = Game(join(parse_world("test", text), difficulty, seed=3, torn=torn))
+    def start(text: str, difficulty: str = "normal", torn: bool = False) -> BrambleEmulator:
+        game = BrambleEmulator(build_rom(parse_world("test", text), difficulty, seed=3, torn=torn))
         games.append(game)
         return game
 
@@ -37,19 +37,19 @@ def play() -> Iterator[Callable[..., Game]]:
         game.close()
 
 
-def hold(game: Game, action: str, steps: int) -> None:
+def hold(game: BrambleEmulator, action: str, steps: int) -> None:
     """Hold a button for some steps."""
     for _ in range(steps):
         game.step(action)
 
 
-def tap(game: Game, action: str, rest: int = 3) -> None:
+def tap(game: BrambleEmulator, action: str, rest: int = 3) -> None:
     """Press a button for one step, then wait."""
     game.step(action)
     hold(game, "nop", rest)
 
 
-def read_on(game: Game) -> str:
+def read_on(game: BrambleEmulator) -> str:
     """Sit through a dialog; returns the lines that RAM showed, joined by blanks."""
     lines: list[str] = []
     for _ in range(400):

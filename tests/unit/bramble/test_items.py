@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from bramble.game import Game
+from bramble.emulator import BrambleEmulator
 from tests.unit.bramble.conftest import hold, one_room, read_on, tap
 
-Play = Callable[..., Game]
+Play = Callable[..., BrambleEmulator]
 GIFT = "person 4,3 elder\n  give {}\n"
 
 
-def _take_gift(game: Game) -> None:
+def _take_gift(game: BrambleEmulator) -> None:
     """The elder stands above the hero and gives on the first word."""
     hold(game, "up", 3)
     tap(game, "a")

@@ -11,15 +11,15 @@ import pytest
 
 import bramble
 from bramble.__main__ import main
-from bramble.game import ACTIONS, Game
-from bramble.solve import solve
+from bramble.emulator import ACTIONS, BrambleEmulator
+from bramble.solver.walkthrough import solve
 
 HALT = 0x76
 ROOT = Path(bramble.__file__).parent.parent
 FRAMES_10000 = """
 import hashlib, random
 import bramble
-from bramble.game import ACTIONS, Game
+from bramble.emulator import ACTIONS, Game
 dice = random.Random(5)
 with Game(bramble.build("vale")) as game:
     for _ in range(2500):
@@ -46,7 +46,7 @@ def test_the_walk_through_does_not_depend_on_luck(seed: int) -> None:
 
 def test_the_recorded_buttons_alone_finish_the_world_again() -> None:
     walk = solve("garden")
-    with Game(bramble.build("garden")) as game:
+    with BrambleEmulator(bramble.build("garden")) as game:
         for action in walk.actions:
             game.step(ACTIONS[action])
         assert game.value("essences") == 1
@@ -63,7 +63,7 @@ def test_two_processes_end_in_the_same_ram_after_ten_thousand_frames() -> None:
 
 def _course(rng: tuple[int, int] | None) -> str:
     dice = random.Random(5)
-    with Game(bramble.build("vale")) as game:
+    with BrambleEmulator(bramble.build("vale")) as game:
         if rng is not None:
             game.write("rng1", rng[0])
             game.write("rng2", rng[1])
@@ -78,7 +78,7 @@ def test_another_seed_at_the_generator_gives_another_course() -> None:
     assert _course((0x12, 0x34)) != _course((0x56, 0x78))
 
 
-def _idle(game: Game, address: int) -> bool:
+def _idle(game: BrambleEmulator, address: int) -> bool:
     """Whether the processor waits at this address: all waiting is done by HALT."""
     return HALT in (game.pyboy.memory[address], game.pyboy.memory[address - 1])
 
@@ -87,7 +87,7 @@ def _frames(torn: bool, count: int = 600) -> tuple[Counter[bool], Counter[bool]]
     """At rest after tick() and at the vertical blank: how often, of `count` frames."""
     after, blank = Counter[bool](), Counter[bool]()
     dice = random.Random(1)
-    with Game(bramble.build("vale", torn=torn)) as game:
+    with BrambleEmulator(bramble.build("vale", torn=torn)) as game:
 
         def at_blank(_: object) -> None:
             stack = game.pyboy.register_file.SP

@@ -3,9 +3,9 @@
 import pytest
 
 import bramble
-from bramble.model import WorldError
-from bramble.proof import Deed, provable_rooms, prove
-from bramble.worldfile import parse_world
+from bramble.planner.search import PlanStep, find_plan, visited_rooms
+from bramble.worlds.model import RoomId, WorldError
+from bramble.worlds.world_parser import parse_world
 
 HEAD = """world Test
 start 4:71 4,4 up
@@ -70,31 +70,31 @@ treasure 4,3 essence 1
 
 def world(hall: str = "", side: str = "", dead_end: str = "") -> bramble.World:
     """A hall with a locked door to the end, and a side room with a locked door to nothing."""
-    text = "\n".join((HEAD, HALL.format(things=hall), SIDE.format(things=side, dead_end=dead_end), END))
+    text = "\n".join((HEAD, HALL.format(objects=hall), SIDE.format(objects=side, dead_end=dead_end), END))
     return parse_world("test", text)
 
 
 @pytest.mark.parametrize("name", bramble.worlds())
 def test_every_world_that_comes_with_the_game_can_be_finished_and_has_no_room_for_nothing(name: str) -> None:
     found = bramble.world(name)
-    assert prove(found)
-    assert provable_rooms(found) == set(found.rooms)
+    assert find_plan(found)
+    assert visited_rooms(found) == set(found.rooms)
 
 
 def test_with_one_key_and_two_doors_it_finds_the_door_that_matters() -> None:
-    deeds = prove(world(hall="chest 2,2 small_key"))
-    assert Deed("open", bramble.model.Place(4, 0x71), (4, 0)) in deeds
-    assert deeds[-1].kind == "take"
+    steps = find_plan(world(hall="chest 2,2 small_key"))
+    assert PlanStep("open", RoomId(4, 0x71), (4, 0)) in steps
+    assert steps[-1].kind == "take"
 
 
 def test_a_key_behind_the_only_door_is_no_key() -> None:
     with pytest.raises(WorldError, match="cannot be finished: no way to end"):
-        prove(world(dead_end="chest 2,2 small_key"))
+        find_plan(world(dead_end="chest 2,2 small_key"))
 
 
 def test_a_key_that_is_spent_on_one_door_does_not_open_the_other() -> None:
     chain = world(hall="chest 2,2 small_key", dead_end="chest 2,2 small_key")
-    opened = [deed.place.room for deed in prove(chain) if deed.kind == "open"]
+    opened = [step.room_id.room for step in find_plan(chain) if step.kind == "open"]
     assert 0x71 in opened
 
 
@@ -104,54 +104,54 @@ def test_beasts_are_not_beaten_without_a_sword() -> None:
         "\n".join(
             (
                 HEAD,
-                HALL.format(things="chest 2,2 small_key hidden\nenemy 5,5 walker").replace(
+                HALL.format(objects="chest 2,2 small_key hidden\nenemy 5,5 walker").replace(
                     "dungeon1", "dungeon1 solve cleared"
                 ),
-                SIDE.format(things="", dead_end=""),
+                SIDE.format(objects="", dead_end=""),
                 END,
             )
         ),
     )
     with pytest.raises(WorldError, match="no way to end"):
-        prove(guarded)
+        find_plan(guarded)
 
 
 def test_the_great_key_of_one_dungeon_does_not_open_the_lords_door_of_another() -> None:
-    hall = HALL.replace("KK", "kk").format(things="warp 1,1 to 4:91 2,3 down")
+    hall = HALL.replace("KK", "kk").format(objects="warp 1,1 to 4:91 2,3 down")
     end = END.replace("KK", "kk")
     other = "room 4:91 dungeon3\nWWWWWWWWWW\n" + "W________W\n" * 6 + "WWWWWWWWWW\nwarp 1,1 to 4:71 2,3 down\n"
-    side = SIDE.replace("KK", "WW").format(things="", dead_end="").split("room 4:62")[0]
+    side = SIDE.replace("KK", "WW").format(objects="", dead_end="").split("room 4:62")[0]
     key = "chest 4,4 boss_key\n"
     text = "\n".join((HEAD, hall + "\n{}", side, end, other + "{}"))
 
-    assert prove(parse_world("test", text.format(key, "")))
+    assert find_plan(parse_world("test", text.format(key, "")))
     with pytest.raises(WorldError, match="no way to end"):
-        prove(parse_world("test", text.format("", key)))
+        find_plan(parse_world("test", text.format("", key)))
 
 
 def test_keys_of_a_cave_and_the_great_key_of_the_eighth_dungeon_open_nothing() -> None:
     """As in the engine, which keeps no keys outside of dungeons, and great keys of seven of them."""
-    hall, end = HALL.format(things="chest 2,2 small_key").replace("W_________", "W________W"), END
+    hall, end = HALL.format(objects="chest 2,2 small_key").replace("W_________", "W________W"), END
     dungeon = "\n".join((HEAD, hall, end))
     eighth = dungeon.replace("4:71", "5:f8").replace("4:61", "5:e8")
     great = {text: text.replace("KK", "kk").replace("small_key", "boss_key") for text in (dungeon, eighth)}
 
     for text in (dungeon, eighth, great[dungeon]):
-        assert prove(parse_world("test", text))
+        assert find_plan(parse_world("test", text))
     for text in (dungeon.replace("dungeon1", "cave"), great[dungeon].replace("dungeon1", "cave"), great[eighth]):
         with pytest.raises(WorldError, match="no way to end"):
-            prove(parse_world("test", text))
+            find_plan(parse_world("test", text))
 
 
 def test_a_block_that_cannot_get_onto_its_switch_keeps_the_shutter_shut() -> None:
-    hall = HALL.replace("KK", "gg").replace("dungeon1", "dungeon1 solve pressed").format(things="")
+    hall = HALL.replace("KK", "gg").replace("dungeon1", "dungeon1 solve pressed").format(objects="")
     hall = hall.replace("W________W", "{}", 1).replace("W________W", "W___s____W", 1)
-    side = SIDE.replace("KK", "WW").format(things="", dead_end="").split("room 4:62")[0]
+    side = SIDE.replace("KK", "WW").format(objects="", dead_end="").split("room 4:62")[0]
     text = "\n".join((HEAD, hall, side, END.replace("KK", "__")))
 
-    assert prove(parse_world("test", text.format("W________W").replace("W_________", "W__B______", 1)))
+    assert find_plan(parse_world("test", text.format("W________W").replace("W_________", "W__B______", 1)))
     with pytest.raises(WorldError, match="no way to end"):
-        prove(parse_world("test", text.format("WB_______W")))
+        find_plan(parse_world("test", text.format("WB_______W")))
 
 
 @pytest.mark.timeout(20)
@@ -161,9 +161,9 @@ def test_what_can_be_done_and_undone_for_ever_is_not_searched_for_ever(thing: st
     hat = "  if owns hat\n    take hat\n  else\n    give hat\n"
     hall = f"person 4,4 elder\n{lamp if thing == 'flag' else hat}"
     text = (
-        HEAD + "flag lamp\ntrade hat: A hat!\n" + HALL.format(things=hall) + SIDE.format(things="", dead_end="") + END
+        HEAD + "flag lamp\ntrade hat: A hat!\n" + HALL.format(objects=hall) + SIDE.format(objects="", dead_end="") + END
     )
 
     with pytest.raises(WorldError, match="cannot be finished: no way to end"):
-        prove(parse_world("test", text))
-    assert prove(parse_world("test", text.replace(hall, hall + "chest 2,2 small_key\n")))
+        find_plan(parse_world("test", text))
+    assert find_plan(parse_world("test", text.replace(hall, hall + "chest 2,2 small_key\n")))

@@ -5,18 +5,18 @@ from collections.abc import Callable
 import pytest
 
 import bramble
-from bramble.blocks import plan_pushes
-from bramble.check import check_world
-from bramble.follow import blast
-from bramble.game import Game
-from bramble.model import DIFFICULTIES, Cell, Place, WorldError
-from bramble.solve import solve
-from bramble.walk import Player
-from bramble.worldfile import parse_world
+from bramble.emulator import BrambleEmulator
+from bramble.planner.block_puzzle import plan_pushes
+from bramble.solver.plan_execution import blast
+from bramble.solver.walker import Walker
+from bramble.solver.walkthrough import solve
+from bramble.worlds.check import check_world
+from bramble.worlds.model import DIFFICULTIES, Cell, RoomId, WorldError
+from bramble.worlds.world_parser import parse_world
 from tests.unit.bramble.conftest import one_room
 
-Play = Callable[..., Game]
-HERE = Place(0, 0x11)
+Play = Callable[..., BrambleEmulator]
+HERE = RoomId(0, 0x11)
 ELDER = (2, 2)
 
 
@@ -46,41 +46,41 @@ def test_each_difficulty_is_another_rom_of_the_same_size(name: str) -> None:
     assert len(set(roms)) == len(DIFFICULTIES)
 
 
-def _player(play: Play, rows: dict[int, str], gifts: str, things: str = "") -> Player:
+def _walker(play: Play, rows: dict[int, str], gifts: str, objects: str = "") -> Walker:
     """A hero in a closed room who was given something."""
-    text = one_room(rows, f"{things}person 2,2 elder\n{gifts}")
-    player = Player(play(text), parse_world("test", text))
-    player.talk(HERE, ELDER)
-    return player
+    text = one_room(rows, f"{objects}person 2,2 elder\n{gifts}")
+    walker = Walker(play(text), parse_world("test", text))
+    walker.talk(HERE, ELDER)
+    return walker
 
 
 def test_a_way_leads_over_a_hole_with_the_feather(play: Play) -> None:
     holes = {row: "#.....O..#" for row in range(1, 7)}
-    player = _player(play, holes, "  give feather\n")
-    player.travel(HERE, (8, 5))
+    walker = _walker(play, holes, "  give feather\n")
+    walker.travel(HERE, (8, 5))
 
-    assert player.cell == (8, 5)
-    player.travel(HERE, (2, 5))
-    assert player.cell == (2, 5)
-    assert player.game.value("health") == 12
+    assert walker.cell == (8, 5)
+    walker.travel(HERE, (2, 5))
+    assert walker.cell == (2, 5)
+    assert walker.game.value("health") == 12
 
 
 def test_a_way_leads_over_ice_when_winter_can_be_called(play: Play) -> None:
     river = {row: "#.....~~.#" for row in range(1, 7)} | {5: "#..T..~~.#"}
     winter = "season winter\n" + "----------\n" * 4 + "------ii--\n" + "----------\n" * 3
-    player = _player(play, river, "  give rod spring winter\n", winter)
-    player.travel(HERE, (8, 4))
+    walker = _walker(play, river, "  give rod spring winter\n", winter)
+    walker.travel(HERE, (8, 4))
 
-    assert player.cell == (8, 4)
-    assert player.game.value("season") == 3
+    assert walker.cell == (8, 4)
+    assert walker.game.value("season") == 3
 
 
 def test_a_cracked_wall_is_burst_from_a_safe_distance(play: Play) -> None:
-    player = _player(play, {3: "#...x....#"}, "  give bombs 3\n")
-    blast(player, HERE, (4, 3))
+    walker = _walker(play, {3: "#...x....#"}, "  give bombs 3\n")
+    blast(walker, HERE, (4, 3))
 
-    assert player.router.door_open(HERE, (4, 3))
-    assert player.game.value("health") == 12
+    assert walker.router.door_open(HERE, (4, 3))
+    assert walker.game.value("health") == 12
 
 
 def _cells(rows: list[str], letters: str) -> frozenset[Cell]:
@@ -137,10 +137,10 @@ def test_a_block_in_a_corner_has_no_plan() -> None:
         ("person 4,4 elder\n  give rod sommer\n", "line 13: unknown season 'sommer'"),
     ],
 )
-def test_more_mistakes_are_named_with_file_and_line(things: str, sentence: str) -> None:
+def test_more_mistakes_are_named_with_file_and_line(objects: str, sentence: str) -> None:
     rows = "##########\n" + "#........#\n" * 6 + "##########\n"
     with pytest.raises(WorldError, match=f"^test.txt {sentence}"):
-        check_world(parse_world("test", f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}{things}"))
+        check_world(parse_world("test", f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}{objects}"))
 
 
 @pytest.mark.parametrize(("letters", "act"), [("GGGGGGG.", "shutter"), ("oooooooo", "button")])

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import bramble
-from bramble import art, engine_build
 from bramble.__main__ import main
-from bramble.art import header, load_art
-from bramble.engine_build import ENGINE, SDCC_VERSION, BuildError, build_engine, compiler_version
+from bramble.art import loader
+from bramble.art.loader import header, load_art
+from bramble.engine import compile as engine_compile
+from bramble.engine.compile import ENGINE, SDCC_VERSION, BuildError, build_engine, compiler_version
 
 ROM_SIZE = 0x8000
 LOGO = slice(0x104, 0x134)
@@ -79,12 +80,12 @@ def test_the_committed_engine_is_the_one_whose_digest_stands_beside_it() -> None
 def test_a_tile_with_the_letter_name_or_id_of_another_is_refused(
     head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (art.ART / "tiles.txt").read_text("utf-8")
+    text = (loader.ART / "tiles.txt").read_text("utf-8")
     (tmp_path / "tiles.txt").write_text(f"{text}\n{head} palette=ground\n" + ("." * 16 + "\n") * 16)
-    monkeypatch.setattr(art, "ART", tmp_path)
+    monkeypatch.setattr(loader, "ART", tmp_path)
 
     with pytest.raises(ValueError, match=r"tiles\.txt line \d+: another tile has the letter, the name or an id of"):
-        art._tiles()
+        loader._tiles()
 
 
 def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
@@ -95,8 +96,8 @@ def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
 def test_the_engine_is_not_built_by_another_compiler(
     found: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_build, "compiler_version", lambda: found)
-    monkeypatch.setattr(engine_build, "_compile", lambda *_: b"other bytes")
+    monkeypatch.setattr(engine_compile, "compiler_version", lambda: found)
+    monkeypatch.setattr(engine_compile, "_compile", lambda *_: b"other bytes")
     with pytest.raises(BuildError, match=sentence):
         build_engine()
 

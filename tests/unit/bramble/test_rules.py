@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from bramble.game import Game
+from bramble.emulator import BrambleEmulator
 from tests.unit.bramble.conftest import hold, one_room, read_on, tap
 
-Play = Callable[..., Game]
+Play = Callable[..., BrambleEmulator]
 SPITTER = "enemy 4,1 spitter\n"
 CHEST, OPEN_CHEST = 0xF1, 0xF0
 SOLVED_SOUND = 0x4D
@@ -14,7 +14,7 @@ SHOP = (
 )
 
 
-def _sounds(game: Game) -> list[int]:
+def _sounds(game: BrambleEmulator) -> list[int]:
     """The ring of events, oldest first."""
     tail = game.value("sound_queue_tail") & 15
     ring = [game.value("sound_queue", at) for at in range(16)]

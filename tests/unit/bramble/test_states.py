@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import bramble
-from bramble.game import Game
-from bramble.milestones import reached
-from bramble.states import milestone_state
+from bramble.emulator import BrambleEmulator
+from bramble.tools.states import milestone_state
+from bramble.worlds.milestones import reached
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_state_stands_exactly_where_its_milestone_is_reached() -> None:
     milestones = bramble.world("garden").milestones
     state = milestone_state("garden", "hedge")
-    with Game(bramble.build("garden")) as game:
+    with BrambleEmulator(bramble.build("garden")) as game:
         game.pyboy.load_state(io.BytesIO(state))
 
         assert [reached(milestone, game.read) for milestone in milestones] == [True, True, False, False]

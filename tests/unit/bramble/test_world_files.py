@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from bramble.build import join
-from bramble.check import check_world
-from bramble.milestones import reached
-from bramble.model import WorldError
-from bramble.pack import FIRST_LETTER_PAIR, pack_bytes, pack_pairs
-from bramble.script import encode_text, wrap
-from bramble.worldfile import parse_world
+from bramble.worlds.check import check_world
+from bramble.worlds.milestones import reached
+from bramble.worlds.model import WorldError
+from bramble.worlds.pack import FIRST_LETTER_PAIR, pack_bytes, pack_pairs
+from bramble.worlds.rom_builder import build_rom
+from bramble.worlds.script import encode_text, wrap
+from bramble.worlds.world_parser import parse_world
 from shared.game.table import load_table
 
 ROOM = "##########\n" + "#........#\n" * 6 + "##########\n"
@@ -77,7 +77,7 @@ def test_a_hero_who_would_start_in_a_wall_is_refused() -> None:
 def test_a_script_that_is_too_long_is_refused(condition: str, steps: int) -> None:
     text = f"{HERE}person 4,4 elder\n{condition}" + "    pay 1\n" * (steps + (not condition))
     with pytest.raises(WorldError, match=r"^test\.txt line 12: the script is longer than 250 bytes: split it"):
-        join(parse_world("test", text))
+        build_rom(parse_world("test", text))
 
 
 def test_a_text_wraps_at_sixteen_letters_three_lines_a_page() -> None:
@@ -147,4 +147,4 @@ def test_a_world_too_big_for_the_cartridge_is_refused() -> None:
         words = " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=9)) for _ in range(9))
         rooms += f"room 3:{number:02x} house\n{ROOM}person 4,4 elder\n  say {words}\n"
     with pytest.raises(WorldError, match="bytes too big for the cartridge"):
-        join(parse_world("test", "world Big\nstart 3:00 4,4 down\n" + rooms))
+        build_rom(parse_world("test", "world Big\nstart 3:00 4,4 down\n" + rooms))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bramble.model import Place
+from bramble.worlds.model import RoomId
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import milestone_states
 from services.trainer.env.game_session import GameSession, StepResult
@@ -108,7 +108,7 @@ def test_what_enemies_drop_pays_in_each_room_only_so_much() -> None:
     with playing(EnvConfig(world="vale", seed=1)) as player:
         player.set_starts([sword])
         player.reset()
-        rewards = clear_again_and_again(player, "vale", Place(0, 0x22), Place(0, 0x21), STEPS)
+        rewards = clear_again_and_again(player, "vale", RoomId(0, 0x22), RoomId(0, 0x21), STEPS)
         held = player.state.inventory.rupees or 0
         paid = player.term_sums["rupees"] / RewardProfile.load("default").weights["rupees"]
 

@@ -6,19 +6,18 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 import bramble
-from bramble.game import ACTIONS as WORDS
-from bramble.game import Game as BrambleGame
-from bramble.model import Place
-from bramble.solve import ROUTINES
-from bramble.walk import Player as Walker
-from bramble.walk import StuckError
+from bramble.emulator import ACTIONS as WORDS
+from bramble.emulator import BrambleEmulator
+from bramble.solver.walker import StuckError, Walker
+from bramble.solver.walkthrough import WALKTHROUGHS
+from bramble.worlds.model import RoomId
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import EpisodeRecorder, GameSession, StepResult
 
 Observe = Callable[[GameSession, int, StepResult], None]
 
 
-class _AtTheButtons(BrambleGame):
+class _AtTheButtons(BrambleEmulator):
     """The solver's view of a game that is the environment's: it reads its RAM and presses its buttons."""
 
     def __init__(self, player: GameSession, observe: Observe | None) -> None:
@@ -61,12 +60,12 @@ def solve(world: str, observe: Observe, **config: object) -> None:
 def solve_with(player: GameSession, world: str, observe: Observe | None) -> None:
     """As `solve`, with a player that runs already."""
     try:
-        ROUTINES[world](Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6))
+        WALKTHROUGHS[world](Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6))
     except Ended:
         return
 
 
-def clear_again_and_again(player: GameSession, world: str, room: Place, away: Place, steps: int) -> list[float]:
+def clear_again_and_again(player: GameSession, world: str, room: RoomId, away: RoomId, steps: int) -> list[float]:
     """Beat what is in `room` and pick up what it drops, leave for `away` and come back; the rewards of all steps."""
     rewards: list[float] = []
 
@@ -104,5 +103,5 @@ def play(player: GameSession, steps: int, choose: Callable[[int], int], observe:
 
 def at_random(seed: int = 0, actions: int = 7) -> Callable[[int], int]:
     """The random policy, by default without START."""
-    dice = np.random.default_rng(seed)
-    return lambda step: int(dice.integers(actions))
+    rng = np.random.default_rng(seed)
+    return lambda step: int(rng.integers(actions))

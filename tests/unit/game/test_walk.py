@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bramble.game import Game
-from bramble.solve import solve as prove
+from bramble.emulator import BrambleEmulator
+from bramble.solver.walkthrough import solve as prove
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession, StepResult
 from shared.game import capabilities, layout
@@ -200,7 +200,7 @@ def _by_proof(world: str) -> list[np.ndarray]:
     traces: list[EpisodeTrace] = []
     seen: list[np.ndarray] = []
 
-    def observe(game: Game) -> None:
+    def observe(game: BrambleEmulator) -> None:
         if not memories:
             memories.append(open_memory(game.pyboy))
             state = decoder.begin(memories[0].image())

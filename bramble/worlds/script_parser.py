@@ -11,36 +11,36 @@ else
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bramble.model import (
+from bramble.worlds.model import (
     DIRECTIONS,
     GROUPS,
     SEASONS,
     TREASURES,
     Branch,
     Cell,
-    Place,
+    RoomId,
     Script,
-    Step,
-    Test,
+    ScriptCondition,
+    Statement,
     World,
     WorldError,
 )
-from bramble.script import COUNTED, encode_text, give_steps, season_mask, treasure_id
+from bramble.worlds.script import COUNTED, encode_text, give_statements, season_mask, treasure_id
 
 Row = tuple[int, str]
-PLAIN = Test("owns", 0)
+PLAIN = ScriptCondition("owns", 0)
 ESSENCES = 8  # bits of a byte
 
 
-def parse_place(text: str) -> Place:
+def parse_room_id(text: str) -> RoomId:
     """`GROUP:ROOM`, the room in hexadecimal: row and column of the map."""
     group, separator, room = text.partition(":")
     if not separator:
         raise ValueError(f"{text!r} is not a room: write GROUP:ROOM, such as 0:3a")
-    place = Place(int(group), int(room, 16))
-    if place.group not in GROUPS or not 0 <= place.room <= 255:
+    room_id = RoomId(int(group), int(room, 16))
+    if room_id.group not in GROUPS or not 0 <= room_id.room <= 255:
         raise ValueError(f"there is no room {text}: groups are {', '.join(map(str, GROUPS))}, rooms 00 to ff")
-    return place
+    return room_id
 
 
 def parse_cell(text: str) -> Cell:
@@ -58,15 +58,15 @@ def parse_direction(word: str) -> str:
     return word
 
 
-def _owned(name: str, world: World, negated: bool) -> Test:
+def _owned(name: str, world: World, negated: bool) -> ScriptCondition:
     if name in world.trades:
-        return Test("trade", world.trades[name][0], negated)
+        return ScriptCondition("trade", world.trades[name][0], negated)
     if name not in TREASURES:
         raise ValueError(f"unknown treasure {name!r}, use one of: {', '.join([*TREASURES, *world.trades])}")
-    return Test("owns", TREASURES[name], negated)
+    return ScriptCondition("owns", TREASURES[name], negated)
 
 
-def parse_test(text: str, world: World) -> Test:
+def parse_condition(text: str, world: World) -> ScriptCondition:
     """One condition: `[not] owns X | flag X | solved | rupees N | essences N | season NAME...`."""
     words = text.split()
     negated = words[0] == "not"
@@ -74,19 +74,19 @@ def parse_test(text: str, world: World) -> Test:
     if kind == "owns":
         return _owned(arguments[0], world, negated)
     if kind == "flag":
-        return Test("flag", flag_number(arguments[0], world), negated)
+        return ScriptCondition("flag", flag_number(arguments[0], world), negated)
     if kind == "season":
-        return Test("season", season_mask(arguments), negated)
+        return ScriptCondition("season", season_mask(arguments), negated)
     if kind == "solved":
-        return Test("solved", 0, negated)
+        return ScriptCondition("solved", 0, negated)
     if kind in ("rupees", "essences"):
-        return Test(kind, _small(arguments[0]), negated)
+        return ScriptCondition(kind, _small(arguments[0]), negated)
     raise ValueError(f"unknown condition {kind!r}: use owns, flag, solved, rupees, essences or season")
 
 
-def parse_tests(text: str, world: World) -> tuple[Test, ...]:
+def parse_conditions(text: str, world: World) -> tuple[ScriptCondition, ...]:
     """Conditions joined by `and`."""
-    return tuple(parse_test(part, world) for part in text.split(" and "))
+    return tuple(parse_condition(part, world) for part in text.split(" and "))
 
 
 def flag_number(name: str, world: World) -> int:
@@ -124,38 +124,38 @@ def _season_number(word: str) -> int:
     return SEASONS.index(word)
 
 
-def _warp(words: list[str], line: int) -> Step:
-    place, (column, row) = parse_place(words[0]), parse_cell(words[1])
+def _warp(words: list[str], line: int) -> Statement:
+    room_id, (column, row) = parse_room_id(words[0]), parse_cell(words[1])
     facing = DIRECTIONS.index(parse_direction(words[2]))
-    return Step("warp", (place.group, place.room, row << 4 | column, facing), line=line)
+    return Statement("warp", (room_id.group, room_id.room, row << 4 | column, facing), line=line)
 
 
-def _steps(line: int, text: str, world: World) -> tuple[Step, ...]:
+def _parse_line(line: int, text: str, world: World) -> tuple[Statement, ...]:
     """The steps of one line."""
     word, _, rest = text.partition(" ")
     words = rest.split()
     if word in ("say", "ask"):
         encode_text(rest, word == "ask")
-        return (Step(word, text=rest, line=line),)
+        return (Statement(word, text=rest, line=line),)
     if word == "give":
-        return give_steps(words[0], parse_amount(words[0], words[1:], world), world.trades, line)
+        return give_statements(words[0], parse_amount(words[0], words[1:], world), world.trades, line)
     if word == "take":
-        return (Step("take", (treasure_id(words[0], world.trades),), line=line),)
+        return (Statement("take", (treasure_id(words[0], world.trades),), line=line),)
     if word == "pay":
-        return (Step("pay", (_small(words[0]),), line=line),)
+        return (Statement("pay", (_small(words[0]),), line=line),)
     if word in ("set", "clear"):
-        return (Step(word, (flag_number(words[0], world),), line=line),)
+        return (Statement(word, (flag_number(words[0], world),), line=line),)
     if word == "season":
-        return (Step("season", (_season_number(words[0]),), line=line),)
+        return (Statement("season", (_season_number(words[0]),), line=line),)
     if word == "solve":
-        return (Step("solve", line=line),)
+        return (Statement("solve", line=line),)
     if word == "warp":
         return (_warp(words, line),)
     raise ValueError(f"unknown word {word!r}: use say, ask, give, take, pay, set, clear, season, solve or warp")
 
 
 @contextmanager
-def mistakes_of(world: World, line: int) -> Iterator[None]:
+def errors_at(world: World, line: int) -> Iterator[None]:
     """Mistakes inside are mistakes of this line."""
     try:
         yield
@@ -169,16 +169,16 @@ def mistakes_of(world: World, line: int) -> Iterator[None]:
 
 def parse_script(rows: list[Row], world: World) -> Script:
     """A script from its lines: either steps only, or branches that begin with `if ...` and `else`."""
-    branches: list[tuple[tuple[Test, ...], list[Step]]] = []
+    branches: list[tuple[tuple[ScriptCondition, ...], list[Statement]]] = []
     for line, text in rows:
         words = text.strip()
-        with mistakes_of(world, line):
+        with errors_at(world, line):
             if words.startswith("if "):
-                branches.append((parse_tests(words[3:], world), []))
+                branches.append((parse_conditions(words[3:], world), []))
             elif words == "else":
                 branches.append(((), []))
             else:
                 if not branches:
                     branches.append(((), []))
-                branches[-1][1].extend(_steps(line, words, world))
-    return tuple(Branch(tests, tuple(steps)) for tests, steps in branches)
+                branches[-1][1].extend(_parse_line(line, words, world))
+    return tuple(Branch(conditions, tuple(statements)) for conditions, statements in branches)

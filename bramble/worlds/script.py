@@ -5,7 +5,7 @@ A script is a list of branches; the first whose tests hold runs, and then the sc
 
 from collections.abc import Callable
 
-from bramble.model import SEASONS, SOLVED, TRADE, TREASURES, Branch, Script, Step, Test
+from bramble.worlds.model import SEASONS, SOLVED, TRADE, TREASURES, Branch, Script, ScriptCondition, Statement
 
 # The order is the numbering in engine/script.c.
 OPERATIONS = (
@@ -20,7 +20,7 @@ COUNTED = frozenset({"rupees", "heart", "bombs", "small_key", "essence"})
 """Treasures of which one can hold several; the amount follows the name; for an essence it is its number."""
 
 LINE = 16
-LINES_A_PAGE = 3
+LINES_PER_PAGE = 3
 ANSWERS = " Yes    No"
 GOT = {
     "bombs": "You got bombs!|They open cracked walls.",
@@ -40,7 +40,7 @@ GOT = {
 }
 
 
-def wrap(text: str, lines: int = LINES_A_PAGE) -> list[list[str]]:
+def wrap(text: str, lines: int = LINES_PER_PAGE) -> list[list[str]]:
     """Break a text into pages of lines. `|` starts a line, `||` a page. Raise ValueError for a word too long."""
     pages: list[list[str]] = []
     for part in text.split("||"):
@@ -65,7 +65,7 @@ def encode_text(text: str, ask: bool = False) -> bytes:
     """A text as the engine prints it, ended by 0. A question gets a line with the two answers."""
     pages = wrap(text)
     if ask:
-        if len(pages[-1]) == LINES_A_PAGE:
+        if len(pages[-1]) == LINES_PER_PAGE:
             pages.append([])
         pages[-1].append(ANSWERS)
     return "\f".join("\n".join(page) for page in pages).encode("ascii") + b"\0"
@@ -81,18 +81,18 @@ def got_text(name: str, trades: dict[str, tuple[int, str]]) -> str:
     return trades[name][1] if name in trades else GOT[name]
 
 
-def give_steps(
+def give_statements(
     name: str, amount: int, trades: dict[str, tuple[int, str]], line: int, from_chest: bool = False
-) -> tuple[Step, ...]:
+) -> tuple[Statement, ...]:
     """Steps that hand over a treasure: held up with a text. Money and hearts go without, unless from a chest."""
     number = treasure_id(name, trades)
     if name in trades:
         amount = trades[name][0]
-    give = Step("give", (number, amount), line=line)
+    give = Statement("give", (number, amount), line=line)
     if name in ("rupees", "heart") and not from_chest:
         return (give,)
     text = f"You found {amount} gems!" if name == "rupees" else got_text(name, trades)
-    return (Step("hold", (number,), line=line), give, Step("say", text=text, line=line))
+    return (Statement("hold", (number,), line=line), give, Statement("say", text=text, line=line))
 
 
 def bcd(number: int) -> int:
@@ -100,27 +100,29 @@ def bcd(number: int) -> int:
     return number // 10 << 4 | number % 10
 
 
-def encode_test(test: Test) -> bytes:
+def encode_condition(condition: ScriptCondition) -> bytes:
     """Condition and argument, as in REC_IF and OP_IF."""
-    kind, value = ("room", SOLVED) if test.kind == "solved" else (test.kind, test.value)
+    kind, value = ("room", SOLVED) if condition.kind == "solved" else (condition.kind, condition.value)
     if kind == "rupees":
         value = bcd(value)
-    return bytes([CONDITIONS.index(kind) | (NOT if test.negated else 0), value])
+    return bytes([CONDITIONS.index(kind) | (NOT if condition.negated else 0), value])
 
 
-def _encode_step(step: Step, text_number: Callable[[str, bool], int]) -> bytes:
-    code = OPERATIONS.index(step.word)
-    if step.word in ("say", "ask"):
-        return bytes([code, text_number(step.text, step.word == "ask")])
-    values = tuple(bcd(value) for value in step.values) if step.word == "pay" else step.values
+def _encode_statement(statement: Statement, text_number: Callable[[str, bool], int]) -> bytes:
+    code = OPERATIONS.index(statement.word)
+    if statement.word in ("say", "ask"):
+        return bytes([code, text_number(statement.text, statement.word == "ask")])
+    values = tuple(bcd(value) for value in statement.values) if statement.word == "pay" else statement.values
     return bytes([code, *values])
 
 
 def _encode_branch(branch: Branch, text_number: Callable[[str, bool], int]) -> bytes:
-    out = b"".join(_encode_step(step, text_number) for step in branch.steps) + bytes([OPERATIONS.index("end")])
-    for test in reversed(branch.tests):
+    out = b"".join(_encode_statement(statement, text_number) for statement in branch.statements) + bytes(
+        [OPERATIONS.index("end")]
+    )
+    for condition in reversed(branch.conditions):
         _check_length(out)
-        out = bytes([OPERATIONS.index("if"), *encode_test(test), len(out)]) + out
+        out = bytes([OPERATIONS.index("if"), *encode_condition(condition), len(out)]) + out
     return out
 
 

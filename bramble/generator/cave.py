@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bramble.model import STEPS
-from bramble.wildmap import Spot, canvas, doorway, opposite, scatter, step
+from bramble.generator.maze import Spot, blank_room, draw_doorway, neighbour, opposite_side, scatter
+from bramble.worlds.model import STEPS
 
 SIZE = 5  # spots along each side: a dungeon has eight at most
 ENEMIES = ("walker", "charger", "bat", "spitter")
@@ -16,7 +16,7 @@ THEMES = ("dungeon1", "dungeon2", "dungeon3")
 
 
 @dataclass(slots=True)
-class Cave:
+class CaveDraft:
     """What the world needs of its cave: its rooms as text, and where the entry is."""
 
     entry: int
@@ -25,27 +25,27 @@ class Cave:
 
 
 @dataclass(slots=True)
-class _Room:
+class _RoomDraft:
     spot: Spot
     exits: dict[str, str] = field(default_factory=dict)
     solve: str = ""
-    things: list[str] = field(default_factory=list)
+    objects: list[str] = field(default_factory=list)
 
 
-def draw_cave(rng: random.Random, home: int) -> Cave:
+def draw_cave(rng: random.Random, home: int) -> CaveDraft:
     """Draw a cave of five to nine rooms, whose entry leads to cell 2,3 of room 0:`home`."""
     path = _path(rng, rng.randint(5, 7))
-    rooms = {spot: _Room(spot) for spot in path}
-    sides = [next(s for s in STEPS if step(a, s) == b) for a, b in pairwise(path)]
+    rooms = {spot: _RoomDraft(spot) for spot in path}
+    sides = [next(s for s in STEPS if neighbour(a, s) == b) for a, b in pairwise(path)]
     locks = sorted(rng.sample(range(1, len(path) - 2), rng.randint(1, 2)))
-    for place, side in enumerate(sides):
-        mine, theirs = ("K", "K") if place in locks else ("_", "_")
-        if place == len(sides) - 1:
+    for index, side in enumerate(sides):
+        mine, theirs = ("K", "K") if index in locks else ("_", "_")
+        if index == len(sides) - 1:
             mine = "g"
-        rooms[path[place]].exits[side] = mine
-        rooms[path[place + 1]].exits[opposite(side)] = theirs
-    cave = Cave(entry=_number(path[0]))
-    rooms[path[0]].things += [f"warp {column},7 to 0:{home:02x} 2,3 down" for column in (4, 5)]
+        rooms[path[index]].exits[side] = mine
+        rooms[path[index + 1]].exits[opposite_side(side)] = theirs
+    cave = CaveDraft(entry=_number(path[0]))
+    rooms[path[0]].objects += [f"warp {column},7 to 0:{home:02x} 2,3 down" for column in (4, 5)]
     _hide_keys(rng, cave, rooms, path, locks)
     _furnish(rng, cave, rooms, path)
     theme = rng.choice(THEMES)
@@ -58,14 +58,18 @@ def _number(spot: Spot) -> int:
     return spot[1] * 16 + spot[0]
 
 
+def _on_map(spot: Spot) -> bool:
+    return 0 <= spot[0] < SIZE and 0 <= spot[1] < SIZE
+
+
 def _path(rng: random.Random, length: int) -> list[Spot]:
     """A way over the grid that begins at its lower edge and never touches itself there from below."""
     while True:
         path = [(rng.randrange(SIZE), SIZE - 1)]
         while len(path) < length:
             choices = [
-                spot for side in ("up", "left", "right", "up") if (spot := step(path[-1], side)) not in path
-                and 0 <= spot[0] < SIZE and 0 <= spot[1] < SIZE
+                spot for side in ("up", "left", "right", "up") if (spot := neighbour(path[-1], side)) not in path
+                and _on_map(spot)
             ]  # fmt: skip
             if not choices:
                 break
@@ -74,56 +78,60 @@ def _path(rng: random.Random, length: int) -> list[Spot]:
             return path
 
 
-def _hide_keys(rng: random.Random, cave: Cave, rooms: dict[Spot, _Room], path: list[Spot], locks: list[int]) -> None:
+def _hide_keys(
+    rng: random.Random, cave: CaveDraft, rooms: dict[Spot, _RoomDraft], path: list[Spot], locks: list[int]
+) -> None:
     """Before each locked door a key: in a side room if there is space for one, else on the path."""
     first = 0
     for count, lock in enumerate(locks, start=1):
-        place = rng.randint(first, lock)
-        spot = _side_room(rng, rooms, path[place]) or path[place]
+        index = rng.randint(first, lock)
+        spot = _side_room(rng, rooms, path[index]) or path[index]
         room = rooms[spot]
         guarded = spot not in path
         room.solve = "cleared" if guarded else room.solve
         # Where beasts were beaten the key falls to the ground: a chest might appear under the hero's feet.
-        room.things.append("treasure 2,2 small_key hidden" if guarded else "chest 2,2 small_key")
+        room.objects.append("treasure 2,2 small_key hidden" if guarded else "chest 2,2 small_key")
         if guarded:
-            room.things += [f"enemy 6,{row} {rng.choice(ENEMIES[:2])}" for row in (2, 5)]
+            room.objects += [f"enemy 6,{row} {rng.choice(ENEMIES[:2])}" for row in (2, 5)]
         cave.milestones.append(f"milestone key{count} A key in the cave: taken 4:{_number(spot):02x}")
         first = lock + 1
 
 
-def _side_room(rng: random.Random, rooms: dict[Spot, _Room], beside: Spot) -> Spot | None:
+def _side_room(rng: random.Random, rooms: dict[Spot, _RoomDraft], beside: Spot) -> Spot | None:
     """A new room beside one, or None."""
-    free = [side for side in STEPS if (s := step(beside, side)) not in rooms and 0 <= s[0] < SIZE and 0 <= s[1] < SIZE]
+    free = [
+        side for side in STEPS if (s := neighbour(beside, side)) not in rooms and 0 <= s[0] < SIZE and 0 <= s[1] < SIZE
+    ]
     if not free:
         return None
     side = rng.choice(free)
-    spot = step(beside, side)
-    rooms[spot] = _Room(spot, {opposite(side): "_"})
+    spot = neighbour(beside, side)
+    rooms[spot] = _RoomDraft(spot, {opposite_side(side): "_"})
     rooms[beside].exits[side] = "_"
     return spot
 
 
-def _furnish(rng: random.Random, cave: Cave, rooms: dict[Spot, _Room], path: list[Spot]) -> None:
+def _furnish(rng: random.Random, cave: CaveDraft, rooms: dict[Spot, _RoomDraft], path: list[Spot]) -> None:
     """Beasts on the way, a hall before the end, the ember."""
     for spot in path[1:-2]:
-        rooms[spot].things += [f"enemy 6,{row} {rng.choice(ENEMIES)}" for row in rng.sample((2, 5), rng.randint(0, 2))]
+        rooms[spot].objects += [f"enemy 6,{row} {rng.choice(ENEMIES)}" for row in rng.sample((2, 5), rng.randint(0, 2))]
     hall, end = rooms[path[-2]], rooms[path[-1]]
     hall.solve = "cleared"
-    hall.things += [f"enemy {x},{y} {rng.choice(ENEMIES[:2])}" for x, y in ((3, 5), (6, 2), (6, 5))]
-    end.things += ["treasure 4,4 essence 1", "  say The ember glows. The land is warm again. The end!"]
+    hall.objects += [f"enemy {x},{y} {rng.choice(ENEMIES[:2])}" for x, y in ((3, 5), (6, 2), (6, 5))]
+    end.objects += ["treasure 4,4 essence 1", "  say The ember glows. The land is warm again. The end!"]
     cave.milestones += [
         f"milestone hall The hall of beasts: solved 4:{_number(path[-2]):02x}",
         "milestone ember The ember: essences 1",
     ]
 
 
-def _text(rng: random.Random, room: _Room, theme: str, entry: bool) -> list[str]:
-    rows = canvas("W", "_", room.exits)
+def _text(rng: random.Random, room: _RoomDraft, theme: str, entry: bool) -> list[str]:
+    rows = blank_room("W", "_", room.exits)
     for side, letter in room.exits.items():
-        doorway(rows, side, letter)
+        draw_doorway(rows, side, letter)
     if entry:
-        doorway(rows, "down", "<")
-    taken = {(x, y) for x in (2, 6) for y in (2, 5)} if len(room.things) > 2 * entry else set()
+        draw_doorway(rows, "down", "<")
+    taken = {(x, y) for x in (2, 6) for y in (2, 5)} if len(room.objects) > 2 * entry else set()
     scatter(rng, rows, taken, "PPu%")
     head = f"room 4:{_number(room.spot):02x} {theme}" + (f" solve {room.solve}" if room.solve else "")
-    return [head, *("".join(row) for row in rows), *room.things]
+    return [head, *("".join(row) for row in rows), *room.objects]

@@ -7,8 +7,8 @@ are open, every way leads back, and nothing exceeds what the engine can hold.
 from collections import deque
 from collections.abc import Iterator
 
-from bramble.art import ACTS, Tile, load_art
-from bramble.model import COLUMNS, ROWS, SEASONS, Cell, Place, Room, Thing, World, WorldError
+from bramble.art.loader import ACTS, Tile, load_art
+from bramble.worlds.model import COLUMNS, ROWS, SEASONS, Cell, Room, RoomId, RoomObject, World, WorldError
 
 OPENABLE = frozenset(ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "boss_key", "shutter", "push"))
 TRAPS = frozenset(ACTS.index(act) for act in ("cut", "lift", "push"))
@@ -22,17 +22,17 @@ EDGES = {"right": "left", "down": "up"}
 BREAKS = "|"
 """Letters of a text that are not printed."""
 
-Node = tuple[Place, Cell]
+Position = tuple[RoomId, Cell]
 
 
-def tile(letter: str) -> Tile:
+def tile_for(letter: str) -> Tile:
     """The metatile that a letter of a map stands for."""
     return load_art().by_letter[letter]
 
 
 def passable(letter: str) -> bool:
     """Whether a hero with everything can ever stand here."""
-    found = tile(letter)
+    found = tile_for(letter)
     return found.solid != 0x0F or found.act in OPENABLE
 
 
@@ -48,21 +48,21 @@ def _check_border(world: World, room: Room) -> None:
     """What grows or lies on the outer cells would trap a hero who comes in there."""
     for side in ("up", "right", "down", "left"):
         for at, letter in enumerate(_edge_letters(room.rows, side)):
-            if tile(letter).act in TRAPS:
+            if tile_for(letter).act in TRAPS:
                 raise WorldError(
-                    f"{world.where(room.line)}: {tile(letter).name} on the {side} edge of room {room.place} "
+                    f"{world.where(room.line)}: {tile_for(letter).name} on the {side} edge of room {room.room_id} "
                     f"(number {at}): move it inside"
                 )
 
 
 def _exits(room: Room) -> set[Cell]:
     """Cells of warps: they may lie on an edge without leading over it."""
-    return {thing.cell for thing in room.of_kind("warp")}
+    return {obj.cell for obj in room.of_kind("warp")}
 
 
 def _check_edge(world: World, room: Room, side: str) -> None:
-    place = room.place.neighbour(side)
-    other = world.rooms.get(place) if place else None
+    room_id = room.room_id.neighbour(side)
+    other = world.rooms.get(room_id) if room_id else None
     opposite = {"up": "down", "right": "left", "down": "up", "left": "right"}[side]
     for season in SEASONS:
         mine = _edge(room.rows_in(season), side)
@@ -70,9 +70,9 @@ def _check_edge(world: World, room: Room, side: str) -> None:
         for at, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             cell = {"up": (at, 0), "down": (at, ROWS - 1), "left": (0, at), "right": (COLUMNS - 1, at)}[side]
             if a != b and a and cell not in _exits(room):
-                to = f"room {place} is closed there" if other else "there is no room"
+                to = f"room {room_id} is closed there" if other else "there is no room"
                 raise WorldError(
-                    f"{world.where(room.line)}: room {room.place} is open on its {side} edge at {cell} in {season}, "
+                    f"{world.where(room.line)}: room {room.room_id} is open on its {side} edge at {cell} in {season}, "
                     f"but {to}"
                 )
 
@@ -85,89 +85,89 @@ def _check_counts(world: World, room: Room) -> None:
     for kind, limit in LIMITS.items():
         if counts[kind] > limit:
             raise WorldError(
-                f"{world.where(room.line)}: room {room.place} has {counts[kind]} of {kind}, the engine holds {limit}"
+                f"{world.where(room.line)}: room {room.room_id} has {counts[kind]} of {kind}, the engine holds {limit}"
             )
     if len(treasures) > MAX_TREASURES:
         raise WorldError(
-            f"{world.where(room.line)}: room {room.place} has {len(treasures)} treasures, "
+            f"{world.where(room.line)}: room {room.room_id} has {len(treasures)} treasures, "
             f"it can remember {MAX_TREASURES}"
         )
     if room.solve == "cleared" and not room.of_kind("enemy"):
-        raise WorldError(f"{world.where(room.line)}: room {room.place} is solved by clearing it, but has no enemy")
+        raise WorldError(f"{world.where(room.line)}: room {room.room_id} is solved by clearing it, but has no enemy")
 
 
 def _check_tiles(world: World, room: Room) -> None:
     """Shutters beyond the engine's list stay shut, and buttons beyond its byte are not waited for."""
     for season in SEASONS:
-        acts = [ACTS[tile(letter).act] for row in room.rows_in(season) for letter in row]
+        acts = [ACTS[tile_for(letter).act] for row in room.rows_in(season) for letter in row]
         counts = {"shutter": acts.count("shutter"), "button": acts.count("button") + acts.count("heavy")}
         for act, limit in TILES.items():
             if counts[act] > limit:
                 raise WorldError(
-                    f"{world.where(room.line)}: room {room.place} has {counts[act]} tiles that act as {act}, "
+                    f"{world.where(room.line)}: room {room.room_id} has {counts[act]} tiles that act as {act}, "
                     f"the engine holds {limit}"
                 )
 
 
-def _check_thing(world: World, room: Room, thing: Thing) -> None:
-    column, row = thing.cell
-    here = tile(room.rows[row][column])
-    standing = thing.kind in ("person", "enemy", "treasure", "chest")
-    if standing and here.solid and thing.kind != "enemy":
-        raise WorldError(f"{world.where(thing.line)}: the {thing.kind} stands on {here.name}, which is solid")
-    if thing.kind == "sign" and not here.solid:
-        raise WorldError(f"{world.where(thing.line)}: a sign belongs on a solid tile such as S, not on {here.name}")
-    if thing.kind == "warp":
-        _check_warp(world, room, thing)
+def _check_object(world: World, room: Room, obj: RoomObject) -> None:
+    column, row = obj.cell
+    here = tile_for(room.rows[row][column])
+    standing = obj.kind in ("person", "enemy", "treasure", "chest")
+    if standing and here.solid and obj.kind != "enemy":
+        raise WorldError(f"{world.where(obj.line)}: the {obj.kind} stands on {here.name}, which is solid")
+    if obj.kind == "sign" and not here.solid:
+        raise WorldError(f"{world.where(obj.line)}: a sign belongs on a solid tile such as S, not on {here.name}")
+    if obj.kind == "warp":
+        _check_warp(world, room, obj)
 
 
-def _check_warp(world: World, room: Room, thing: Thing) -> None:
-    where = world.where(thing.line)
-    target = world.rooms.get(thing.target) if thing.target else None
+def _check_warp(world: World, room: Room, obj: RoomObject) -> None:
+    where = world.where(obj.line)
+    target = world.rooms.get(obj.target) if obj.target else None
     if target is None:
-        raise WorldError(f"{where}: the warp leads to room {thing.target}, which does not exist")
-    column, row = thing.arrival
+        raise WorldError(f"{where}: the warp leads to room {obj.target}, which does not exist")
+    column, row = obj.arrival
     if not passable(target.rows[row][column]):
-        raise WorldError(f"{where}: the warp leads into {tile(target.rows[row][column]).name} of room {thing.target}")
-    if any(other.cell == thing.arrival for other in target.of_kind("warp")):
+        raise WorldError(f"{where}: the warp leads into {tile_for(target.rows[row][column]).name} of room {obj.target}")
+    if any(other.cell == obj.arrival for other in target.of_kind("warp")):
         raise WorldError(
-            f"{where}: the warp ends on another warp, at {thing.arrival} of room {thing.target}: end beside it"
+            f"{where}: the warp ends on another warp, at {obj.arrival} of room {obj.target}: end beside it"
         )
-    if not any(back.target == room.place for back in target.of_kind("warp")):
+    if not any(back.target == room.room_id for back in target.of_kind("warp")):
         raise WorldError(
-            f"{where}: the warp leads to room {thing.target}, from which no warp leads back to {room.place}"
+            f"{where}: the warp leads to room {obj.target}, from which no warp leads back to {room.room_id}"
         )
 
 
-def _check_script(world: World, thing: Thing) -> None:
+def _check_script(world: World, obj: RoomObject) -> None:
     """The engine goes wherever a script sends it, also where there is no room."""
-    for step in (step for branch in thing.script for step in branch.steps if step.word == "warp"):
+    for step in (step for branch in obj.script for step in branch.statements if step.word == "warp"):
         group, number, pos, _ = step.values
-        place, cell = Place(group, number), (pos & 15, pos >> 4)
-        if place not in world.rooms:
-            raise WorldError(f"{world.where(step.line)}: the script warps to room {place}, which does not exist")
-        if not _open(world.rooms[place], cell):
-            raise WorldError(f"{world.where(step.line)}: the script warps into a wall, at {cell} of room {place}")
+        room_id, cell = RoomId(group, number), (pos & 15, pos >> 4)
+        if room_id not in world.rooms:
+            raise WorldError(f"{world.where(step.line)}: the script warps to room {room_id}, which does not exist")
+        if not _open(world.rooms[room_id], cell):
+            raise WorldError(f"{world.where(step.line)}: the script warps into a wall, at {cell} of room {room_id}")
 
 
-def _check_texts(world: World, thing: Thing) -> None:
+def _check_texts(world: World, obj: RoomObject) -> None:
     """A letter that is not drawn would be a gap on the screen, and in RAM a letter that nobody can see."""
-    for step in (step for branch in thing.script for step in branch.steps if step.text):
+    for step in (step for branch in obj.script for step in branch.statements if step.text):
         if unknown := set(step.text) - load_art().letters - set(BREAKS):
             raise WorldError(f"{world.where(step.line)}: the letter {min(unknown)!r} is not drawn in art/font.txt")
 
 
-def _neighbours(world: World, node: Node) -> Iterator[Node]:
-    place, (column, row) = node
-    room = world.rooms[place]
-    for thing in room.of_kind("warp"):
-        if thing.cell == (column, row) and thing.target is not None:
-            yield thing.target, thing.arrival
+def _neighbours(world: World, position: Position) -> Iterator[Position]:
+    room_id, (column, row) = position
+    room = world.rooms[room_id]
+    for obj in room.of_kind("warp"):
+        if obj.cell == (column, row) and obj.target is not None:
+            yield obj.target, obj.arrival
     for side, dx, dy in (("up", 0, -1), ("right", 1, 0), ("down", 0, 1), ("left", -1, 0)):
         x, y = column + dx, row + dy
         if 0 <= x < COLUMNS and 0 <= y < ROWS:
-            yield place, (x, y)
-        elif (over := place.neighbour(side)) in world.rooms and over is not None:
+            yield room_id, (x, y)
+        elif (over := room_id.neighbour(side)) in world.rooms and over is not None:
             yield over, (x % COLUMNS, y % ROWS)
 
 
@@ -176,17 +176,17 @@ def _open(room: Room, cell: Cell) -> bool:
     return any(passable(room.rows_in(season)[row][column]) for season in SEASONS)
 
 
-def reachable_rooms(world: World) -> set[Place]:
+def reachable_rooms(world: World) -> set[RoomId]:
     """Rooms that a hero with all items could reach from the start."""
     start = (world.start, world.start_cell)
-    seen: set[Node] = {start}
+    seen: set[Position] = {start}
     queue = deque([start])
     while queue:
-        for node in _neighbours(world, queue.popleft()):
-            if node not in seen and _open(world.rooms[node[0]], node[1]):
-                seen.add(node)
-                queue.append(node)
-    return {place for place, _ in seen}
+        for position in _neighbours(world, queue.popleft()):
+            if position not in seen and _open(world.rooms[position[0]], position[1]):
+                seen.add(position)
+                queue.append(position)
+    return {room_id for room_id, _ in seen}
 
 
 def check_world(world: World) -> None:
@@ -201,9 +201,9 @@ def check_world(world: World) -> None:
         _check_border(world, room)
         _check_counts(world, room)
         _check_tiles(world, room)
-        for thing in room.things:
-            _check_thing(world, room, thing)
-            _check_script(world, thing)
-            _check_texts(world, thing)
-    for place in sorted(set(world.rooms) - reachable_rooms(world)):
-        raise WorldError(f"{world.where(world.rooms[place].line)}: room {place} cannot be reached from the start")
+        for obj in room.objects:
+            _check_object(world, room, obj)
+            _check_script(world, obj)
+            _check_texts(world, obj)
+    for room_id in sorted(set(world.rooms) - reachable_rooms(world)):
+        raise WorldError(f"{world.where(world.rooms[room_id].line)}: room {room_id} cannot be reached from the start")

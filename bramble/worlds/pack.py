@@ -18,18 +18,18 @@ MAX_DEPTH = 14
 """The engine keeps the second halves of nested pairs on a stack of 16."""
 
 
-def _longest(data: bytes, at: int, places: list[int]) -> tuple[int, int]:
+def _longest(data: bytes, at: int, positions: list[int]) -> tuple[int, int]:
     """Longest earlier match of the bytes at `at`: (length, distance)."""
     best = (0, 0)
     limit = min(MAX_LENGTH, len(data) - at)
-    for place in reversed(places[-MAX_TRIES:]):
-        if at - place > MAX_DISTANCE:
+    for position in reversed(positions[-MAX_TRIES:]):
+        if at - position > MAX_DISTANCE:
             break
         length = MIN_LENGTH
-        while length < limit and data[place + length] == data[at + length]:
+        while length < limit and data[position + length] == data[at + length]:
             length += 1
         if length > best[0]:
-            best = (length, at - place)
+            best = (length, at - position)
     return best if best[0] <= limit else (0, 0)
 
 
@@ -45,8 +45,8 @@ def pack_bytes(data: bytes) -> bytes:
             pieces.append((False, bytes([distance & 255, distance >> 8 | (length - MIN_LENGTH) << 4])))
         else:
             pieces.append((True, data[at : at + 1]))
-        for place in range(at, min(at + step, len(data) - MIN_LENGTH + 1)):
-            seen.setdefault(data[place : place + MIN_LENGTH], []).append(place)
+        for position in range(at, min(at + step, len(data) - MIN_LENGTH + 1)):
+            seen.setdefault(data[position : position + MIN_LENGTH], []).append(position)
         at += step
     pieces.append((False, b"\0\0"))
     out = bytearray()

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 ACTIONS = ("nop", "up", "down", "left", "right", "a", "b", "start")
-FRAMES_A_STEP = 4
+FRAMES_PER_STEP = 4
 BOOT_LIMIT = 600
 HRAM = 0xFF80
 IN_PLAY = 2
-ENTRIES: dict[str, Entry] = {entry.name: entry for entry in load_table()}
+RAM_ENTRIES: dict[str, Entry] = {entry.name: entry for entry in load_table()}
 
 
-class Game:
+class BrambleEmulator:
     """A running game. Use it in a `with` block, or call `close`."""
 
     def __init__(self, rom: bytes, window: str = "null") -> None:
@@ -42,7 +42,7 @@ class Game:
         self.steps = 0
         self.held = "nop"
         self.actions: list[int] = []
-        self.after_step: list[Callable[[Game], None]] = []
+        self.after_step: list[Callable[[BrambleEmulator], None]] = []
         self.render = False
         self._boot()
 
@@ -53,7 +53,7 @@ class Game:
                 return
         raise RuntimeError("the game did not start within ten seconds of play")
 
-    def __enter__(self) -> "Game":
+    def __enter__(self) -> "BrambleEmulator":
         return self
 
     def __exit__(
@@ -74,8 +74,8 @@ class Game:
             if action != "nop":
                 self.pyboy.button_press(action)
             self.held = action
-        self.pyboy.tick(FRAMES_A_STEP, self.render)
-        self.frames += FRAMES_A_STEP
+        self.pyboy.tick(FRAMES_PER_STEP, self.render)
+        self.frames += FRAMES_PER_STEP
         self.steps += 1
         self.actions.append(ACTIONS.index(action))
         for observe in self.after_step:
@@ -89,12 +89,12 @@ class Game:
 
     def value(self, name: str, offset: int = 0) -> int:
         """One byte of a variable of shared/game/ram.tsv."""
-        entry = ENTRIES[name]
+        entry = RAM_ENTRIES[name]
         return self.read(entry.address + offset, int(entry.bank) if entry.bank.isdigit() else 0)
 
     def write(self, name: str, value: int, offset: int = 0) -> None:
         """Change one byte of a variable that is not banked."""
-        self.pyboy.memory[ENTRIES[name].address + offset] = value
+        self.pyboy.memory[RAM_ENTRIES[name].address + offset] = value
 
     def decimal(self, name: str) -> int:
         """A two-byte decimal such as `rupees`."""

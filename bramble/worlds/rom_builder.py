@@ -6,10 +6,10 @@ knows (struct World in engine/game.h).
 
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 
-from bramble.art import Art, load_art, tile_tables
-from bramble.model import (
+from bramble.art.loader import Art, load_art, tile_tables
+from bramble.engine.compile import ENGINE, PROGRAM_END
+from bramble.worlds.model import (
     DIFFICULTIES,
     DIRECTIONS,
     ENEMIES,
@@ -21,15 +21,13 @@ from bramble.model import (
     THEMES,
     Cell,
     Room,
-    Thing,
+    RoomObject,
     World,
     WorldError,
 )
-from bramble.pack import FIRST_LETTER_PAIR, FIRST_TILE_PAIR, pack_bytes, pack_pairs
-from bramble.script import encode_script, encode_test, encode_text, season_mask, treasure_id
+from bramble.worlds.pack import FIRST_LETTER_PAIR, FIRST_TILE_PAIR, pack_bytes, pack_pairs
+from bramble.worlds.script import encode_condition, encode_script, encode_text, season_mask, treasure_id
 
-ENGINE_ROM = Path(__file__).parent / "engine" / "engine.gbc"
-PROGRAM_END = 0x00F0
 HEAD = 0x7F80
 GLOBAL_CHECKSUM = 0x014E
 PICTURES_LOW = 32 * 64
@@ -39,17 +37,17 @@ HIDDEN = 0x01
 LAST_TEXT = 255
 
 
-def _pos(cell: Cell) -> int:
+def _cell_byte(cell: Cell) -> int:
     column, row = cell
     return row << 4 | column
 
 
-def _word(value: int) -> bytes:
+def _address_bytes(value: int) -> bytes:
     """An address. A world too big for 16 bits is refused when it is laid out, so the rest of the number may go."""
     return (value & 0xFFFF).to_bytes(2, "little")
 
 
-class _Data:
+class _DataSection:
     """The bytes after the program, and where each piece begins."""
 
     def __init__(self, first: int) -> None:
@@ -65,7 +63,7 @@ class _Data:
         return self.known[piece]
 
 
-class _Texts:
+class _TextTable:
     """The texts of a world, numbered as they come up."""
 
     def __init__(self) -> None:
@@ -117,44 +115,44 @@ def tile_number(art: Art, letter: str, cell: Cell) -> int:
 def _season_records(art: Art, room: Room) -> Iterable[bytes]:
     for names, overlay in room.seasons:
         cells = [(x, y, letter) for y, row in enumerate(overlay) for x, letter in enumerate(row) if letter != "-"]
-        body = b"".join(bytes([_pos((x, y)), tile_number(art, letter, (x, y))]) for x, y, letter in cells)
+        body = b"".join(bytes([_cell_byte((x, y)), tile_number(art, letter, (x, y))]) for x, y, letter in cells)
         yield bytes([SEASON, season_mask(sorted(names)), len(cells)]) + body
 
 
-class _Joiner:
+class _RoomEncoder:
     """Turns rooms into bytes."""
 
-    def __init__(self, world: World, art: Art, data: _Data) -> None:
+    def __init__(self, world: World, art: Art, data: _DataSection) -> None:
         self.world = world
         self.art = art
         self.data = data
-        self.texts = _Texts()
+        self.texts = _TextTable()
 
-    def _script(self, thing: Thing) -> bytes:
+    def _script(self, obj: RoomObject) -> bytes:
         """Address of the thing's script."""
         try:
-            return _word(self.data.add(encode_script(thing.script, self.texts.number)))
+            return _address_bytes(self.data.add(encode_script(obj.script, self.texts.number)))
         except ValueError as error:
-            raise WorldError(f"{self.world.where(thing.line)}: {error}") from error
+            raise WorldError(f"{self.world.where(obj.line)}: {error}") from error
 
-    def _record(self, thing: Thing, flag: int) -> bytes:
-        pos = _pos(thing.cell)
-        flag |= HIDDEN if thing.hidden else 0
-        if thing.kind == "person":
-            return bytes([PERSON, pos, LOOKS.index(thing.look)]) + self._script(thing)
-        if thing.kind == "enemy":
-            return bytes([ENEMY, pos, ENEMIES[thing.enemy]])
-        if thing.kind == "treasure":
-            return bytes([TREASURE, pos, treasure_id(thing.treasure, self.world.trades), flag]) + self._script(thing)
-        if thing.kind == "chest":
-            return bytes([CHEST, pos, flag]) + self._script(thing)
-        if thing.kind == "sign":
-            return bytes([SIGN, pos]) + self._script(thing)
-        if thing.kind == "enter":
-            return bytes([ENTER]) + self._script(thing)
-        if thing.target is None:
-            raise WorldError(f"{self.world.where(thing.line)}: a warp without target")
-        target = (thing.target.group, thing.target.room, _pos(thing.arrival), DIRECTIONS.index(thing.facing))
+    def _record(self, obj: RoomObject, flag: int) -> bytes:
+        pos = _cell_byte(obj.cell)
+        flag |= HIDDEN if obj.hidden else 0
+        if obj.kind == "person":
+            return bytes([PERSON, pos, LOOKS.index(obj.look)]) + self._script(obj)
+        if obj.kind == "enemy":
+            return bytes([ENEMY, pos, ENEMIES[obj.enemy]])
+        if obj.kind == "treasure":
+            return bytes([TREASURE, pos, treasure_id(obj.treasure, self.world.trades), flag]) + self._script(obj)
+        if obj.kind == "chest":
+            return bytes([CHEST, pos, flag]) + self._script(obj)
+        if obj.kind == "sign":
+            return bytes([SIGN, pos]) + self._script(obj)
+        if obj.kind == "enter":
+            return bytes([ENTER]) + self._script(obj)
+        if obj.target is None:
+            raise WorldError(f"{self.world.where(obj.line)}: a warp without target")
+        target = (obj.target.group, obj.target.room, _cell_byte(obj.arrival), DIRECTIONS.index(obj.facing))
         return bytes([WARP, pos, *target])
 
     def cells(self, room: Room) -> bytes:
@@ -167,21 +165,23 @@ class _Joiner:
         """What differs by season and what stands in a room, ended by 0."""
         flags = iter((ITEM, SECOND_ITEM))
         out = bytearray(b"".join(_season_records(self.art, room)))
-        for thing in room.things:
-            flag = next(flags) if thing.kind in ("treasure", "chest") else 0
-            for test in thing.only:
-                out += bytes([IF]) + encode_test(test)
-            out += self._record(thing, flag)
+        for obj in room.objects:
+            flag = next(flags) if obj.kind in ("treasure", "chest") else 0
+            for condition in obj.only:
+                out += bytes([IF]) + encode_condition(condition)
+            out += self._record(obj, flag)
         return bytes(out) + b"\0"
 
 
-def _head(world: World, pointers: Iterable[int], difficulty: str, seed: int, torn: bool) -> bytes:
-    start = bytes([world.start.group, world.start.room, _pos(world.start_cell), DIRECTIONS.index(world.start_facing)])
+def _world_header(world: World, pointers: Iterable[int], difficulty: str, seed: int, torn: bool) -> bytes:
+    start = bytes(
+        [world.start.group, world.start.room, _cell_byte(world.start_cell), DIRECTIONS.index(world.start_facing)]
+    )
     numbers = bytes([SEASONS.index(world.season), world.health, DIFFICULTIES.index(difficulty)])
-    return b"BRMB" + b"".join(map(_word, pointers)) + start + numbers + _word(seed) + bytes([torn])
+    return b"BRMB" + b"".join(map(_address_bytes, pointers)) + start + numbers + _address_bytes(seed) + bytes([torn])
 
 
-def join(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> bytes:
+def build_rom(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> bytes:
     """The ROM of a world.
 
     `difficulty` is harmless, normal or harsh; `seed` (16 bits) is where the game's random generator starts; `torn`
@@ -189,30 +189,33 @@ def join(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = F
     """
     if difficulty not in DIFFICULTIES:
         raise WorldError(f"unknown difficulty {difficulty!r}, use one of: {', '.join(DIFFICULTIES)}")
-    rom = bytearray(ENGINE_ROM.read_bytes())
+    rom = bytearray((ENGINE / "engine.gbc").read_bytes())
     first = int.from_bytes(rom[PROGRAM_END : PROGRAM_END + 2], "little")
     data, pointers = _lay_out(world, first, packed=False)
     if first + len(data.bytes) > HEAD:
         data, pointers = _lay_out(world, first, packed=True)
-    return _finish(rom, data, _head(world, pointers, difficulty, seed, torn), world)
+    return _finish(rom, data, _world_header(world, pointers, difficulty, seed, torn), world)
 
 
-def _lay_out(world: World, first: int, packed: bool) -> tuple[_Data, list[int]]:
+def _lay_out(world: World, first: int, packed: bool) -> tuple[_DataSection, list[int]]:
     """All data of the world, and the pointers to it in the order of the head. Packing takes longer: for big worlds."""
     art, pieces = _art_pieces()
-    data = _Data(first)
+    data = _DataSection(first)
     places = {name: data.add(piece) for name, piece in pieces.items()}
-    joiner = _Joiner(world, art, data)
+    encoder = _RoomEncoder(world, art, data)
     rooms = sorted(world.rooms.items())
-    cells, tile_pairs = _maybe_packed(tuple(joiner.cells(room) for _, room in rooms), FIRST_TILE_PAIR, packed)
+    cells, tile_pairs = _maybe_packed(tuple(encoder.cells(room) for _, room in rooms), FIRST_TILE_PAIR, packed)
     entries = b""
-    for (place, room), body in zip(rooms, cells, strict=True):
+    for (room_id, room), body in zip(rooms, cells, strict=True):
         kind = bytes([THEMES.index(room.theme) | SOLVES.index(room.solve) << 4])
-        entries += bytes([place.group, place.room]) + _word(data.add(kind + body + joiner.records(room)))
-    texts, text_pairs = _maybe_packed(tuple(joiner.texts.numbers), FIRST_LETTER_PAIR, packed)
+        entries += bytes([room_id.group, room_id.room]) + _address_bytes(data.add(kind + body + encoder.records(room)))
+    texts, text_pairs = _maybe_packed(tuple(encoder.texts.numbers), FIRST_LETTER_PAIR, packed)
     order = ("tile_of_id", "tile_id", "tile_gfx", "tile_attr", "tile_solid", "tile_ground", "tile_act", "tile_becomes")
     graphics = ("pictures_low", "pictures_high", "font", "sprites", "themes", "sprite_palettes")
-    pointers = [data.add(entries + b"\xff\xff\0\0"), data.add(b"".join(_word(data.add(text)) for text in texts))]
+    pointers = [
+        data.add(entries + b"\xff\xff\0\0"),
+        data.add(b"".join(_address_bytes(data.add(text)) for text in texts)),
+    ]
     pointers += [places[name] for name in order] + [data.add(tile_pairs), data.add(text_pairs)]
     return data, pointers + [places[name] for name in graphics]
 
@@ -221,7 +224,7 @@ def _maybe_packed(lines: tuple[bytes, ...], first_pair: int, packed: bool) -> tu
     return pack_pairs(lines, first_pair) if packed else (lines, b"")
 
 
-def _finish(rom: bytearray, data: _Data, head: bytes, world: World) -> bytes:
+def _finish(rom: bytearray, data: _DataSection, head: bytes, world: World) -> bytes:
     room_left = HEAD - data.first - len(data.bytes)
     if room_left < 0:
         raise WorldError(f"{world.file}: the world is {-room_left} bytes too big for the cartridge")

@@ -47,7 +47,7 @@ class WorldError(Exception):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class RoomId:
     """A room: its group (0 outdoors, 3 houses, 4 and 5 dungeons and caves) and number (row * 16 + column)."""
 
     group: int
@@ -56,16 +56,16 @@ class Place:
     def __str__(self) -> str:
         return f"{self.group}:{self.room:02x}"
 
-    def neighbour(self, direction: str) -> "Place | None":
+    def neighbour(self, direction: str) -> "RoomId | None":
         """The room over that edge, or None at the end of the map."""
         column, row = self.room & 15, self.room >> 4
         dx, dy = STEPS[direction]
         column, row = column + dx, row + dy
-        return Place(self.group, row * 16 + column) if 0 <= column < 16 and 0 <= row < 16 else None
+        return RoomId(self.group, row * 16 + column) if 0 <= column < 16 and 0 <= row < 16 else None
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class ScriptCondition:
     """One condition of a script or a record: kind is owns, flag, solved, rupees, essences, season or trade."""
 
     kind: str
@@ -74,7 +74,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Statement:
     """One statement of a script: its word and its arguments (numbers), or the text that it shows."""
 
     word: str
@@ -87,15 +87,15 @@ class Step:
 class Branch:
     """Steps that run when all tests hold; then the script ends. No tests: always."""
 
-    tests: tuple[Test, ...]
-    steps: tuple[Step, ...]
+    conditions: tuple[ScriptCondition, ...]
+    statements: tuple[Statement, ...]
 
 
 Script = tuple[Branch, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class RoomObject:
     """Something at a cell. Which fields count depends on the kind.
 
     person: look, script. enemy: enemy. treasure, chest: treasure, amount, hidden, script. sign: script.
@@ -105,14 +105,14 @@ class Thing:
     kind: Literal["person", "enemy", "treasure", "chest", "sign", "warp", "enter"]
     cell: Cell
     line: int
-    only: tuple[Test, ...] = ()
+    only: tuple[ScriptCondition, ...] = ()
     look: str = ""
     enemy: str = ""
     treasure: str = ""
     amount: int = 0
     hidden: bool = False
     script: Script = ()
-    target: Place | None = None
+    target: RoomId | None = None
     arrival: Cell = (0, 0)
     facing: str = "down"
 
@@ -121,13 +121,13 @@ class Thing:
 class Room:
     """Ten by eight letters (see art/tiles.txt), what stands there, and what solves its riddle."""
 
-    place: Place
+    room_id: RoomId
     theme: str
     solve: str
     line: int
     rows: list[str] = field(default_factory=list)
     seasons: list[tuple[frozenset[str], list[str]]] = field(default_factory=list)
-    things: list[Thing] = field(default_factory=list)
+    objects: list[RoomObject] = field(default_factory=list)
 
     def rows_in(self, season: str) -> list[str]:
         """The map as it is in a season: a letter `-` of an overlay leaves what is below."""
@@ -140,31 +140,31 @@ class Room:
                 ]
         return rows
 
-    def of_kind(self, kind: str) -> list[Thing]:
+    def of_kind(self, kind: str) -> list[RoomObject]:
         """The things of one kind, in the order of the file."""
-        return [thing for thing in self.things if thing.kind == kind]
+        return [obj for obj in self.objects if obj.kind == kind]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RamCondition:
     """A statement about RAM: the byte at `offset` of the entry `name` of shared/game/ram.tsv, compared with `value`.
 
     bit: that bit is set. at_least: the byte (or decimal number) is at least value. count: at least value bits are set.
     """
 
     name: str
-    test: Literal["bit", "at_least", "count"]
+    comparison: Literal["bit", "at_least", "count"]
     value: int
     offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Milestone:
+class WorldMilestone:
     """A step towards the end of a world. Reached when all conditions hold at once; once reached, it stays reached."""
 
     name: str
     title: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[RamCondition, ...]
 
 
 @dataclass(slots=True)
@@ -174,15 +174,15 @@ class World:
     name: str
     title: str = ""
     file: str = ""
-    start: Place = Place(0, 0)
+    start: RoomId = RoomId(0, 0)
     start_cell: Cell = (4, 4)
     start_facing: str = "down"
     season: str = "spring"
     health: int = 12
     flags: dict[str, int] = field(default_factory=dict)
     trades: dict[str, tuple[int, str]] = field(default_factory=dict)
-    rooms: dict[Place, Room] = field(default_factory=dict)
-    milestones: tuple[Milestone, ...] = ()
+    rooms: dict[RoomId, Room] = field(default_factory=dict)
+    milestones: tuple[WorldMilestone, ...] = ()
 
     def where(self, line: int) -> str:
         """File and line, as the start of a sentence about a mistake."""

@@ -7,10 +7,10 @@ outer cells of a room.
 from collections import deque
 from collections.abc import Iterator
 
-from bramble.model import COLUMNS, ROWS, STEPS, Cell
+from bramble.worlds.model import COLUMNS, ROWS, STEPS, Cell
 
 Push = tuple[Cell, str]
-State = tuple[frozenset[Cell], frozenset[Cell]]
+PuzzleState = tuple[frozenset[Cell], frozenset[Cell]]
 """Blocks, and the cells where the hero can be."""
 
 
@@ -46,17 +46,17 @@ def plan_pushes(
     `floor` is every cell that is free when the blocks are thought away. A block on a switch stays there for good.
     """
     first = (blocks, _area(hero, floor - blocks))
-    ways: dict[State, list[Push]] = {first: []}
+    plans: dict[PuzzleState, list[Push]] = {first: []}
     queue = deque([first])
     while queue:
         state = queue.popleft()
         now, area = state
         if switches <= now:
-            return ways[state]
+            return plans[state]
         for push, target in _pushes(now - switches, area, floor - now):
             moved = now - {push[0]} | {target}
             after = (moved, _area(push[0], floor - moved))
-            if after not in ways:
-                ways[after] = [*ways[state], push]
+            if after not in plans:
+                plans[after] = [*plans[state], push]
                 queue.append(after)
     return None

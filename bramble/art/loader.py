@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-ART = Path(__file__).parent / "art"
+ART = Path(__file__).parent
 SHADES = {".": 0, "-": 1, "+": 2, "#": 3}
 PALETTES = ("ground", "flower", "water", "wood", "stone", "roof", "gold", "text")
 THEMES = ("spring", "summer", "autumn", "winter", "house", "cave", "dungeon1", "dungeon2", "dungeon3")
@@ -155,11 +155,11 @@ def _font() -> tuple[dict[str, int], frozenset[str], bytes]:
     for line, head, rows in _blocks(path):
         if head[0] == "letter":
             letters.add(chr(int(head[1])))
-            place = int(head[1]) - FIRST_LETTER
+            slot = int(head[1]) - FIRST_LETTER
         else:
-            place = FIRST_ICON + len(icons)
-            icons[head[1]] = place
-        out[place * 16 : place * 16 + 16] = tile_bytes(_picture(path, line, rows, 8, 8))
+            slot = FIRST_ICON + len(icons)
+            icons[head[1]] = slot
+        out[slot * 16 : slot * 16 + 16] = tile_bytes(_picture(path, line, rows, 8, 8))
     return icons, frozenset(letters), bytes(out)
 
 

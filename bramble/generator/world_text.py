@@ -8,11 +8,20 @@ import random
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bramble.model import STEPS, Cell, WorldError
-from bramble.proof import prove
-from bramble.wildcave import Cave, draw_cave
-from bramble.wildmap import Spot, add_loops, canvas, close, opposite, scatter, spanning_tree, step
-from bramble.worldfile import parse_world
+from bramble.generator.cave import CaveDraft, draw_cave
+from bramble.generator.maze import (
+    Spot,
+    add_loops,
+    blank_room,
+    neighbour,
+    opposite_side,
+    scatter,
+    spanning_tree,
+    wall_off,
+)
+from bramble.planner.search import find_plan
+from bramble.worlds.model import STEPS, Cell, WorldError
+from bramble.worlds.world_parser import parse_world
 
 ATTEMPTS = 50  # a draft in a hundred cannot be finished; if fifty in a row cannot, the dice are loaded
 NAMES = ("Ash", "Birch", "Elm", "Fir", "Hazel", "Larch", "Maple", "Oak", "Rowan", "Willow")
@@ -24,7 +33,7 @@ HINTS = {
 
 
 @dataclass(slots=True)
-class Land:
+class OutdoorsDraft:
     """The outdoors while it is drafted: which rooms join, and where things are."""
 
     rng: random.Random
@@ -42,7 +51,7 @@ def wild_text(seed: int) -> str:
     for attempt in range(ATTEMPTS):
         text = _draft(random.Random(f"{seed}/{attempt}"), seed)  # noqa: S311 - worlds, not secrets
         try:
-            prove(parse_world(f"wild:{seed}", text))
+            find_plan(parse_world(f"wild:{seed}", text))
         except WorldError:
             continue
         return text
@@ -50,116 +59,116 @@ def wild_text(seed: int) -> str:
 
 
 def _draft(rng: random.Random, seed: int) -> str:
-    land = _land(rng)
-    before = sorted(_all(land) - land.beyond - {land.start})
+    outdoors = _draft_outdoors(rng)
+    before = sorted(_all_spots(outdoors) - outdoors.beyond - {outdoors.start})
     giver = rng.choice(before)
-    mouth = rng.choice(sorted(land.beyond))
-    cave = draw_cave(rng, _number(mouth))
+    cave_spot = rng.choice(sorted(outdoors.beyond))
+    cave = draw_cave(rng, _number(cave_spot))
     lines = [
         f"world {rng.choice(NAMES)} {rng.choice(PLACES)}",
         f"# Made by seed {seed}.",
-        f"start 0:{_number(land.start):02x} 4,4 down",
+        f"start 0:{_number(outdoors.start):02x} 4,4 down",
         "season " + rng.choice(("spring", "summer", "autumn")),
         "health 3",
         "",
         "milestone sword The old one's sword: owns sword",
-        f"milestone gate Through the brambles: visited 0:{_number(_behind(land)):02x}",
+        f"milestone gate Through the brambles: visited 0:{_number(_first_spot_beyond(outdoors)):02x}",
         f"milestone cave Into the cave: visited 4:{cave.entry:02x}",
         *cave.milestones,
         "",
     ]
-    for spot in sorted(_all(land)):
-        lines += [*_room(land, spot, giver, mouth, cave), ""]
+    for spot in sorted(_all_spots(outdoors)):
+        lines += [*_room(outdoors, spot, giver, cave_spot, cave), ""]
     return "\n".join([*lines, *cave.lines]) + "\n"
 
 
-def _land(rng: random.Random) -> Land:
+def _draft_outdoors(rng: random.Random) -> OutdoorsDraft:
     width, height = rng.choice(((3, 3), (4, 3), (3, 4), (4, 4)))
-    land = Land(rng, width, height, (rng.randrange(width), rng.randrange(height)))
-    land.joins = spanning_tree(rng, sorted(_all(land)), land.start)
-    land.gate = _gate(land)
-    add_loops(rng, land.joins, [_all(land) - land.beyond, land.beyond])
-    return land
+    outdoors = OutdoorsDraft(rng, width, height, (rng.randrange(width), rng.randrange(height)))
+    outdoors.joins = spanning_tree(rng, sorted(_all_spots(outdoors)), outdoors.start)
+    outdoors.gate = _gate(outdoors)
+    add_loops(rng, outdoors.joins, [_all_spots(outdoors) - outdoors.beyond, outdoors.beyond])
+    return outdoors
 
 
-def _all(land: Land) -> set[Spot]:
-    return {(x, y) for x in range(land.width) for y in range(land.height)}
+def _all_spots(outdoors: OutdoorsDraft) -> set[Spot]:
+    return {(x, y) for x in range(outdoors.width) for y in range(outdoors.height)}
 
 
 def _number(spot: Spot) -> int:
     return spot[1] * 16 + spot[0]
 
 
-def _behind(land: Land) -> Spot:
-    return step(land.gate[0], land.gate[1])
+def _first_spot_beyond(outdoors: OutdoorsDraft) -> Spot:
+    return neighbour(outdoors.gate[0], outdoors.gate[1])
 
 
-def _gate(land: Land) -> tuple[Spot, str]:
+def _gate(outdoors: OutdoorsDraft) -> tuple[Spot, str]:
     """Cut the maze in two by brambles: at least three rooms before them, at least two behind."""
-    joins = sorted(sorted(join) for join in land.joins)
-    land.rng.shuffle(joins)
+    joins = sorted(sorted(join) for join in outdoors.joins)
+    outdoors.rng.shuffle(joins)
     for one, other in joins:
-        side = next(name for name in STEPS if step(one, name) == other)
-        near = _side_of(land, one, frozenset((one, other)))
-        far = _all(land) - near
-        if land.start in far:
-            one, side, near, far = other, opposite(side), far, near
+        side = next(name for name in STEPS if neighbour(one, name) == other)
+        near = _connected(outdoors, one, frozenset((one, other)))
+        far = _all_spots(outdoors) - near
+        if outdoors.start in far:
+            one, side, near, far = other, opposite_side(side), far, near
         if len(near) >= 3 and len(far) >= 2:
-            land.beyond = far
+            outdoors.beyond = far
             return one, side
     raise AssertionError("a tree of nine rooms or more has such an edge")
 
 
-def _side_of(land: Land, spot: Spot, cut: frozenset[Spot]) -> set[Spot]:
+def _connected(outdoors: OutdoorsDraft, spot: Spot, cut: frozenset[Spot]) -> set[Spot]:
     """Rooms that hang together with `spot` when one join is cut."""
     seen, waiting = {spot}, [spot]
     while waiting:
         here = waiting.pop()
         for side in STEPS:
-            there = step(here, side)
+            there = neighbour(here, side)
             join = frozenset((here, there))
-            if join in land.joins and join != cut and there not in seen:
+            if join in outdoors.joins and join != cut and there not in seen:
                 seen.add(there)
                 waiting.append(there)
     return seen
 
 
-def _exits(land: Land, spot: Spot) -> set[str]:
-    return {side for side in STEPS if frozenset((spot, step(spot, side))) in land.joins}
+def _exits(outdoors: OutdoorsDraft, spot: Spot) -> set[str]:
+    return {side for side in STEPS if frozenset((spot, neighbour(spot, side))) in outdoors.joins}
 
 
-def _room(land: Land, spot: Spot, giver: Spot, mouth: Spot, cave: Cave) -> list[str]:
-    rng = land.rng
-    rows = canvas("#", ".", _exits(land, spot))
-    if spot == land.gate[0]:
-        close(rows, land.gate[1], "#", "b")
+def _room(outdoors: OutdoorsDraft, spot: Spot, giver: Spot, cave_spot: Spot, cave: CaveDraft) -> list[str]:
+    rng = outdoors.rng
+    rows = blank_room("#", ".", _exits(outdoors, spot))
+    if spot == outdoors.gate[0]:
+        wall_off(rows, outdoors.gate[1], "#", "b")
     taken: set[Cell] = set()
-    things: list[str] = []
-    if spot == mouth:
+    objects: list[str] = []
+    if spot == cave_spot:
         for (x, y), letter in {(1, 1): "c", (2, 1): "c", (3, 1): "c", (1, 2): "c", (2, 2): "C", (3, 2): "c"}.items():
             rows[y][x] = letter
             taken.add((x, y))
         taken |= {(2, 3)}
-        things.append(f"warp 2,2 to 4:{cave.entry:02x} 4,6 up")
+        objects.append(f"warp 2,2 to 4:{cave.entry:02x} 4,6 up")
     if spot == giver:
-        things += _giver(land, mouth)
+        objects += _sword_giver(outdoors, cave_spot)
         taken |= {(3, 2), (3, 3), (2, 2)}
-    if spot == land.start:
+    if spot == outdoors.start:
         rows[5][7] = "S"
         taken |= {(7, 5)}
-        things += ["sign 7,5", f"  say Brambles in the {_towards(land.start, land.gate[0])}.|Bring a blade."]
+        objects += ["sign 7,5", f"  say Brambles in the {_towards(outdoors.start, outdoors.gate[0])}.|Bring a blade."]
     free = scatter(rng, rows, taken, "##~cfn,,")
-    if spot not in (land.start, giver):
+    if spot not in (outdoors.start, giver):
         beasts = rng.sample(free, min(len(free), rng.randint(0, 3)))
-        things += [f"enemy {x},{y} {rng.choice(ENEMIES)}" for x, y in beasts]
+        objects += [f"enemy {x},{y} {rng.choice(ENEMIES)}" for x, y in beasts]
     elif free and rng.random() < 0.5:
         x, y = rng.choice(free)
-        things.append(f"treasure {x},{y} rupees 5")
-    return [f"room 0:{_number(spot):02x} outdoors", *("".join(row) for row in rows), *things]
+        objects.append(f"treasure {x},{y} rupees 5")
+    return [f"room 0:{_number(spot):02x} outdoors", *("".join(row) for row in rows), *objects]
 
 
-def _giver(land: Land, mouth: Spot) -> list[str]:
-    where = _towards(land.gate[0], mouth)
+def _sword_giver(outdoors: OutdoorsDraft, cave_spot: Spot) -> list[str]:
+    where = _towards(outdoors.gate[0], cave_spot)
     return [
         "person 3,2 elder",
         "  if not owns sword",

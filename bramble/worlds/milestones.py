@@ -7,9 +7,9 @@ A caller keeps what was reached once; some conditions (money in hand) may cease 
 from collections.abc import Callable
 from functools import lru_cache
 
-from bramble.model import ITEM, SECOND_ITEM, SOLVED, TRADE, VISITED, Condition, Milestone, Place, World
-from bramble.script import treasure_id
-from bramble.scriptfile import parse_place
+from bramble.worlds.model import ITEM, SECOND_ITEM, SOLVED, TRADE, VISITED, RamCondition, RoomId, World, WorldMilestone
+from bramble.worlds.script import treasure_id
+from bramble.worlds.script_parser import parse_room_id
 from shared.game.table import Entry, load_table
 
 Read = Callable[[int, int], int]
@@ -43,60 +43,60 @@ def _value(entry: Entry, offset: int, read: Read) -> int:
     return low
 
 
-def holds(condition: Condition, read: Read) -> bool:
+def holds(condition: RamCondition, read: Read) -> bool:
     """Whether the condition holds now."""
     value = _value(_entries()[condition.name], condition.offset, read)
-    if condition.test == "bit":
+    if condition.comparison == "bit":
         return bool(value & condition.value)
-    if condition.test == "count":
+    if condition.comparison == "count":
         return value.bit_count() >= condition.value
     return value >= condition.value
 
 
-def reached(milestone: Milestone, read: Read) -> bool:
+def reached(milestone: WorldMilestone, read: Read) -> bool:
     """Whether all conditions of the milestone hold now."""
     return all(holds(condition, read) for condition in milestone.conditions)
 
 
-def room_condition(place: Place, bits: int) -> Condition:
+def room_condition(room_id: RoomId, bits: int) -> RamCondition:
     """A flag of a room."""
-    return Condition(ROOM_PAGES[place.group], "bit", bits, place.room)
+    return RamCondition(ROOM_PAGES[room_id.group], "bit", bits, room_id.room)
 
 
-def _owns(name: str, world: World) -> tuple[Condition, ...]:
+def _owns(name: str, world: World) -> tuple[RamCondition, ...]:
     number = treasure_id(name, world.trades)
-    owned = Condition("treasure_flags", "bit", 1 << (number & 7), number >> 3)
+    owned = RamCondition("treasure_flags", "bit", 1 << (number & 7), number >> 3)
     if number != TRADE:
         return (owned,)
-    return (Condition("trade_item", "at_least", world.trades[name][0]),)
+    return (RamCondition("trade_item", "at_least", world.trades[name][0]),)
 
 
-def _place(text: str, world: World) -> Place:
-    place = parse_place(text)
-    if place not in world.rooms:
-        raise ValueError(f"the world has no room {place}")
-    return place
+def _room_id(text: str, world: World) -> RoomId:
+    room_id = parse_room_id(text)
+    if room_id not in world.rooms:
+        raise ValueError(f"the world has no room {room_id}")
+    return room_id
 
 
-def _one(word: str, argument: str, world: World) -> tuple[Condition, ...]:
+def _one(word: str, argument: str, world: World) -> tuple[RamCondition, ...]:
     if word == "owns":
         return _owns(argument, world)
     if word == "flag":
         flag = world.flags[argument]
-        return (Condition("global_flags", "bit", 1 << (flag & 7), flag >> 3),)
+        return (RamCondition("global_flags", "bit", 1 << (flag & 7), flag >> 3),)
     if word == "essences":
-        return (Condition("essences", "count", int(argument)),)
+        return (RamCondition("essences", "count", int(argument)),)
     if word in ROOM_BITS:
-        return (room_condition(_place(argument, world), ROOM_BITS[word]),)
+        return (room_condition(_room_id(argument, world), ROOM_BITS[word]),)
     if word in COUNTERS:
-        return (Condition(COUNTERS[word], "at_least", int(argument)),)
+        return (RamCondition(COUNTERS[word], "at_least", int(argument)),)
     raise ValueError(f"unknown condition {word!r}: use owns, flag, essences, {', '.join([*ROOM_BITS, *COUNTERS])}")
 
 
-def parse_milestone(name: str, title: str, text: str, world: World) -> Milestone:
+def parse_milestone(name: str, title: str, text: str, world: World) -> WorldMilestone:
     """A milestone from words such as `owns sword and solved 0:11`. Raise ValueError or KeyError for an unknown word."""
-    conditions: list[Condition] = []
+    conditions: list[RamCondition] = []
     for part in text.split(" and "):
         word, _, argument = part.strip().partition(" ")
         conditions += _one(word, argument.strip(), world)
-    return Milestone(name, title, tuple(conditions))
+    return WorldMilestone(name, title, tuple(conditions))

@@ -3,9 +3,9 @@
 Each move ends in what it was for or in a StuckError that says where and why: the player is a test of the RAM map.
 """
 
-from bramble.game import Game
-from bramble.model import ENEMIES, STEPS, TREASURES, Cell, Place, World
-from bramble.route import CUT, LIFT, Hop, Router
+from bramble.emulator import BrambleEmulator
+from bramble.solver.router import CUT, LIFT, RouteNode, Router
+from bramble.worlds.model import ENEMIES, STEPS, TREASURES, Cell, RoomId, World
 
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
 MIDDLE_X, MIDDLE_Y = 8, 5
@@ -13,7 +13,7 @@ MIDDLE_X, MIDDLE_Y = 8, 5
 SLACK = 3
 BRINK = 6
 """A jump starts closer than this to the hole, in pixels."""
-STEPS_A_CELL = 40
+MAX_STEPS_PER_CELL = 40
 FIGHT_LIMIT = 900
 ENEMY_SLOTS = 8
 BOSS = ENEMIES["boss"]
@@ -27,10 +27,10 @@ class StuckError(Exception):
     """The player could not do what he set out to do."""
 
 
-class Player:
+class Walker:
     """Plays one game. `limit` is the number of steps after which he gives up."""
 
-    def __init__(self, game: Game, world: World, limit: int = 60000) -> None:
+    def __init__(self, game: BrambleEmulator, world: World, limit: int = 60000) -> None:
         self.game = game
         self.world = world
         self.router = Router(world, game)
@@ -40,7 +40,7 @@ class Player:
     # ---- senses ----
 
     @property
-    def place(self) -> Place:
+    def room_id(self) -> RoomId:
         """The room he is in."""
         return self.router.here()[0]
 
@@ -64,9 +64,9 @@ class Player:
         """Whether he has a treasure."""
         return self.router.owns(name)
 
-    def complain(self, what: str) -> StuckError:
+    def stuck(self, what: str) -> StuckError:
         """A mistake that names where it happened."""
-        return StuckError(f"{what} (room {self.place}, cell {self.cell}, step {self.game.steps})")
+        return StuckError(f"{what} (room {self.room_id}, cell {self.cell}, step {self.game.steps})")
 
     # ---- time ----
 
@@ -74,7 +74,7 @@ class Player:
         """Hold a button for some steps."""
         for _ in range(steps):
             if self.game.steps >= self.limit:
-                raise self.complain(f"not finished in {self.limit} steps")
+                raise self.stuck(f"not finished in {self.limit} steps")
             self.game.step(action)
 
     def settle(self) -> None:
@@ -124,9 +124,9 @@ class Player:
 
     def step_to(self, target: Cell) -> bool:
         """Walk to a neighbouring cell; cut or lift what is in the way. False when something interfered."""
-        place = self.place
-        for _ in range(STEPS_A_CELL):
-            if self.place != place or self.game.value("text_active"):
+        room_id = self.room_id
+        for _ in range(MAX_STEPS_PER_CELL):
+            if self.room_id != room_id or self.game.value("text_active"):
                 self.settle()
                 return False
             if self.fights and self.owns("sword") and self.strike_near():
@@ -146,7 +146,7 @@ class Player:
         column, row = target
         if target == self.cell or not self.game.value("room_collisions", row * 16 + column):
             return
-        tile = self.router.tile(self.place, target, self.router.season())
+        tile = self.router.tile(self.room_id, target, self.router.season())
         if tile.act == CUT:
             self.face(self.direction_to(target))
             self.use("sword")
@@ -163,46 +163,46 @@ class Player:
         for name, delta in STEPS.items():
             if delta == step:
                 return name
-        raise self.complain(f"{target} is not beside the hero")
+        raise self.stuck(f"{target} is not beside the hero")
 
-    def _leave(self, node: Hop, before: Place) -> None:
+    def _leave(self, node: RouteNode, before: RoomId) -> None:
         """Over the edge of the room."""
         direction = next(side for side in STEPS if before.neighbour(side) == node[0])
-        for _ in range(STEPS_A_CELL):
+        for _ in range(MAX_STEPS_PER_CELL):
             self.press(direction)
-            if self.place != before:
+            if self.room_id != before:
                 break
         self.settle()
 
-    def travel(self, place: Place, cell: Cell | None = None) -> None:
+    def travel(self, room_id: RoomId, cell: Cell | None = None) -> None:
         """Walk to a room, or to a cell of it, through as many rooms as it takes."""
         for attempt in range(200):
             self.fights = attempt % 40 < 30  # whoever cannot be hit is walked past
             self.settle()
-            if self.place == place and cell in (None, self.cell):
+            if self.room_id == room_id and cell in (None, self.cell):
                 self.fights = True
                 return
-            way = self.router.way(place, cell)
-            if way is None:
-                raise self.complain(f"there is no way to room {place} cell {cell}")
-            self._follow(way)
-        raise self.complain(f"could not get to room {place} cell {cell}")
+            path = self.router.path(room_id, cell)
+            if path is None:
+                raise self.stuck(f"there is no way to room {room_id} cell {cell}")
+            self._follow(path)
+        raise self.stuck(f"could not get to room {room_id} cell {cell}")
 
-    def _follow(self, way: list[Hop]) -> None:
+    def _follow(self, path: list[RouteNode]) -> None:
         """Walk along a way until its end or until something interferes."""
-        for hop in way:
-            before = self.place
-            if hop[0] != before:
-                self._leave(hop, before)
-            elif hop[2] != self.router.season():
-                self.turn_season(hop[2])
-            elif not self._is_step(hop[1]):
-                self.jump(hop[1])
-            elif not self.step_to(hop[1]):
+        for node in path:
+            before = self.room_id
+            if node[0] != before:
+                self._leave(node, before)
+            elif node[2] != self.router.season():
+                self.turn_season(node[2])
+            elif not self._is_step(node[1]):
+                self.jump(node[1])
+            elif not self.step_to(node[1]):
                 self.settle()
                 return
             self.settle()
-            if (*self.router.here(), self.router.season()) != hop:
+            if (*self.router.here(), self.router.season()) != node:
                 return
 
     def _is_step(self, cell: Cell) -> bool:
@@ -235,7 +235,7 @@ class Player:
                 return
             self.use("rod")
             self.settle()
-        raise self.complain(f"the rod does not bring season {season}")
+        raise self.stuck(f"the rod does not bring season {season}")
 
     # ---- doing ----
 
@@ -266,10 +266,10 @@ class Player:
         self.press("start")
         self.press("nop", 2)
 
-    def talk(self, place: Place, cell: Cell, answer: int = TEXT_YES) -> None:
+    def talk(self, room_id: RoomId, cell: Cell, answer: int = TEXT_YES) -> None:
         """Go beside a person, sign or chest, press A, and read what comes."""
         for _ in range(6):
-            self.travel(place, self.beside(place, cell))
+            self.travel(room_id, self.beside(room_id, cell))
             self.face(self.direction_to(cell))
             self.press("a")
             self.press("nop", 2)
@@ -277,43 +277,43 @@ class Player:
                 self.read_text(answer)
                 self.settle()
                 return
-        raise self.complain(f"nobody answers at {cell}")
+        raise self.stuck(f"nobody answers at {cell}")
 
-    def beside(self, place: Place, cell: Cell) -> Cell:
+    def beside(self, room_id: RoomId, cell: Cell) -> Cell:
         """The nearest free cell beside a cell; below it if there is a choice."""
         options = []
         for order, name in enumerate(("down", "up", "left", "right")):
             dx, dy = STEPS[name]
             spot = cell[0] + dx, cell[1] + dy
-            way = self.router.way(place, spot) if 0 <= spot[0] < 10 and 0 <= spot[1] < 8 else None
-            if way is not None:
-                options.append((len(way), order, spot))
+            path = self.router.path(room_id, spot) if 0 <= spot[0] < 10 and 0 <= spot[1] < 8 else None
+            if path is not None:
+                options.append((len(path), order, spot))
         if not options:
-            raise self.complain(f"no way to stand beside {cell} of room {place}")
+            raise self.stuck(f"no way to stand beside {cell} of room {room_id}")
         return min(options)[2]
 
     def push(self, block: Cell, direction: str) -> None:
         """Push a block one cell."""
         dx, dy = STEPS[direction]
-        self.travel(self.place, (block[0] - dx, block[1] - dy))
+        self.travel(self.room_id, (block[0] - dx, block[1] - dy))
         for _ in range(30):
             self.press(direction)
             if self.game.value("pushed_object_enabled"):
                 break
         else:
-            raise self.complain(f"the block at {block} does not move {direction}")
+            raise self.stuck(f"the block at {block} does not move {direction}")
         self.press("nop", 5)
         self.settle()
 
     def open_door(self, direction: str, cell: Cell) -> None:
         """Stand before a locked door and push against it until it opens."""
         dx, dy = STEPS[direction]
-        self.travel(self.place, (cell[0] - dx, cell[1] - dy))
+        self.travel(self.room_id, (cell[0] - dx, cell[1] - dy))
         for _ in range(30):
             self.press(direction)
             if not self.game.value("room_collisions", cell[1] * 16 + cell[0]):
                 return
-        raise self.complain(f"the door at {cell} does not open")
+        raise self.stuck(f"the door at {cell} does not open")
 
     # ---- fighting ----
 
@@ -336,16 +336,16 @@ class Player:
 
     def clear_room(self) -> None:
         """Beat every enemy of the room; come back if beaten."""
-        place = self.place
+        room_id = self.room_id
         for _ in range(FIGHT_LIMIT):
             self.settle()
-            if self.place != place:
-                self.travel(place)
+            if self.room_id != room_id:
+                self.travel(room_id)
             elif not self.enemies():
                 return
             elif not self.strike_near():
                 self._approach()
-        raise self.complain("the enemies are still there")
+        raise self.stuck("the enemies are still there")
 
     def _approach(self) -> None:
         x, y = self.position
@@ -353,12 +353,12 @@ class Player:
         if kind == BOSS:
             self._duel(ex - x, y - ey)
             return
-        way = self.router.way(self.place, (ex >> 4, min(ey >> 4, 7)))
-        inside = [node for node in way or [] if node[0] == self.place]
-        if not way or len(inside) != len(way) or len(way) < 2 or not self._is_step(way[0][1]):
+        path = self.router.path(self.room_id, (ex >> 4, min(ey >> 4, 7)))
+        inside = [node for node in path or [] if node[0] == self.room_id]
+        if not path or len(inside) != len(path) or len(path) < 2 or not self._is_step(path[0][1]):
             self.press("nop")
             return
-        self.step_to(way[0][1])
+        self.step_to(path[0][1])
 
     def _duel(self, dx: int, below: int) -> None:
         """Stand below the boss, out of his touch but within the sword's reach, and strike upwards."""

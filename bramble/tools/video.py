@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import bramble
-from bramble.game import Game
-from bramble.model import COLUMNS, ROWS, Cell, Room
+from bramble import catalog
+from bramble.emulator import BrambleEmulator
+from bramble.worlds.model import COLUMNS, ROWS, Cell, Room
 
 SCALE = 3
-STEPS_A_SECOND = 15
+STEPS_PER_SECOND = 15
 SHEET_COLUMNS = 6
 SHEET_GAP = 4
 WIDTH, HEIGHT = 160, 144
@@ -16,19 +16,19 @@ SETTLE_STEPS = 14
 PAPER = (12, 12, 24)
 
 
-class Film:
+class VideoWriter:
     """Writes a video (H.264) of a game, one picture a step. Append it to `Game.after_step`; close it at the end."""
 
     def __init__(self, path: Path) -> None:
         import av
 
         self._container = av.open(str(path), "w")
-        self._stream: Any = self._container.add_stream("libx264", rate=STEPS_A_SECOND)
+        self._stream: Any = self._container.add_stream("libx264", rate=STEPS_PER_SECOND)
         self._stream.width, self._stream.height = WIDTH * SCALE, HEIGHT * SCALE
         self._stream.pix_fmt = "yuv420p"
         self._stream.options = {"crf": "20", "preset": "veryfast"}
 
-    def __call__(self, game: Game) -> None:
+    def __call__(self, game: BrambleEmulator) -> None:
         import av
 
         game.render = True
@@ -45,22 +45,22 @@ class Film:
 
 def _standing_cell(room: Room) -> Cell:
     """A free cell near the middle of a room, to put the hero on for a picture."""
-    from bramble.check import tile
+    from bramble.worlds.check import tile_for
 
-    taken = {thing.cell for thing in room.things}
+    taken = {obj.cell for obj in room.objects}
     cells = [(x, y) for y in range(ROWS) for x in range(COLUMNS)]
-    free = [(x, y) for x, y in cells if (x, y) not in taken and not tile(room.rows[y][x]).solid]
+    free = [(x, y) for x, y in cells if (x, y) not in taken and not tile_for(room.rows[y][x]).solid]
     return min(free, key=lambda cell: abs(cell[0] - 4.5) + abs(cell[1] - 4.5))
 
 
 def room_pictures(name: str) -> list[Any]:
     """A picture (144 x 160 x 3) of every room of a world, in order of group and number."""
-    world = bramble.world(name)
+    world = catalog.world(name)
     pictures = []
-    with Game(bramble.build(name, difficulty="harmless")) as game:
-        for place, room in sorted(world.rooms.items()):
+    with BrambleEmulator(catalog.build(name, difficulty="harmless")) as game:
+        for room_id, room in sorted(world.rooms.items()):
             column, row = _standing_cell(room)
-            for entry, value in (("group", place.group), ("room", place.room), ("pos", row << 4 | column)):
+            for entry, value in (("group", room_id.group), ("room", room_id.room), ("pos", row << 4 | column)):
                 game.write(f"warp_dest_{entry}", value)
             game.write("warp_trigger", 1)
             for _ in range(SETTLE_STEPS):

@@ -6,9 +6,9 @@ Every mistake is a WorldError with file and line. Whether rooms fit together is 
 from dataclasses import replace
 from pathlib import Path
 
-from bramble.art import load_art
-from bramble.milestones import parse_milestone
-from bramble.model import (
+from bramble.art.loader import load_art
+from bramble.worlds.milestones import parse_milestone
+from bramble.worlds.model import (
     COLUMNS,
     ENEMIES,
     LOOKS,
@@ -18,35 +18,35 @@ from bramble.model import (
     THEMES,
     TREASURES,
     Branch,
-    Milestone,
     Room,
-    Test,
-    Thing,
+    RoomObject,
+    ScriptCondition,
     World,
     WorldError,
+    WorldMilestone,
 )
-from bramble.script import give_steps
-from bramble.scriptfile import (
+from bramble.worlds.script import give_statements
+from bramble.worlds.script_parser import (
     Row,
-    mistakes_of,
+    errors_at,
     parse_amount,
     parse_cell,
+    parse_conditions,
     parse_direction,
-    parse_place,
+    parse_room_id,
     parse_script,
-    parse_tests,
 )
 
-WORLDS = Path(__file__).parent / "worlds"
+WORLDS = Path(__file__).parent
 FIRST_FLAG = 0x40
 """Global flags below are known by their meaning to a reader of the original; ours are above them."""
 LAST_FLAG = 0x7F
 LAST_TRADE = 0x0B
 MAX_HEALTH = 64
-THINGS = ("person", "enemy", "treasure", "chest", "sign", "warp", "enter")
+OBJECT_KINDS = ("person", "enemy", "treasure", "chest", "sign", "warp", "enter")
 
 
-class _Reader:
+class _WorldParser:
     """Builds a World. Each `_on_WORD` takes the line number and the words after the first of a line."""
 
     def __init__(self, name: str, text: str) -> None:
@@ -55,7 +55,7 @@ class _Reader:
         self.at = 0
         self.world = World(name, file=f"{name}.txt")
         self.room: Room | None = None
-        self.only: tuple[Test, ...] = ()
+        self.only: tuple[ScriptCondition, ...] = ()
         self.milestones: list[tuple[int, str]] = []
 
     def read(self) -> World:
@@ -64,7 +64,7 @@ class _Reader:
             self.at += 1
             word, _, rest = line.partition(" ")
             action = getattr(self, f"_on_{word}", None)
-            with mistakes_of(self.world, number):
+            with errors_at(self.world, number):
                 if action is None:
                     raise ValueError(f"unknown word {word!r} at the start of a line")
                 action(number, rest.split(), rest)
@@ -73,9 +73,9 @@ class _Reader:
 
     def _read_milestones(self) -> None:
         """Last, because they may name what the file declares below them."""
-        found: list[Milestone] = []
+        found: list[WorldMilestone] = []
         for number, text in self.milestones:
-            with mistakes_of(self.world, number):
+            with errors_at(self.world, number):
                 head, _, condition = text.partition(":")
                 name, _, title = head.partition(" ")
                 if name in (milestone.name for milestone in found):
@@ -109,7 +109,7 @@ class _Reader:
         self.world.title = rest
 
     def _on_start(self, number: int, words: list[str], rest: str) -> None:
-        self.world.start = parse_place(words[0])
+        self.world.start = parse_room_id(words[0])
         self.world.start_cell = parse_cell(words[1])
         self.world.start_facing = parse_direction(words[2])
 
@@ -140,17 +140,17 @@ class _Reader:
     # ---- rooms ----
 
     def _on_room(self, number: int, words: list[str], rest: str) -> None:
-        place = parse_place(words[0])
-        if place in self.world.rooms:
-            raise ValueError(f"room {place} stands twice in the file")
+        room_id = parse_room_id(words[0])
+        if room_id in self.world.rooms:
+            raise ValueError(f"room {room_id} stands twice in the file")
         theme = words[1] if len(words) > 1 else "outdoors"
         solve = words[3] if len(words) == 4 and words[2] == "solve" else "never"
         if theme not in THEMES or solve not in SOLVES or (len(words) > 2 and solve == "never"):
             raise ValueError(f"write `room GROUP:ROOM THEME [solve HOW]`: {', '.join(THEMES)}; {', '.join(SOLVES[1:])}")
-        self.room = self.world.rooms[place] = Room(place, theme, solve, number)
+        self.room = self.world.rooms[room_id] = Room(room_id, theme, solve, number)
         self.room.rows = self._map(number, "")
 
-    def _here(self) -> Room:
+    def _current_room(self) -> Room:
         if self.room is None:
             raise ValueError("this belongs below a room")
         return self.room
@@ -165,36 +165,36 @@ class _Reader:
 
     def _on_only(self, number: int, words: list[str], rest: str) -> None:
         following = self.rows[self.at][1].split()[0] if self.at < len(self.rows) else ""
-        if following not in THINGS:
-            raise ValueError(f"`only` is about the next line, and that is none of: {', '.join(THINGS)}")
-        self.only = parse_tests(rest, self.world)
+        if following not in OBJECT_KINDS:
+            raise ValueError(f"`only` is about the next line, and that is none of: {', '.join(OBJECT_KINDS)}")
+        self.only = parse_conditions(rest, self.world)
 
-    def _add(self, thing: Thing) -> None:
-        self._here().things.append(replace(thing, only=self.only))
+    def _add(self, obj: RoomObject) -> None:
+        self._current_room().objects.append(replace(obj, only=self.only))
         self.only = ()
 
     def _on_person(self, number: int, words: list[str], rest: str) -> None:
         if words[1] not in LOOKS:
             raise ValueError(f"unknown look {words[1]!r}, use one of: {', '.join(LOOKS)}")
         script = parse_script(self._indented(), self.world)
-        self._add(Thing("person", parse_cell(words[0]), number, look=words[1], script=script))
+        self._add(RoomObject("person", parse_cell(words[0]), number, look=words[1], script=script))
 
     def _on_enemy(self, number: int, words: list[str], rest: str) -> None:
         if words[1] not in ENEMIES:
             raise ValueError(f"unknown enemy {words[1]!r}, use one of: {', '.join(ENEMIES)}")
-        self._add(Thing("enemy", parse_cell(words[0]), number, enemy=words[1]))
+        self._add(RoomObject("enemy", parse_cell(words[0]), number, enemy=words[1]))
 
-    def _treasure(self, kind: str, number: int, words: list[str]) -> Thing:
+    def _treasure(self, kind: str, number: int, words: list[str]) -> RoomObject:
         hidden = words[-1] == "hidden"
         name, arguments = words[1], words[2 : len(words) - hidden]
         amount = parse_amount(name, arguments, self.world)
-        steps = give_steps(name, amount, self.world.trades, number, kind == "chest")
+        statements = give_statements(name, amount, self.world.trades, number, kind == "chest")
         extra = parse_script(self._indented(), self.world)
-        if any(branch.tests for branch in extra):
+        if any(branch.conditions for branch in extra):
             raise ValueError("a treasure is for everybody: no `if` below it")
-        script = (Branch((), steps + tuple(step for branch in extra for step in branch.steps)),)
-        thing = Thing("chest" if kind == "chest" else "treasure", parse_cell(words[0]), number, script=script)
-        return replace(thing, treasure=name, amount=amount, hidden=hidden)
+        script = (Branch((), statements + tuple(step for branch in extra for step in branch.statements)),)
+        obj = RoomObject("chest" if kind == "chest" else "treasure", parse_cell(words[0]), number, script=script)
+        return replace(obj, treasure=name, amount=amount, hidden=hidden)
 
     def _on_treasure(self, number: int, words: list[str], rest: str) -> None:
         self._add(self._treasure("treasure", number, words))
@@ -203,39 +203,31 @@ class _Reader:
         self._add(self._treasure("chest", number, words))
 
     def _on_sign(self, number: int, words: list[str], rest: str) -> None:
-        self._add(Thing("sign", parse_cell(words[0]), number, script=parse_script(self._indented(), self.world)))
+        self._add(RoomObject("sign", parse_cell(words[0]), number, script=parse_script(self._indented(), self.world)))
 
     def _on_warp(self, number: int, words: list[str], rest: str) -> None:
         if len(words) != 5 or words[1] != "to":
             raise ValueError("write `warp X,Y to GROUP:ROOM X,Y DIRECTION`")
         cell, _, target, arrival, facing = words
-        thing = Thing("warp", parse_cell(cell), number, target=parse_place(target), arrival=parse_cell(arrival))
-        self._add(replace(thing, facing=parse_direction(facing)))
+        obj = RoomObject("warp", parse_cell(cell), number, target=parse_room_id(target), arrival=parse_cell(arrival))
+        self._add(replace(obj, facing=parse_direction(facing)))
 
     def _on_enter(self, number: int, words: list[str], rest: str) -> None:
-        self._add(Thing("enter", (0, 0), number, script=parse_script(self._indented(), self.world)))
+        self._add(RoomObject("enter", (0, 0), number, script=parse_script(self._indented(), self.world)))
 
 
 def parse_world(name: str, text: str) -> World:
     """The world in a text. Raise WorldError with file and line for the first mistake."""
-    return _Reader(name, text).read()
+    return _WorldParser(name, text).read()
 
 
-def read_world(name: str) -> World:
-    """The world in worlds/NAME.txt, or made by a seed for `wild:SEED`. WorldError when there is none, or a mistake."""
-    if name.startswith("wild:"):
-        from bramble.wild import wild_text  # it reads its own drafts by this module
-
-        return parse_world(name, wild_text(_seed(name)))
-    path = WORLDS / f"{name}.txt"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in WORLDS.glob("*.txt")))
-        raise WorldError(f"there is no world {name!r}: use one of {known}, or wild:SEED")
-    return parse_world(name, path.read_text("utf-8"))
+def world_names() -> tuple[str, ...]:
+    """Names of the world files."""
+    return tuple(sorted(path.stem for path in WORLDS.glob("*.txt")))
 
 
-def _seed(name: str) -> int:
-    digits = name.removeprefix("wild:")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
-        raise WorldError(f"there is no world {name!r}: write wild:SEED with a number of up to nine digits, e.g. wild:7")
-    return int(digits)
+def world_text(name: str) -> str:
+    """The text of NAME.txt. Raise WorldError when there is no such file."""
+    if name not in world_names():
+        raise WorldError(f"there is no world {name!r}: use one of {', '.join(world_names())}, or wild:SEED")
+    return (WORLDS / f"{name}.txt").read_text("utf-8")

@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from bramble.art import header, load_art
+from bramble.art.loader import header, load_art
 
-ENGINE = Path(__file__).parent / "engine"
+ENGINE = Path(__file__).parent
 SDCC_VERSION = "4.2.0"
 SOURCES = (
     "ram",

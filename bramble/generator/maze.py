@@ -7,7 +7,7 @@ scattered over the four corners.
 import random
 from collections.abc import Iterable
 
-from bramble.model import COLUMNS, ROWS, STEPS, Cell
+from bramble.worlds.model import COLUMNS, ROWS, STEPS, Cell
 
 Spot = tuple[int, int]
 """Column and row of a room on the map."""
@@ -22,13 +22,13 @@ CORNERS = ((1, 1), (6, 1), (1, 5), (6, 5))
 LOOPS = 0.25  # of the possible ones: more would leave no maze, fewer much walking to and fro
 
 
-def step(spot: Spot, side: str) -> Spot:
+def neighbour(spot: Spot, side: str) -> Spot:
     """The spot beside another."""
     dx, dy = STEPS[side]
     return spot[0] + dx, spot[1] + dy
 
 
-def opposite(side: str) -> str:
+def opposite_side(side: str) -> str:
     """The side on which a neighbour sees us."""
     names = list(STEPS)
     return names[(names.index(side) + 2) % 4]
@@ -39,7 +39,7 @@ def spanning_tree(rng: random.Random, spots: Iterable[Spot], start: Spot) -> set
     open_spots, joins = set(spots) - {start}, set()
     path = [start]
     while path:
-        choices = [spot for side in STEPS if (spot := step(path[-1], side)) in open_spots]
+        choices = [spot for side in STEPS if (spot := neighbour(path[-1], side)) in open_spots]
         if not choices:
             path.pop()
             continue
@@ -54,29 +54,29 @@ def add_loops(rng: random.Random, joins: set[frozenset[Spot]], regions: Iterable
     for region in regions:
         for spot in sorted(region):
             for side in ("right", "down"):
-                there = step(spot, side)
+                there = neighbour(spot, side)
                 if there in region and rng.random() < LOOPS:
                     joins.add(frozenset((spot, there)))
 
 
-def canvas(wall: str, ground: str, exits: Iterable[str]) -> Letters:
+def blank_room(wall: str, ground: str, exits: Iterable[str]) -> Letters:
     """An empty room with a wall around it and doorways of two cells."""
     inner = [wall, *[ground] * (COLUMNS - 2), wall]
     rows = [[wall] * COLUMNS, *(list(inner) for _ in range(ROWS - 2)), [wall] * COLUMNS]
     for side in exits:
-        doorway(rows, side, ground)
+        draw_doorway(rows, side, ground)
     return rows
 
 
-def doorway(rows: Letters, side: str, letter: str) -> None:
+def draw_doorway(rows: Letters, side: str, letter: str) -> None:
     """Put a letter into both cells of a doorway."""
     for x, y in DOORWAY[side]:
         rows[y][x] = letter
 
 
-def close(rows: Letters, side: str, wall: str, letter: str) -> None:
+def wall_off(rows: Letters, side: str, wall: str, letter: str) -> None:
     """A second wall inside of a side, with `letter` before the doorway: brambles must not grow on the edge itself."""
-    dx, dy = STEPS[opposite(side)]
+    dx, dy = STEPS[opposite_side(side)]
     across = [(x, 0 if side == "up" else ROWS - 1) for x in range(COLUMNS)]
     along = [(0 if side == "left" else COLUMNS - 1, y) for y in range(ROWS)]
     for x, y in across if side in ("up", "down") else along:

@@ -9,11 +9,11 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-import bramble
-from bramble.game import Game
-from bramble.milestones import reached
-from bramble.model import WorldError
-from bramble.solve import play
+from bramble import catalog
+from bramble.emulator import BrambleEmulator
+from bramble.solver.walkthrough import play
+from bramble.worlds.milestones import reached
+from bramble.worlds.model import WorldError
 
 START = "start"
 
@@ -29,7 +29,7 @@ def _folder(rom: bytes) -> Path:
     return cache_folder() / f"{hashlib.sha256(rom).hexdigest()[:16]}-pyboy{version('pyboy')}"
 
 
-def _snapshot(game: Game) -> bytes:
+def _snapshot(game: BrambleEmulator) -> bytes:
     file = io.BytesIO()
     game.pyboy.save_state(file)
     return file.getvalue()
@@ -44,16 +44,16 @@ def _write(path: Path, data: bytes) -> None:
 
 def _make(name: str, rom: bytes, folder: Path) -> None:
     """Walk the world through and write a state at its start and whenever a milestone is reached."""
-    world = bramble.world(name)
+    world = catalog.world(name)
     missing = list(world.milestones)
     folder.mkdir(parents=True, exist_ok=True)
 
-    def observe(game: Game) -> None:
+    def observe(game: BrambleEmulator) -> None:
         for milestone in [m for m in missing if reached(m, game.read)]:
             missing.remove(milestone)
             _write(folder / f"{milestone.name}.state", _snapshot(game))
 
-    with Game(rom) as game:
+    with BrambleEmulator(rom) as game:
         _write(folder / f"{START}.state", _snapshot(game))
         game.after_step.append(observe)
         play(name, game, world)
@@ -64,10 +64,10 @@ def milestone_state(name: str, milestone: str, difficulty: str = "normal", seed:
 
     Raise WorldError for an unknown milestone.
     """
-    known = [START, *(m.name for m in bramble.world(name).milestones)]
+    known = [START, *(m.name for m in catalog.world(name).milestones)]
     if milestone not in known:
         raise WorldError(f"{name} has no milestone {milestone!r}: use one of {', '.join(known)}")
-    rom = bramble.build(name, difficulty, seed)
+    rom = catalog.build(name, difficulty, seed)
     path = _folder(rom) / f"{milestone}.state"
     if not path.is_file():
         _make(name, rom, path.parent)

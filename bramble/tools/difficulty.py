@@ -3,10 +3,10 @@
 import random
 from dataclasses import dataclass
 
-import bramble
-from bramble.game import Game
-from bramble.milestones import reached
-from bramble.solve import solve
+from bramble import catalog
+from bramble.emulator import BrambleEmulator
+from bramble.solver.walkthrough import solve
+from bramble.worlds.milestones import reached
 
 ACTIONS = ("nop", "up", "down", "left", "right", "a", "b")
 """START is left out: the menu would only make random play slower."""
@@ -22,7 +22,7 @@ class RandomRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class DifficultyStudy:
     """Figures of one world."""
 
     world: str
@@ -35,26 +35,26 @@ class Study:
 
 def random_run(name: str, seed: int, steps: int) -> RandomRun:
     """Press random buttons, one a step, from the start of the game."""
-    world = bramble.world(name)
-    dice = random.Random(seed)  # noqa: S311
+    world = catalog.world(name)
+    rng = random.Random(seed)  # noqa: S311
     rooms = set()
     open_milestones = list(world.milestones)
-    with Game(bramble.build(name, seed=seed + 1)) as game:
+    with BrambleEmulator(catalog.build(name, seed=seed + 1)) as game:
         for _ in range(steps):
-            game.step(dice.choice(ACTIONS))
+            game.step(rng.choice(ACTIONS))
             rooms.add((game.value("active_group"), game.value("active_room")))
             open_milestones = [m for m in open_milestones if not reached(m, game.read)]
     return RandomRun(seed, len(rooms), len(world.milestones) - len(open_milestones))
 
 
-def study(name: str, steps: int = 10_000, seeds: int = 5) -> Study:
+def study(name: str, steps: int = 10_000, seeds: int = 5) -> DifficultyStudy:
     """Walk a world through and play it at random."""
-    world = bramble.world(name)
+    world = catalog.world(name)
     runs = tuple(random_run(name, seed, steps) for seed in range(seeds))
-    return Study(name, len(world.rooms), len(world.milestones), solve(name).steps, steps, runs)
+    return DifficultyStudy(name, len(world.rooms), len(world.milestones), solve(name).steps, steps, runs)
 
 
-def report(found: Study) -> str:
+def report(found: DifficultyStudy) -> str:
     """The study as text."""
     lines = [
         f"{found.world}: {found.rooms} rooms, {found.milestones} milestones",

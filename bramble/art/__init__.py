@@ -1,0 +1,1 @@
+"""Pictures, letters and colours of Bramble as text files, and their loader."""

@@ -1,0 +1,1 @@
+"""A search that finds a plan to finish a world, without an emulator."""

@@ -1,0 +1,160 @@
+"""Where to walk: the shortest way through a world as it is now.
+
+The map comes from the world, what is open from RAM: room flags, season and items. The room one stands in is read from
+RAM alone (room_collisions).
+"""
+
+import heapq
+from collections.abc import Iterator
+
+from bramble.art.loader import ACTS, Tile, load_art
+from bramble.emulator import BrambleEmulator
+from bramble.worlds.milestones import ROOM_PAGES
+from bramble.worlds.model import COLUMNS, ROWS, SEASONS, SOLVED, STEPS, TREASURES, Cell, RoomId, World
+from bramble.worlds.rom_builder import edge_of
+
+Position = tuple[RoomId, Cell]
+RouteNode = tuple[RoomId, Cell, int]
+"""Room, cell, season. A hop to the same cell turns the season, one to the second cell is a jump."""
+DOORS = frozenset(ACTS.index(act) for act in ("key", "boss_key", "bomb"))
+CUT, LIFT, SHUTTER, STUMP = (ACTS.index(act) for act in ("cut", "lift", "shutter", "stump"))
+HAZARD = 0x10
+HOLE, WATER = 1, 7
+COST_CELL, COST_WORK, COST_ROOM, COST_JUMP, COST_TURN = 2, 12, 6, 20, 60
+EDGE_BITS = (1, 2, 4, 8)
+
+
+class Router:
+    """Ways through a world for the hero as he is now."""
+
+    def __init__(self, world: World, game: BrambleEmulator) -> None:
+        self.world = world
+        self.game = game
+        self.tiles = load_art().by_letter
+        self._room_id = world.start
+        self._season = 0
+        self._tiles: dict[tuple[RoomId, int], list[list[Tile]]] = {}
+
+    def season(self) -> int:
+        """Number of the season that it is."""
+        return self.game.value("season")
+
+    def tile(self, room_id: RoomId, cell: Cell, season: int) -> Tile:
+        """What the world has at a cell in a season."""
+        if (room_id, season) not in self._tiles:
+            rows = self.world.rooms[room_id].rows_in(SEASONS[season])
+            self._tiles[room_id, season] = [[self.tiles[letter] for letter in row] for row in rows]
+        return self._tiles[room_id, season][cell[1]][cell[0]]
+
+    def here(self) -> Position:
+        """Where the hero stands: the cell under his feet."""
+        value = self.game.value
+        cell = value("link_x") >> 4, (value("link_y") + 5) >> 4
+        return RoomId(value("active_group"), value("active_room")), cell
+
+    def owns(self, name: str) -> bool:
+        """Whether the hero has a treasure."""
+        number = TREASURES[name]
+        return bool(self.game.value("treasure_flags", number >> 3) & 1 << (number & 7))
+
+    def flags(self, room_id: RoomId) -> int:
+        """Flags of a room."""
+        return self.game.value(ROOM_PAGES[room_id.group], room_id.room)
+
+    def door_open(self, room_id: RoomId, cell: Cell) -> bool:
+        """Whether the door or cracked wall at a cell was opened."""
+        return bool(self.flags(room_id) & EDGE_BITS[edge_of(cell)])
+
+    def _cost_of(self, tile: Tile, room_id: RoomId, cell: Cell) -> int | None:
+        if tile.act in DOORS:
+            return COST_CELL if self.door_open(room_id, cell) else None
+        if tile.act == SHUTTER:
+            return COST_CELL if self.flags(room_id) & SOLVED else None
+        if tile.act == CUT:
+            return COST_WORK if self.owns("sword") else None
+        if tile.act == LIFT:
+            return COST_WORK * 2 if self.owns("bracelet") else None
+        if tile.solid == HAZARD:
+            return COST_CELL * 2 if tile.ground == WATER and self.owns("flippers") else None
+        return None if tile.solid else COST_CELL
+
+    def blocked_cells(self, room_id: RoomId) -> set[Cell]:
+        """Cells where somebody stands or a chest may be."""
+        room = self.world.rooms[room_id]
+        return {obj.cell for obj in room.objects if obj.kind in ("person", "chest")}
+
+    def cost(self, room_id: RoomId, cell: Cell, season: int) -> int | None:
+        """Cost of stepping on a cell, None when it cannot be."""
+        tile = self.tile(room_id, cell, season)
+        if (room_id, season) != (self._room_id, self._season):
+            return None if cell in self.blocked_cells(room_id) else self._cost_of(tile, room_id, cell)
+        solid = self.game.value("room_collisions", cell[1] * 16 + cell[0])
+        if solid == 0:
+            return COST_CELL
+        return self._cost_of(tile, room_id, cell) if tile.act in (CUT, LIFT) or solid == HAZARD else None
+
+    def _next(self, node: RouteNode) -> Iterator[tuple[RouteNode, int]]:
+        room_id, cell, season = node
+        warp = self.warp_at(room_id, cell)
+        if warp is not None:
+            yield (*warp, season), COST_ROOM
+            return
+        if self.tile(*node).act == STUMP and self.owns("rod"):
+            known = self.game.value("seasons_obtained")
+            yield from (((room_id, cell, other), COST_TURN) for other in range(len(SEASONS)) if known >> other & 1)
+        for side, (dx, dy) in STEPS.items():
+            x, y = cell[0] + dx, cell[1] + dy
+            if 0 <= x < COLUMNS and 0 <= y < ROWS:
+                yield (room_id, (x, y), season), 0
+                if 0 <= x + dx < COLUMNS and 0 <= y + dy < ROWS and self._can_jump(room_id, (x, y), season):
+                    yield (room_id, (x + dx, y + dy), season), COST_JUMP
+                continue
+            over = room_id.neighbour(side)
+            if over in self.world.rooms and over is not None:
+                yield (over, (x % COLUMNS, y % ROWS), season), COST_ROOM
+
+    def _can_jump(self, room_id: RoomId, hole: Cell, season: int) -> bool:
+        return self.tile(room_id, hole, season).ground == HOLE and self.owns("feather")
+
+    def warp_at(self, room_id: RoomId, cell: Cell) -> Position | None:
+        """Where a warp at this cell leads."""
+        for obj in self.world.rooms[room_id].of_kind("warp"):
+            if obj.cell == cell and obj.target is not None:
+                return obj.target, obj.arrival
+        return None
+
+    def path(self, goal: RoomId, cell: Cell | None = None) -> list[RouteNode] | None:
+        """Hops from here to a cell (or any cell) of a room, this one left out; None when there is no way."""
+        self._room_id, self._season = self.here()[0], self.season()
+        start = (*self.here(), self._season)
+        best = {start: 0}
+        before: dict[RouteNode, RouteNode] = {}
+        queue: list[tuple[int, RouteNode]] = [(0, start)]
+        costs: dict[RouteNode, int | None] = {}
+        while queue:
+            spent, node = heapq.heappop(queue)
+            if node[0] == goal and cell in (None, node[1]):
+                return _path_to(before, start, node)
+            if spent > best[node]:
+                continue
+            for other, extra in self._next(node):
+                if other not in costs:
+                    costs[other] = self.cost(*other)
+                price = costs[other]
+                if price is None:
+                    continue
+                total = spent + price + extra
+                if total < best.get(other, total + 1):
+                    best[other] = total
+                    before[other] = node
+                    heapq.heappush(queue, (total, other))
+        return None
+
+
+def _path_to(before: dict[RouteNode, RouteNode], start: RouteNode, goal: RouteNode) -> list[RouteNode]:
+    out = []
+    node = goal
+    while node != start:
+        out.append(node)
+        node = before[node]
+    return out[::-1]

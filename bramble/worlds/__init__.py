@@ -1,0 +1,1 @@
+"""Worlds: their text files, model, parsers, checks, milestones and the ROM builder."""
