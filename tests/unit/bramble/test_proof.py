@@ -22,7 +22,7 @@ W_________
 W________W
 W________W
 WWWWWWWWWW
-{things}
+{objects}
 """
 SIDE = """room 4:72 dungeon1
 WWWWKKWWWW
@@ -33,7 +33,7 @@ __________
 W________W
 W________W
 WWWWWWWWWW
-{things}
+{objects}
 room 4:73 dungeon1
 WWWWWWWWWW
 W________W

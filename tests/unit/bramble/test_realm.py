@@ -125,7 +125,7 @@ def test_a_block_in_a_corner_has_no_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("things", "sentence"),
+    ("objects", "sentence"),
     [
         ("warp 4,4 to 0:11 0,0 up\n", "line 12: the warp leads into tree of room 0:11"),
         ("warp 4,4 to 0:11 4,4 up\n", "line 12: the warp ends on another warp"),
