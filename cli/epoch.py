@@ -22,8 +22,8 @@ from cli.run import configured, fields
 from cli.stack.bonds import die_with_parent, run_to_the_end
 from cli.stack.brought import DRIVER_ROM, must_have_rom, rom_of
 from cli.stack.servers import plain_environment
-from services.coordinator.adapters.views import Views
-from services.coordinator.domain.selection import last_good
+from services.coordinator.domain.reward_model_selection import select_reward_model
+from services.coordinator.readmodels.run_views import RunViewReader
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
@@ -130,10 +130,10 @@ def _next(record: RunRecord, state: RunState, reason: str | None) -> RunRecord:
 
 async def _order(store: Store, record: RunRecord) -> int:
     """Give the order for the next epoch, unless one was given and not finished; the epoch's number."""
-    epochs = (await Views(store).read(record)).epochs
+    epochs = (await RunViewReader(store).read(record)).epochs
     if epochs and epochs[-1].finished is None:
         return epochs[-1].epoch
-    model = last_good(epochs, record.config)
+    model = select_reward_model(epochs, record.config)
     order = EpochStart(
         run=record.run,
         epoch=len(epochs),

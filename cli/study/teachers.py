@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from services.coordinator.adapters.views import Views
-from services.coordinator.domain.selection import last_good
+from services.coordinator.domain.reward_model_selection import select_reward_model
+from services.coordinator.readmodels.run_views import RunViewReader
 from services.judge.config import JudgesFile, JudgeSpec
 from services.judge.settings import JudgeGroup
 from services.judge.wiring import Court
@@ -75,8 +75,8 @@ class Trained:
             segments=len(finished.segments),
         )
         await self._handlers.epoch_finished(wrap(data, source="study"))
-        view = await Views(self.store).read(record)
-        return last_good(view.epochs, record.config)
+        view = await RunViewReader(self.store).read(record)
+        return select_reward_model(view.epochs, record.config)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
         """Put the score object of one segment into the store."""

@@ -1,1 +1,1 @@
-"""Coordinator: owns runs, decides which reward model shapes the next epoch, serves the REST API."""
+"""Coordinator: owns runs, chooses the reward model of each epoch, serves the REST API and the live page."""

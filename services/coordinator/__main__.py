@@ -1,16 +1,15 @@
-"""Runs the coordinator: `python -m services.coordinator`. Heavy modules load once the settings are right."""
-
-import sys
+"""`python -m services.coordinator`: owns runs and serves the REST interface and the live page."""
 
 from services.coordinator.settings import Settings
 from shared.runtime.service import Ports, Service, run_service
 
 
-async def _build(settings: Settings, ports: Ports) -> Service:
-    from services.coordinator.build import build
+async def build(settings: Settings, ports: Ports) -> Service:
+    """Imported late: the web framework loads only after the settings are valid."""
+    from services.coordinator.wiring import wire
 
-    return await build(settings, ports)
+    return await wire(settings, ports)
 
 
 if __name__ == "__main__":
-    sys.exit(run_service("coordinator", Settings, _build))
+    raise SystemExit(run_service("coordinator", Settings, build))

@@ -1,1 +1,1 @@
-"""The REST interface of the coordinator: FastAPI routers, the guard in front of them, errors as sentences."""
+"""The REST interface: routes, commands on runs, authentication, limits, and errors as problem documents."""

@@ -1,4 +1,4 @@
-"""Puts the REST interface together: routes, documents, and in front of them limits and guard."""
+"""Builds the REST application: routes and pages, behind authentication and limits."""
 
 from importlib.resources import files
 from typing import Any
@@ -7,12 +7,14 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from services.coordinator.api import events, problems, records, runs
-from services.coordinator.api.auth import Guard
-from services.coordinator.api.desk import Desk
-from services.coordinator.api.limits import BodyLimit, RateLimit
+from services.coordinator.api import event_stream, problems, runs, segments
+from services.coordinator.api.auth import AuthMiddleware
+from services.coordinator.api.limits import BodySizeLimit, RateLimit
 from services.coordinator.api.models import NewRun
-from services.coordinator.tokens import Tokens
+from services.coordinator.api.run_service import RunService
+from services.coordinator.api.tokens import TokenFile
+from services.coordinator.live.broadcaster import EventBroadcaster
+from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
 
 PAGES = {
@@ -22,60 +24,69 @@ PAGES = {
     "/docs": ("docs.html", "text/html"),
     "/docs.js": ("docs.js", "text/javascript"),
 }
-# Scripts and styles only from here: no page of ours can be made to load anybody else's.
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": problems.Problem, "description": text, "content": {"application/problem+json": {}}}
+SECURITY_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
+"""Scripts and styles load only from this server, so injected markup cannot load foreign code."""
+
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": problems.ProblemDetail, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
-        401: "no token, or one that is not known",
-        403: "the token may only read",
-        404: "no such run",
-        409: "does not fit the run's state",
+        401: "the token is missing or unknown",
+        403: "the token can only read",
+        404: "the run does not exist",
+        409: "the command conflicts with the state of the run",
         413: "the body is larger than 64 KB",
-        422: "a field is wrong; the sentence names it",
+        422: "a field is invalid; `detail` names it",
         429: "too many requests",
-        500: "what is stored cannot be read; the sentence names the object",
-        503: "the coordinator starts, or its store or token file is away; try again after `Retry-After` seconds",
+        500: "a stored object cannot be read; `detail` names it",
+        503: "the coordinator, its store or its token file is not available; retry after `Retry-After` seconds",
     }.items()
 }
 
 
-def create_app(desk: Desk, tokens: Tokens, *, requests_per_s: float, burst: int) -> ASGIApp:
-    """The application with everything in front of it that keeps strangers and accidents out."""
+def create_app(
+    service: RunService,
+    models: ReadModels,
+    broadcaster: EventBroadcaster,
+    tokens: TokenFile,
+    *,
+    requests_per_s: float,
+    burst: int,
+) -> ASGIApp:
+    """The application behind the rate limit, authentication and the body limit, in this order."""
     app = FastAPI(
         title="zelda-rlaif",
         version="1",
-        description="Runs of reinforcement learning from AI feedback. Send `Authorization: Bearer TOKEN`.",
+        description="Start, stop and follow training runs. Every request needs `Authorization: Bearer TOKEN`.",
         docs_url=None,
         redoc_url=None,
-        responses=REFUSALS,
+        responses=ERROR_RESPONSES,
     )
-    app.state.desk = desk
-    for routes in (runs, records, events):
+    app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
+    for routes in (runs, segments, event_stream):
         app.include_router(routes.router)
-    for path, (file, kind) in PAGES.items():
-        app.add_api_route(path, _page(file, kind), include_in_schema=False)
+    for path, (file, media_type) in PAGES.items():
+        app.add_api_route(path, _page(file, media_type), include_in_schema=False)
     names = [name for model in (NewRun, RunConfig, ShapingConfig, SamplingConfig) for name in model.model_fields]
-    problems.install(app, names)
-    _secure_schema(app)
-    return RateLimit(Guard(BodyLimit(app), tokens), requests_per_s, burst)
+    problems.install_error_handlers(app, names)
+    _document_authentication(app)
+    return RateLimit(AuthMiddleware(BodySizeLimit(app), tokens), requests_per_s, burst)
 
 
-def _page(file: str, kind: str) -> Any:
-    content = (files("services.coordinator") / "hud" / file).read_bytes()
+def _page(file: str, media_type: str) -> Any:
+    content = (files("services.coordinator.live") / "page" / file).read_bytes()
 
     async def page() -> Response:
-        return Response(content, media_type=kind, headers={"Content-Security-Policy": POLICY})
+        return Response(content, media_type=media_type, headers={"Content-Security-Policy": SECURITY_POLICY})
 
     return page
 
 
-def _secure_schema(app: FastAPI) -> None:
-    """Say in the OpenAPI document what the guard does, so that generated clients send a token."""
-    made = app.openapi
+def _document_authentication(app: FastAPI) -> None:
+    """Add the bearer token to the OpenAPI document, so that generated clients send it."""
+    generate = app.openapi
 
     def openapi() -> dict[str, Any]:
-        document = made()
+        document = generate()
         schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
         schemes["token"] = {"type": "http", "scheme": "bearer"}
         document["security"] = [{"token": []}]

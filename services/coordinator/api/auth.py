@@ -1,7 +1,7 @@
-"""Who may do what: a bearer token for everything, two roles, deny by default.
+"""Authentication and authorisation: a bearer token for everything, two roles, deny by default.
 
-The check is a middleware in front of everything, so a new route is closed until it is named here as public. It never
-logs or echoes a token.
+The check is a middleware in front of all routes, so a new route is closed until PUBLIC names it. It never logs or
+returns a token.
 """
 
 from typing import Final
@@ -9,50 +9,50 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.coordinator.api.problems import problem
-from services.coordinator.tokens import Tokens
+from services.coordinator.api.problems import problem_response
+from services.coordinator.api.tokens import TokenFile
 from shared.errors import Transient
 
-READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC: Final = frozenset(
     {"/", "/hud.js", "/hud.css", "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs.js"}
 )
-"""Pages and documents without data of any run. Everything else wants a token."""
+"""Pages and documents without data of any run. Everything else needs a token."""
 
-ADMITTED: Final = "admitted"
-"""In the scope of what was let through: whether its token is still good. An answer that never ends has to ask."""
+IS_AUTHORISED: Final = "is_authorised"
+"""Key in the ASGI scope: a function that returns whether the token is still valid. Endless responses must call it."""
 
 
-class Guard:
-    """Middleware: a known token for everything but PUBLIC, and the operator's for everything that changes something."""
+class AuthMiddleware:
+    """Requires a known token for all paths except PUBLIC, and an operator's token for every change."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
+    def __init__(self, app: ASGIApp, tokens: TokenFile) -> None:
         self._app = app
         self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request through, or answer 401, 403, or 503 while nobody can be known."""
-        if scope["type"] != "http" or (scope["path"] in PUBLIC and scope["method"] in READING):
+        """Pass the request on, or answer 401, 403, or 503 while the token file is unusable."""
+        if scope["type"] != "http" or (scope["path"] in PUBLIC and scope["method"] in READ_METHODS):
             await self._app(scope, receive, send)
             return
         token = _token(scope)
-        refusal = self._refuse(token, scope["method"])
-        await (refusal or self._app)({**scope, ADMITTED: lambda: self._admits(token)}, receive, send)
+        refusal = self._refusal(token, scope["method"])
+        await (refusal or self._app)({**scope, IS_AUTHORISED: lambda: self._is_valid(token)}, receive, send)
 
-    def _refuse(self, token: str, method: str) -> ASGIApp | None:
+    def _refusal(self, token: str, method: str) -> ASGIApp | None:
         if not token:
-            return _unauthorized("This needs a token: send `Authorization: Bearer TOKEN`.")
+            return _unauthorized("The request has no token: send `Authorization: Bearer TOKEN`.")
         try:
             role = self._tokens.role(token)
         except Transient as error:
-            return problem(503, str(error), headers={"Retry-After": "2"})
+            return problem_response(503, str(error), headers={"Retry-After": "2"})
         if role is None:
-            return _unauthorized("The token is not known: use one from the coordinator's token file.")
-        if method not in READING and role != "operator":
-            return problem(403, "This token may only read: use an operator's token to change runs.")
+            return _unauthorized("The token is unknown: use one from the coordinator's token file.")
+        if method not in READ_METHODS and role != "operator":
+            return problem_response(403, "This token can only read: use an operator's token to change runs.")
         return None
 
-    def _admits(self, token: str) -> bool:
+    def _is_valid(self, token: str) -> bool:
         try:
             return self._tokens.role(token) is not None
         except Transient:
@@ -65,4 +65,4 @@ def _token(scope: Scope) -> str:
 
 
 def _unauthorized(detail: str) -> ASGIApp:
-    return problem(401, detail, headers={"WWW-Authenticate": "Bearer"})
+    return problem_response(401, detail, headers={"WWW-Authenticate": "Bearer"})

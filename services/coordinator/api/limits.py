@@ -1,4 +1,4 @@
-"""Bounds on what a client can make the coordinator do: size of a body, requests a second. Pure ASGI, no framework."""
+"""Limits on clients: size of a body, requests per second. Pure ASGI, no framework."""
 
 import time
 from collections import OrderedDict
@@ -10,30 +10,30 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.coordinator.api.problems import problem
+from services.coordinator.api.problems import problem_response
 
-MAX_BODY: Final = 64 * 1024  # a run's configuration has about 1 KB; more is a mistake or an attack
-MAX_CLIENTS: Final = 10_000  # bounds the memory of the rate limiter; the oldest client is forgotten first
+MAX_BODY: Final = 64 * 1024  # bytes; the configuration of a run has about 1 KB
+MAX_CLIENTS: Final = 10_000  # bounds the memory of the rate limiter; the least recent client is dropped first
 
 
-class BodyLimit:
-    """Middleware: refuse a body above MAX_BODY, by its announced length and by what really arrives."""
+class BodySizeLimit:
+    """Middleware: refuses a body above MAX_BODY bytes, by its declared and by its real length."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the whole (small) body first, so that the refusal is a clean answer and not a broken stream."""
+        """Read the whole body first, so that the client gets a complete response and not a broken stream."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
-        announced = Headers(scope=scope).get("content-length", "0")
+        declared = Headers(scope=scope).get("content-length", "0")
         try:
-            body = await self._read(receive) if announced.isdigit() and int(announced) <= MAX_BODY else None
-        except ClientDisconnect:  # half a request is none, even if its half can be read; nobody waits for an answer
+            body = await self._read(receive) if declared.isdigit() and int(declared) <= MAX_BODY else None
+        except ClientDisconnect:  # an incomplete request must not start anything, and no client waits for the response
             return
         if body is None:
-            refusal = problem(413, f"The body is larger than {MAX_BODY // 1024} KB: a run needs about 1 KB.")
+            refusal = problem_response(413, f"The body is larger than {MAX_BODY // 1024} KB: a run needs about 1 KB.")
             await refusal(scope, receive, send)
             return
         await self._app(scope, _replay(body, receive), send)
@@ -62,32 +62,33 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 @dataclass(slots=True)
-class Bucket:
-    """Requests a client may still make, and when that was computed (seconds)."""
+class TokenBucket:
+    """Requests that a client can still make, and the time of that number in seconds."""
 
     left: float
     at: float
 
 
 class RateLimit:
-    """Middleware: a token bucket for each address, before any token is looked at. Probes are not counted."""
+    """Middleware: a token bucket per client address, before authentication. Probes are not limited."""
 
     def __init__(self, app: ASGIApp, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._app, self._per_s, self._burst, self._clock = app, per_s, burst, clock
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, or answer 429 with the seconds to wait."""
+        """Pass the request on, or answer 429 with the seconds to wait."""
         if scope["type"] != "http" or scope["path"] in ("/livez", "/readyz", "/metrics") or self._take(scope):
             await self._app(scope, receive, send)
             return
-        refusal = problem(429, f"More than {self._per_s:g} requests a second: wait a second.", {"Retry-After": "1"})
+        detail = f"This address sends more than {self._per_s:g} requests per second: wait a second."
+        refusal = problem_response(429, detail, {"Retry-After": "1"})
         await refusal(scope, receive, send)
 
     def _take(self, scope: Scope) -> bool:
         client = str((scope.get("client") or ("unknown",))[0])
         now = self._clock()
-        bucket = self._buckets.pop(client, None) or Bucket(self._burst, now)
+        bucket = self._buckets.pop(client, None) or TokenBucket(self._burst, now)
         bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._per_s)
         bucket.at = now
         self._buckets[client] = bucket

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers of the REST interface that are not contracts of their own."""
+"""Request and response bodies of the REST interface that are not contracts in `shared`."""
 
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 
 class NewRun(BaseModel):
-    """What to run. Every field of the configuration has a default."""
+    """A new run. Every field of the configuration has a default."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -25,33 +25,33 @@ class NewRun(BaseModel):
         },
     )
 
-    run: RunId | None = Field(None, description="name of the run; one is made up if it is missing")
+    run: RunId | None = Field(None, description="name of the run; random by default")
     config: RunConfig = Field(default_factory=lambda: RunConfig())
 
     @field_validator("config")
     @classmethod
-    def _gives_segments(cls, config: RunConfig) -> RunConfig:
-        """Of new runs only: the records of older ones, which nobody asked this, must stay readable."""
+    def _yields_segments(cls, config: RunConfig) -> RunConfig:
+        """Check this here and not in RunConfig: records of older runs without this check must stay readable."""
         environments = max(1, config.env_runners) * config.envs_per_runner
         steps = -(-config.epoch_steps // config.batch_size) * config.batch_size  # an epoch ends with a batch
-        each = steps // environments
-        if each < config.segment_steps:
+        per_environment = steps // environments
+        if per_environment < config.segment_steps:
             raise ValueError(
-                f"epoch_steps {config.epoch_steps} are {each} for each of {environments} environments, fewer than "
-                f"segment_steps {config.segment_steps}: an epoch would give nothing to judge; "
-                "raise epoch_steps or take fewer environments"
+                f"epoch_steps {config.epoch_steps} give {per_environment} to each of {environments} environments, "
+                f"fewer than segment_steps {config.segment_steps}: no segment would be complete; "
+                "raise epoch_steps or lower the number of environments"
             )
         return config
 
 
 class Page(BaseModel, Generic[Item]):
-    """Part of a list. Ask again with `after` set to `next` for what follows."""
+    """One page of a list. Set `after` to `next` to get the next page."""
 
     items: list[Item]
-    next: str | None = Field(None, description="null: this was the last page")
+    next: str | None = Field(None, description="null on the last page")
 
 
-class RunLine(BaseModel):
+class RunListItem(BaseModel):
     """One run in the list of runs."""
 
     run: RunId
@@ -66,13 +66,13 @@ class RunLine(BaseModel):
 
 
 class RunDetail(BaseModel):
-    """One run: its record and where it is now."""
+    """One run: its record and its progress."""
 
     record: RunRecord
-    progress: RunProgress | None = Field(None, description="null until the coordinator first looked at the run")
+    progress: RunProgress | None = Field(None, description="null in the first seconds of the run")
 
 
-class SegmentLine(BaseModel):
+class SegmentListItem(BaseModel):
     """One recorded segment."""
 
     segment: SegmentId
@@ -81,14 +81,14 @@ class SegmentLine(BaseModel):
     key: str
     size: int = Field(description="bytes")
     recorded: datetime
-    status: str | None = Field(None, description="judged, abstained or dead; null while it waits")
-    digest: Digest | None = Field(None, description="known when the epoch is finished")
+    status: str | None = Field(None, description="judged, abstained or dead; null until it is judged")
+    digest: Digest | None = Field(None, description="null until the epoch is finished")
 
 
-def line(record: RunRecord) -> RunLine:
+def run_list_item(record: RunRecord) -> RunListItem:
     """A run's record, shortened for the list."""
     config = record.config
-    return RunLine(
+    return RunListItem(
         run=record.run,
         state=record.state,
         epoch=record.epoch,

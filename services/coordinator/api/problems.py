@@ -1,4 +1,4 @@
-"""Errors of the API as problem documents (RFC 9457): one sentence that says what is wrong, where, and what to do."""
+"""Errors of the API as problem documents (RFC 9457). `detail` is one sentence: what is wrong, where, what to do."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from services.coordinator.domain.lifecycle import WrongState
+from services.coordinator.domain.lifecycle import RunConflict
 from shared.errors import Permanent, Transient
 from shared.store.port import NotFound
 
 
-class Problem(BaseModel):
-    """What the API answers when a request cannot be served."""
+class ProblemDetail(BaseModel):
+    """The body of every error response (RFC 9457)."""
 
     type: str = "about:blank"
     title: str = Field(examples=["Not Found"])
@@ -25,45 +25,48 @@ class Problem(BaseModel):
     detail: str = Field(examples=["There is no run 'demo': see GET /runs."])
 
 
-def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer for one problem."""
-    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail)
+def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An error response."""
+    body = ProblemDetail(title=HTTPStatus(status).phrase, status=status, detail=detail)
     return JSONResponse(body.model_dump(), status, headers, media_type="application/problem+json")
 
 
-def install(app: FastAPI, fields: Iterable[str]) -> None:
-    """Give every kind of error its answer. `fields` are the names that a request may hold, for `did you mean`."""
+def install_error_handlers(app: FastAPI, fields: Iterable[str]) -> None:
+    """Map each error type to its status. `fields` are the valid field names of requests, for `did you mean`."""
     known = sorted(fields)
 
     async def invalid(_: Request, error: Exception) -> JSONResponse:
-        return problem(422, sentence(error.errors()[0] if isinstance(error, RequestValidationError) else {}, known))
+        first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
+        return problem_response(422, validation_sentence(first, known))
 
     async def http(_: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        if status == HTTPStatus.BAD_REQUEST:  # what FastAPI answers if the parser broke off: text, depth or a number
-            return problem(422, "The body: cannot be read; send a JSON object in UTF-8.")
+        if status == HTTPStatus.BAD_REQUEST:  # from FastAPI when the parser fails on encoding, depth or a number
+            return problem_response(422, "The body is unreadable: send a JSON object in UTF-8.")
         detail = error.detail if isinstance(error, HTTPException) else "Internal error."
         headers = error.headers if isinstance(error, HTTPException) else None
-        return problem(status, detail if detail.endswith(".") else f"{detail}: see /docs for what there is.", headers)
+        if not detail.endswith("."):
+            detail = f"{detail}: see /docs for the available routes."
+        return problem_response(status, detail, headers)
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(WrongState, _answer(409))
-    app.add_exception_handler(NotFound, _answer(404))
-    app.add_exception_handler(Transient, _answer(503))
-    app.add_exception_handler(Permanent, _answer(500))  # what is stored is wrong, and the error says where
+    app.add_exception_handler(RunConflict, _handler(409))
+    app.add_exception_handler(NotFound, _handler(404))
+    app.add_exception_handler(Transient, _handler(503))
+    app.add_exception_handler(Permanent, _handler(500))  # a stored object is wrong, and the error names it
 
 
-def _answer(status: int) -> Any:
+def _handler(status: int) -> Any:
     async def handler(_: Request, error: Exception) -> JSONResponse:
         headers = {"Retry-After": "2"} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
-        return problem(status, f"{str(error).rstrip('.')}.", headers)
+        return problem_response(status, f"{str(error).rstrip('.')}.", headers)
 
     return handler
 
 
-def sentence(item: Mapping[str, Any], known: Iterable[str]) -> str:
-    """One validation problem as `field: what is wrong; what to do`."""
+def validation_sentence(item: Mapping[str, Any], known: Iterable[str]) -> str:
+    """One validation error as `field: what is wrong; what to do`."""
     location = [str(part) for part in item.get("loc", ()) if part not in ("body", "query", "path", "header")]
     where = ".".join(location) or "The body"
     text = str(item.get("msg", "is not valid")).removeprefix("Value error, ")
@@ -75,6 +78,6 @@ def sentence(item: Mapping[str, Any], known: Iterable[str]) -> str:
     elif item.get("type") == "model_attributes_type":
         text = "must be a JSON object, sent with `Content-Type: application/json`"
     elif item.get("type") == "missing":
-        text = "missing; it must be given"
+        text = "required, but missing"
     text = f"{text[0].lower()}{text[1:]}" if text[:2] != text[:2].upper() else text
     return f"{where}: {text}"[:400].rstrip(".") + ("" if text.endswith("?") else ".")

@@ -1,8 +1,8 @@
-"""The state machine of a run. Pure: it says which state follows, never reads a clock and never writes anything.
+"""The states of a run and their transitions. Pure: it reads no clock and writes nothing.
 
-created ─▶ running ─▶ finished          stopping and stopped come from a person's `stop`,
-              │  ▲                      failed from a trainer that gave up;
-              ▼  │ resume               `resume` leads back to running from stopped and from failed.
+created ─▶ running ─▶ finished          stopping and stopped follow a user's `stop`,
+              │  ▲                      failed follows a trainer that gave up;
+              ▼  │ resume               `resume` leads from stopped and failed to running.
           stopping ─▶ stopped
 """
 
@@ -14,7 +14,7 @@ from shared.contracts.events import RunState
 from shared.contracts.run import LONGEST_REASON, RunRecord
 from shared.errors import Permanent
 
-FOLLOWS: Final[dict[RunState, frozenset[RunState]]] = {
+TRANSITIONS: Final[dict[RunState, frozenset[RunState]]] = {
     "created": frozenset({"running", "stopped", "failed"}),
     "running": frozenset({"stopping", "finished", "failed"}),
     "stopping": frozenset({"stopped", "finished", "failed"}),
@@ -25,8 +25,8 @@ FOLLOWS: Final[dict[RunState, frozenset[RunState]]] = {
 ACTIVE: Final[frozenset[RunState]] = frozenset({"created", "running", "stopping"})
 
 
-class WrongState(Permanent):
-    """The command does not fit the run's state. The message names the state and what can be done instead."""
+class RunConflict(Permanent):
+    """The command conflicts with the state of the run. The message names the state and says what to do instead."""
 
 
 def advance(
@@ -38,9 +38,9 @@ def advance(
     reason: str | None = None,
     epoch: int | None = None,
 ) -> RunRecord:
-    """The next revision of `record` in `state`; raise WrongState if that state cannot follow."""
-    if state != record.state and state not in FOLLOWS[record.state]:
-        raise WrongState(f"run {record.run} is {record.state} and cannot become {state}.")
+    """The next revision of `record` in `state`. Raises RunConflict if the transition is not allowed."""
+    if state != record.state and state not in TRANSITIONS[record.state]:
+        raise RunConflict(f"Run {record.run} is {record.state} and cannot become {state}.")
     change = {
         "revision": record.revision + 1,
         "state": state,
@@ -49,28 +49,28 @@ def advance(
         "updated": now,
         "reason": reason if reason is None else shorten(reason, LONGEST_REASON, placeholder=" ..."),
     }
-    # Checked, because a record that nobody can read would be the end of its run.
+    # Validate: an invalid record could not be read again, and the run would be lost.
     return RunRecord.model_validate(record.model_dump() | change)
 
 
 def stop(record: RunRecord, now: datetime) -> RunRecord | None:
-    """The revision that a person's `stop` leads to, or None if the run is stopping or stopped already."""
+    """The revision after a user's `stop`, or None if the run is already stopping or stopped."""
     if record.state in ("stopping", "stopped"):
         return None
     if record.state not in ("created", "running"):
-        raise WrongState(f"Run {record.run} is {record.state}: only a run that is created or running can be stopped.")
-    # Nothing was started for a created run, so there is nothing to wait for.
-    following: RunState = "stopped" if record.state == "created" else "stopping"
-    return advance(record, following, now, fence=record.fence, reason="Stopped by request.")
+        raise RunConflict(f"Run {record.run} is {record.state}: only a created or running run can be stopped.")
+    # A created run has no driver, so there is no checkpoint to wait for.
+    state: RunState = "stopped" if record.state == "created" else "stopping"
+    return advance(record, state, now, fence=record.fence, reason="Stopped by request.")
 
 
 def resume(record: RunRecord, now: datetime) -> RunRecord | None:
-    """The revision that a person's `resume` leads to, or None if the run is under way already."""
+    """The revision after a user's `resume`, or None if the run is already created or running."""
     if record.state in ("created", "running"):
         return None
     if record.state == "finished":
-        raise WrongState(f"Run {record.run} is finished: start a new run instead.")
+        raise RunConflict(f"Run {record.run} is finished: start a new run instead.")
     if record.state == "stopping":
-        raise WrongState(f"Run {record.run} is still stopping: resume it when it is stopped.")
+        raise RunConflict(f"Run {record.run} is still stopping: resume it after it has stopped.")
     resumed = advance(record, "running", now, fence=record.fence, reason=None)
     return resumed.model_copy(update={"attempt": record.attempt + 1})

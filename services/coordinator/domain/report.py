@@ -1,20 +1,20 @@
-"""Figures for people: an epoch's row, a run's summary and its live progress, computed from views and tallies."""
+"""Reports for users: the row of an epoch, the summary and the progress of a run. Computed from views and counters."""
 
 from datetime import datetime
 
-from services.coordinator.domain.tally import Tally
-from services.coordinator.domain.view import EpochView, RunView
+from services.coordinator.domain.run_view import EpochView, RunView
+from services.coordinator.domain.score_counter import ScoreCounter
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 
 
-def row(epoch: EpochView, tally: Tally, alarm: str | None = None) -> EpochRow | None:
-    """The row of a finished epoch; None while it trains. `alarm` is what the guard said after it."""
+def epoch_row(epoch: EpochView, counter: ScoreCounter, alarm: str | None = None) -> EpochRow | None:
+    """The row of a finished epoch; None while it trains. `alarm` is the reason of an over-optimisation alarm."""
     if epoch.finished is None:
         return None
     finished = epoch.finished.document
     listed = {str(segment.segment) for segment in finished.segments}
-    outcomes = [status for segment, status in tally.outcomes.items() if segment in listed]
+    outcomes = [status for segment, status in counter.outcomes.items() if segment in listed]
     shaped_by = epoch.start.document.reward_model
     return EpochRow.model_validate(
         {
@@ -36,25 +36,25 @@ def row(epoch: EpochView, tally: Tally, alarm: str | None = None) -> EpochRow | 
             "metrics": finished.metrics,
             "evaluation": finished.evaluation,
         }
-        | judged_figures(tally)
-        | card_figures(epoch)
+        | judging_fields(counter)
+        | card_fields(epoch)
     )
 
 
-def judged_figures(tally: Tally) -> dict[str, object]:
-    """What the judges said and what it cost."""
+def judging_fields(counter: ScoreCounter) -> dict[str, object]:
+    """The judges' scores and their cost."""
     return {
-        "votes": tally.votes,
-        "agreement": tally.agreement.value,
-        "score_mean": tally.score.value,
-        "prompt_tokens": tally.prompt_tokens,
-        "output_tokens": tally.output_tokens,
-        "money": tally.money,
+        "votes": counter.votes,
+        "agreement": counter.agreement.value,
+        "score_mean": counter.score.value,
+        "prompt_tokens": counter.prompt_tokens,
+        "output_tokens": counter.output_tokens,
+        "money": counter.money,
     }
 
 
-def card_figures(epoch: EpochView) -> dict[str, object]:
-    """How good the reward model is that was trained after the epoch; nothing before there is one."""
+def card_fields(epoch: EpochView) -> dict[str, object]:
+    """The quality of the reward model trained on the epoch; empty before that."""
     if epoch.card is None:
         return {}
     card = epoch.card.document
@@ -65,8 +65,8 @@ def card_figures(epoch: EpochView) -> dict[str, object]:
     }
 
 
-def summary(view: RunView, rows: list[EpochRow], now: datetime) -> RunSummary:
-    """The table of the whole run."""
+def run_summary(view: RunView, rows: list[EpochRow], now: datetime) -> RunSummary:
+    """The table of a run, with a row for each finished epoch."""
     record = view.record
     return RunSummary(
         run=record.run,
@@ -80,16 +80,16 @@ def summary(view: RunView, rows: list[EpochRow], now: datetime) -> RunSummary:
     )
 
 
-def progress(
-    view: RunView, tally: Tally, recorded: int, beat: DriverHeartbeat | None, doing: str, now: datetime
+def run_progress(
+    view: RunView, counter: ScoreCounter, recorded: int, heartbeat: DriverHeartbeat | None, doing: str, now: datetime
 ) -> RunProgress:
-    """Where the run is now. `recorded` counts the archives of the current epoch, `beat` may be of an older epoch."""
+    """The current state of a run. `recorded` counts segments of the current epoch; `heartbeat` may be older than it."""
     config, current = view.record.config, view.current
     epoch = current.epoch if current else view.record.epoch
-    live = beat if beat is not None and beat.epoch == epoch else None
+    current_beat = heartbeat if heartbeat is not None and heartbeat.epoch == epoch else None
     finished = current.finished.document if current and current.finished else None
-    steps = finished.steps if finished else live.steps if live else 0
-    rate = live.steps_per_s if live else None
+    steps = finished.steps if finished else current_beat.steps if current_beat else 0
+    rate = current_beat.steps_per_s if current_beat else None
     return RunProgress(
         run=view.record.run,
         state=view.record.state,
@@ -100,27 +100,27 @@ def progress(
         epoch_steps=config.epoch_steps,
         steps_per_s=rate,
         segments_recorded=recorded,
-        segments_judged=tally.count("judged"),
-        segments_abstained=tally.count("abstained"),
-        segments_dead=tally.count("dead"),
-        segments_left=max(0, recorded - len(tally.outcomes)),
-        votes=tally.votes,
-        agreement=tally.agreement.value,
+        segments_judged=counter.count("judged"),
+        segments_abstained=counter.count("abstained"),
+        segments_dead=counter.count("dead"),
+        segments_left=max(0, recorded - len(counter.outcomes)),
+        votes=counter.votes,
+        agreement=counter.agreement.value,
         reward_model_accuracy=newest_accuracy(view),
         eta_s=eta(view, epoch, steps, rate),
-        last_sign=beat.time if beat else None,
+        last_sign=heartbeat.time if heartbeat else None,
         updated=now,
     )
 
 
 def newest_accuracy(view: RunView) -> float | None:
-    """Held-out accuracy of the newest reward model, or None before the first."""
+    """Held-out accuracy of the newest reward model, or None before the first one."""
     cards = [epoch.card.document for epoch in view.epochs if epoch.card is not None]
     return cards[-1].accuracy.confident if cards else None
 
 
 def eta(view: RunView, epoch: int, steps: int, rate: float | None) -> float | None:
-    """Seconds until the last planned step at the current rate; None when either is unknown."""
+    """Seconds to the last planned step at the current rate; None if the plan or the rate is unknown."""
     planned = view.record.config.planned_epochs
     if planned is None or not rate or view.record.state != "running":
         return None

@@ -17,7 +17,7 @@ from shared.errors import ContractError
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import NotFound
-from tests.unit.coordinator.world import RUN, World, segment
+from tests.unit.coordinator.harness import RUN, Harness, segment
 from tests.unit.judge import recordings
 
 
@@ -26,27 +26,27 @@ def archive(rooms: list[tuple[int, int]]) -> bytes:
     return recordings.archive(lines=[json.dumps({"group": g, "room": r}) for g, r in rooms], key_frames=[])
 
 
-async def played(kind: type[MemoryStore] = MemoryStore) -> World:
+async def played(kind: type[MemoryStore] = MemoryStore) -> Harness:
     """A finished run of two epochs whose segments were in two rooms."""
-    world = World(kind)
-    await world.ask(epochs=2, world="garden")
-    await world.rounds()
+    harness = Harness(kind)
+    await harness.create_run(epochs=2, world="garden")
+    await harness.passes()
     for epoch in range(2):
-        await world.train(epoch, metrics={"milestones_mean": 1.0 + epoch, "return_mean": 3.0})
+        await harness.train(epoch, metrics={"milestones_mean": 1.0 + epoch, "return_mean": 3.0})
         for number in range(4):
             name = segment(epoch, number)
-            await world.store.put(
+            await harness.store.put(
                 keys.segment(RUN, epoch, EpisodeId(name[:9]), name), archive([(0, 17), (0, 18), (3, 1)])
             )
-        await world.judge(epoch)
-        await world.train_reward_model(epoch, passed=epoch == 0)
-        await world.rounds(2)
-    return world
+        await harness.judge(epoch)
+        await harness.train_reward_model(epoch, passed=epoch == 0)
+        await harness.passes(2)
+    return harness
 
 
 async def test_the_report_is_one_page_with_table_and_pictures(tmp_path: Path) -> None:
-    world = await played()
-    material = await gather(world.store, RUN)
+    harness = await played()
+    material = await gather(harness.store, RUN)
     assert material.rooms[0] == {(0, 17): 4, (0, 18): 4, (3, 1): 4}
     write_report(material, tmp_path / "demo")
     text = (tmp_path / "demo" / "report.html").read_text()
@@ -74,44 +74,44 @@ class Asked(MemoryStore):
 
 
 async def test_the_report_of_a_run_that_has_just_ended_holds_its_last_figures() -> None:
-    world = World(Asked)
-    await world.ask(epochs=1)
-    await world.rounds()
-    await world.train(0)
-    await world.judge(0, segments=3)
-    await world.rounds()
-    await world.judge_more(3)
-    await world.train_reward_model(0)
-    await world.patrol.conductor.step(RUN, 1)  # the record says that it is finished, the summary not yet
-    assert await world.state() == "finished"
-    assert isinstance(world.store, Asked)
-    world.store.summary.clear()
-    gathering = asyncio.create_task(gather(world.store, RUN, "finished"))
-    await world.store.summary.wait()
-    await world.patrol.visit(RUN)
+    harness = Harness(Asked)
+    await harness.create_run(epochs=1)
+    await harness.passes()
+    await harness.train(0)
+    await harness.judge(0, segments=3)
+    await harness.passes()
+    await harness.judge_segment(3)
+    await harness.train_reward_model(0)
+    await harness.reconciler.state_machine.step(RUN, 1)  # the record says that it is finished, the summary not yet
+    assert await harness.state() == "finished"
+    assert isinstance(harness.store, Asked)
+    harness.store.summary.clear()
+    gathering = asyncio.create_task(gather(harness.store, RUN, "finished"))
+    await harness.store.summary.wait()
+    await harness.reconciler.reconcile(RUN)
     (row,) = (await gathering).rows
     assert (row.segments_waiting, row.reward_model_accuracy) == (0, 0.8)
 
 
 async def test_the_best_segment_with_a_video_is_embedded() -> None:
-    world = await played()
+    harness = await played()
     name = segment(1, 2)
-    await world.store.put(f"{keys.export_prefix(RUN, 1, EpisodeId(name[:9]), name)}video.mp4", b"moving pictures")
-    material = await gather(world.store, RUN)
+    await harness.store.put(f"{keys.export_prefix(RUN, 1, EpisodeId(name[:9]), name)}video.mp4", b"moving pictures")
+    material = await gather(harness.store, RUN)
     assert material.best is not None
     assert material.best.scores.segment == name
     assert "data:video/mp4;base64,bW92aW5n" in page(material)
 
 
 async def test_what_cannot_be_read_is_left_out_and_named() -> None:
-    world = await played()
-    score = (await world.store.list(keys.scores_prefix(RUN, 0)))[0].key
-    segments = [entry.key for entry in await world.store.list(keys.segments_prefix(RUN, 1))]
+    harness = await played()
+    score = (await harness.store.list(keys.scores_prefix(RUN, 0)))[0].key
+    segments = [entry.key for entry in await harness.store.list(keys.segments_prefix(RUN, 1))]
     others = recordings.archive(lines=["{}"], key_frames=[], members_of="another segment")
     for key, raw in ((score, b"{"), (segments[0], b"PK"), (segments[1], others)):
-        await world.store.put(key, raw)
-    await world.store.put(f"{keys.segments_prefix(RUN, 1)}notes.txt", b"x")
-    material = await gather(world.store, RUN)
+        await harness.store.put(key, raw)
+    await harness.store.put(f"{keys.segments_prefix(RUN, 1)}notes.txt", b"x")
+    material = await gather(harness.store, RUN)
     assert material.left_out == [score, segments[0], segments[1]]
     assert [len(scores) for scores in material.scores.values()] == [3, 4]
     assert material.rooms[1] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
@@ -130,8 +130,8 @@ class Expiring(MemoryStore):
 
 
 async def test_a_segment_that_goes_meanwhile_costs_no_report() -> None:
-    world = await played(Expiring)
-    text = page(await gather(world.store, RUN))
+    harness = await played(Expiring)
+    text = page(await gather(harness.store, RUN))
     assert "No recorded segment can be read." in text
 
 
@@ -142,33 +142,33 @@ def test_states_without_places_are_damaged() -> None:
 
 
 async def test_text_from_judges_and_runs_is_never_markup() -> None:
-    world = await played()
-    record = await world.desk.runs.latest(RUN)
-    table = RunSummary.from_bytes(await world.store.get(keys.run_summary(RUN)))
+    harness = await played()
+    record = await harness.models.runs.latest(RUN)
+    table = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
     hostile = table.model_copy(update={"reason": "<script>alert(1)</script>", "run": record.run})
-    await world.store.put(keys.run_summary(RUN), hostile.to_bytes())
-    assert "<script>" not in page(await gather(world.store, RUN))
+    await harness.store.put(keys.run_summary(RUN), hostile.to_bytes())
+    assert "<script>" not in page(await gather(harness.store, RUN))
 
 
 async def test_a_run_without_any_finished_epoch_has_an_honest_report() -> None:
-    world = World()
-    await world.ask()
-    await world.rounds(2)
-    text = page(await gather(world.store, RUN))
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes(2)
+    text = page(await gather(harness.store, RUN))
     assert "No segment was recorded." in text
 
 
 async def test_a_run_that_nobody_started_has_none() -> None:
     with pytest.raises(NotFound):
-        await gather(World().store, RUN)
+        await gather(Harness().store, RUN)
 
 
 async def test_the_map_of_a_long_epoch_is_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = await played()
-    assert "are counted, evenly" not in page(await gather(world.store, RUN))
+    harness = await played()
+    assert "are counted, evenly" not in page(await gather(harness.store, RUN))
     for module in ("material", "page"):
         monkeypatch.setattr(f"cli.report.{module}.MOST_SEGMENTS", 3)
-    material = await gather(world.store, RUN)
+    material = await gather(harness.store, RUN)
     assert material.rooms[0] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
     assert "at most so many are counted, evenly" in page(material)
 

@@ -1,32 +1,31 @@
 """Deny by default: every route that the OpenAPI document names, with no, a wrong, a reading and a changing token."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from services.coordinator.adapters.feed import News
+from services.coordinator.live.broadcaster import Poll
 from shared.contracts.ids import RunId
-from tests.unit.coordinator.door import OPERATOR, VIEWER, client
-from tests.unit.coordinator.world import RUN, SHORT, World
+from tests.unit.coordinator.api_client import OPERATOR, VIEWER, client
+from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness
 
 
-async def routes(world: World, directory: Path) -> list[tuple[str, str]]:
+async def routes(harness: Harness, directory: Path) -> list[tuple[str, str]]:
     """Method and path of every documented route, with the run's name filled in."""
-    async with client(world, directory) as http:
+    async with client(harness, directory) as http:
         document: dict[str, Any] = (await http.get("/openapi.json")).json()
     return [(method.upper(), path.format(run="demo")) for path, item in document["paths"].items() for method in item]
 
 
 @pytest.mark.parametrize("token", [None, "a-token-that-nobody-gave-out"])
 async def test_nobody_gets_in_without_a_known_token(tmp_path: Path, token: str | None) -> None:
-    world = World()
-    found = await routes(world, tmp_path)
+    harness = Harness()
+    found = await routes(harness, tmp_path)
     assert len(found) == 9
-    async with client(world, tmp_path, token) as http:
+    async with client(harness, tmp_path, token) as http:
         for method, path in found:
             answer = await http.request(method, path)
             assert answer.status_code == 401, f"{method} {path}"
@@ -34,10 +33,10 @@ async def test_nobody_gets_in_without_a_known_token(tmp_path: Path, token: str |
 
 
 async def test_a_viewer_may_read_everything_and_change_nothing(tmp_path: Path) -> None:
-    world = World()
-    await world.ask()
-    async with client(world, tmp_path, VIEWER) as http:
-        for method, path in await routes(world, tmp_path):
+    harness = Harness()
+    await harness.create_run()
+    async with client(harness, tmp_path, VIEWER) as http:
+        for method, path in await routes(harness, tmp_path):
             if path.endswith("/events"):
                 continue  # endless; the guard in front of it is the same
             answer = await http.request(method, path)
@@ -45,29 +44,29 @@ async def test_a_viewer_may_read_everything_and_change_nothing(tmp_path: Path) -
 
 
 async def test_an_operator_may_do_everything(tmp_path: Path) -> None:
-    world = World()
-    await world.ask()
-    async with client(world, tmp_path, OPERATOR) as http:
-        assert (await http.post("/runs", json={"config": SHORT})).status_code == 201
+    harness = Harness()
+    await harness.create_run()
+    async with client(harness, tmp_path, OPERATOR) as http:
+        assert (await http.post("/runs", json={"config": SHORT_RUN})).status_code == 201
         assert (await http.post("/runs/demo/stop")).status_code == 202
         assert (await http.post("/runs/demo/resume")).status_code == 202
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/runs/demo/secret", "/hud.js/", "/metrics/../runs"])
 async def test_paths_that_do_not_exist_are_closed_too(tmp_path: Path, path: str) -> None:
-    async with client(World(), tmp_path, token=None) as http:
+    async with client(Harness(), tmp_path, token=None) as http:
         assert (await http.get(path)).status_code == 401
 
 
 async def test_a_header_of_a_proxy_does_not_open_the_door(tmp_path: Path) -> None:
-    async with client(World(), tmp_path, token=None) as http:
+    async with client(Harness(), tmp_path, token=None) as http:
         answer = await http.get("/runs", headers={"X-Forwarded-User": "admin", "X-Remote-User": "admin"})
     assert answer.status_code == 401
 
 
 async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path: Path) -> None:
-    world = World()
-    async with client(world, tmp_path) as http:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
         assert (await http.get("/runs")).status_code == 200
         (tmp_path / "tokens").write_text("operator:another-token-0123456789abc\n")
         assert (await http.get("/runs")).status_code == 401
@@ -75,25 +74,25 @@ async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path:
 
 @pytest.mark.parametrize("text", ["operator:another-token-0123456789abc\n", ""])
 async def test_a_stream_ends_when_its_token_is_taken_out(tmp_path: Path, text: str) -> None:
-    world = World()
-    await world.ask()
-    await world.rounds()
-    looked, look = asyncio.Event(), world.desk.feed._look
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    polled, poller = asyncio.Event(), harness.broadcaster._poller
 
-    def seen(run: RunId) -> Callable[[], Awaitable[list[News]]]:
-        looked.set()
-        return look(run)
+    def observed(run: RunId) -> Poll:
+        polled.set()
+        return poller(run)
 
-    world.desk.feed._look = seen
-    async with client(world, tmp_path, VIEWER) as http:
+    harness.broadcaster._poller = observed
+    async with client(harness, tmp_path, VIEWER) as http:
         watching = asyncio.create_task(http.get("/runs/demo/events"))
-        await looked.wait()  # it was let in
+        await polled.wait()  # it was let in
         (tmp_path / "tokens").write_text(text)
-        await world.desk.stop(RUN)
+        await harness.service.stop(RUN)
         answer = await asyncio.wait_for(watching, 10)
     assert answer.status_code == 200
     assert "stopping" not in answer.text
-    assert world.desk.feed._channels == {}
+    assert harness.broadcaster._channels == {}
 
 
 SPOILT = ["", "operator:short", f"viewer:{VIEWER}\nadmin:{OPERATOR}", None]
@@ -104,7 +103,7 @@ async def test_while_the_token_file_is_spoilt_nobody_gets_in_and_everybody_is_to
     tmp_path: Path, text: str | None
 ) -> None:
     path = tmp_path / "tokens"
-    async with client(World(), tmp_path, VIEWER) as http:
+    async with client(Harness(), tmp_path, VIEWER) as http:
         good = path.read_text()
         assert (await http.get("/runs")).status_code == 200
         with capture_logs() as logs:
@@ -114,14 +113,14 @@ async def test_while_the_token_file_is_spoilt_nobody_gets_in_and_everybody_is_to
         assert (await http.get("/runs")).status_code == 200, "mended"
     for answer in answers:
         assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
-        assert answer.json()["detail"].startswith("The coordinator cannot use its token file: whoever runs it")
+        assert answer.json()["detail"].startswith("The coordinator cannot use its token file: its operator")
     (told,) = logs
     assert told["path"] == str(path)
     assert OPERATOR not in str(told)
 
 
 async def test_too_many_requests_are_told_to_wait(tmp_path: Path) -> None:
-    async with client(World(), tmp_path, burst=5, per_s=0.001) as http:
+    async with client(Harness(), tmp_path, burst=5, per_s=0.001) as http:
         answers = [await http.get("/runs") for _ in range(6)]
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
     assert answers[-1].headers["retry-after"] == "1"

@@ -8,17 +8,17 @@ from structlog.testing import capture_logs
 
 from shared.contracts.ids import RunId
 from shared.store import keys
-from tests.unit.coordinator.door import client
-from tests.unit.coordinator.world import RUN, SHORT, World, segment
+from tests.unit.coordinator.api_client import client
+from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, segment
 
 
 async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
-    world = World()
-    async with client(world, tmp_path) as http:
-        answer = await http.post("/runs", json={"run": "demo", "config": SHORT})
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        answer = await http.post("/runs", json={"run": "demo", "config": SHORT_RUN})
         assert (answer.status_code, answer.headers["location"]) == (201, "/runs/demo")
         assert (await http.get("/runs/demo")).json()["progress"] is None
-        await world.rounds()
+        await harness.passes()
         shown = (await http.get("/runs/demo")).json()
         assert shown["record"]["state"] == "running"
         assert shown["progress"]["doing"] == "Epoch 0 starts."
@@ -28,40 +28,42 @@ async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
 
 
 async def test_the_same_idempotency_key_makes_one_run_of_a_hundred_requests(tmp_path: Path) -> None:
-    world = World()
-    async with client(world, tmp_path) as http:
-        requests = [http.post("/runs", json={"config": SHORT}, headers={"Idempotency-Key": "k1"}) for _ in range(100)]
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        requests = [
+            http.post("/runs", json={"config": SHORT_RUN}, headers={"Idempotency-Key": "k1"}) for _ in range(100)
+        ]
         answers = await asyncio.gather(*requests)
     assert sorted(answer.status_code for answer in answers) == [200] * 99 + [201]
     assert len({answer.json()["run"] for answer in answers}) == 1
-    assert len(await world.desk.runs.all()) == 1
+    assert len(await harness.models.runs.all()) == 1
 
 
 async def test_runs_without_name_or_key_are_different_runs(tmp_path: Path) -> None:
-    world = World()
-    async with client(world, tmp_path) as http:
-        names = {(await http.post("/runs", json={"config": SHORT})).json()["run"] for _ in range(3)}
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        names = {(await http.post("/runs", json={"config": SHORT_RUN})).json()["run"] for _ in range(3)}
     assert len(names) == 3
 
 
 async def test_stop_and_resume_by_http(tmp_path: Path) -> None:
-    world = World()
-    await world.ask()
-    await world.rounds()
-    async with client(world, tmp_path) as http:
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    async with client(harness, tmp_path) as http:
         assert (await http.post("/runs/demo/stop")).json()["state"] == "stopping"
         refused = await http.post("/runs/demo/resume")
         assert refused.status_code == 409
-        assert refused.json()["detail"] == "Run demo is still stopping: resume it when it is stopped."
+        assert refused.json()["detail"] == "Run demo is still stopping: resume it after it has stopped."
 
 
 async def test_epochs_segments_and_scores_are_listed_page_by_page(tmp_path: Path) -> None:
-    world = World()
-    await world.ask()
-    await world.rounds()
-    await world.train(0)
-    await world.judge(0, segments=3)
-    async with client(world, tmp_path) as http:
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.train(0)
+    await harness.judge(0, segments=3)
+    async with client(harness, tmp_path) as http:
         rows = (await http.get("/runs/demo/epochs")).json()
         assert [(row["epoch"], row["segments_recorded"], row["segments_waiting"]) for row in rows] == [(0, 4, 1)]
         first = (await http.get("/runs/demo/segments", params={"limit": 3})).json()
@@ -75,47 +77,47 @@ async def test_epochs_segments_and_scores_are_listed_page_by_page(tmp_path: Path
 
 
 async def test_what_somebody_else_put_among_the_segments_is_neither_listed_nor_counted(tmp_path: Path) -> None:
-    world = World()
-    await world.ask()
-    await world.rounds()
-    await world.train(0)
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.train(0)
     for name in ("notes.txt", "e1/My_holiday.zip"):
-        await world.store.put(keys.segments_prefix(RUN, 0) + name, b"not ours")
-    await world.rounds()
-    async with client(world, tmp_path) as http:
+        await harness.store.put(keys.segments_prefix(RUN, 0) + name, b"not ours")
+    await harness.passes()
+    async with client(harness, tmp_path) as http:
         assert len((await http.get("/runs/demo/segments")).json()["items"]) == 4
         assert (await http.get("/runs/demo")).json()["progress"]["segments_recorded"] == 4
 
 
 async def test_what_somebody_else_put_among_the_scores_is_on_no_page(tmp_path: Path) -> None:
-    world = World()
-    await world.ask()
-    await world.rounds()
-    await world.train(0)
-    await world.judge(0)
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.train(0)
+    await harness.judge(0)
     for name in ("Notes.json", "deeper/e1.json", "notes.txt"):
-        await world.store.put(keys.scores_prefix(RUN, 0) + name, b"not ours")
+        await harness.store.put(keys.scores_prefix(RUN, 0) + name, b"not ours")
     found: list[str] = []
     after: dict[str, str] = {}
     with capture_logs() as logs:
-        async with client(world, tmp_path) as http:
+        async with client(harness, tmp_path) as http:
             while True:
                 page = (await http.get("/runs/demo/scores", params={"limit": "1", **after})).json()
                 found += [item["segment"] for item in page["items"]]
                 if page["next"] is None:
                     break
                 after = {"after": page["next"]}
-        await world.rounds()
+        await harness.passes()
     assert found == [segment(0, number) for number in range(4)]
     assert [line for line in logs if line["log_level"] == "error"] == []
 
 
 async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> None:
-    world = World()
-    async with client(world, tmp_path) as http:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
         for name in ("a", "b", "c"):
-            await http.post("/runs", json={"run": name, "config": SHORT})
-            await world.rounds(1)
+            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
+            await harness.passes(1)
         first = (await http.get("/runs", params={"limit": 2})).json()
         assert [line["run"] for line in first["items"]] == ["c", "b"]
         rest = (await http.get("/runs", params={"after": first["next"]})).json()
@@ -125,43 +127,43 @@ async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> 
 async def test_the_next_page_goes_on_where_the_last_one_ended_even_if_that_run_has_changed_its_state(
     tmp_path: Path,
 ) -> None:
-    world = World()
-    async with client(world, tmp_path) as http:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
         for name in "abcdef":
-            await http.post("/runs", json={"run": name, "config": SHORT})
-            world.time += timedelta(seconds=1)
+            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
+            harness.time += timedelta(seconds=1)
         for order, expected in (("newest", ["fed", "cba"]), ("oldest", ["abc", "ef"])):  # by then, d has stopped
             asked = {"state": "created", "order": order, "limit": "3"}
             first = (await http.get("/runs", params=asked)).json()
-            await world.desk.stop(RunId(first["next"]))
+            await harness.service.stop(RunId(first["next"]))
             rest = (await http.get("/runs", params=asked | {"after": first["next"]})).json()
             assert ["".join(line["run"] for line in page["items"]) for page in (first, rest)] == expected
             assert rest["next"] is None
 
 
 async def test_a_watcher_gets_what_is_known_and_then_what_happens() -> None:
-    world = World()
-    await world.ask()
-    await world.rounds()
-    await world.train(0)
-    await world.judge(0, segments=1)
-    await world.rounds()
-    world.desk.feed._interval_s = 0.01
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.train(0)
+    await harness.judge(0, segments=1)
+    await harness.passes()
+    harness.broadcaster._interval_s = 0.01
     kinds: list[str] = []
-    news = world.desk.feed.follow(RUN)
+    news = harness.broadcaster.follow(RUN)
     async for item in news:
         kinds.append(item.kind)
         if len(kinds) == 4:
-            await world.judge_more()
+            await harness.judge_segment()
         if kinds.count("score") == 2:
             break
     await news.aclose()
     assert kinds[:4] == ["run", "epoch", "progress", "score"]
-    assert world.desk.feed._channels == {}
+    assert harness.broadcaster._channels == {}
 
 
 async def test_the_hud_and_the_documents_are_served_without_a_token(tmp_path: Path) -> None:
-    async with client(World(), tmp_path, token=None) as http:
+    async with client(Harness(), tmp_path, token=None) as http:
         for path in ("/", "/hud.js", "/hud.css", "/docs", "/docs.js", "/openapi.json"):
             assert (await http.get(path)).status_code == 200, path
         policy = (await http.get("/")).headers["content-security-policy"]

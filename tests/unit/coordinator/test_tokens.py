@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from services.coordinator.api.tokens import TokenFile, parse_tokens
 from services.coordinator.settings import Settings
-from services.coordinator.tokens import Tokens, parse_tokens
 from shared.runtime.configure import read
 
 LONG = "0123456789abcdef"
@@ -14,7 +14,7 @@ LONG = "0123456789abcdef"
 def test_roles_by_token(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text(f"# people\n\nviewer:{LONG}v\noperator:{LONG}o\n")
-    tokens = Tokens(path)
+    tokens = TokenFile(path)
     assert [tokens.role(f"{LONG}{tail}") for tail in "vox"] == ["viewer", "operator", None]
     assert LONG not in repr(vars(tokens))
 
@@ -22,7 +22,7 @@ def test_roles_by_token(tmp_path: Path) -> None:
 def test_blanks_around_a_token_do_not_belong_to_it(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text(f"operator: {LONG}o \n")
-    assert Tokens(path).role(f"{LONG}o") == "operator"
+    assert TokenFile(path).role(f"{LONG}o") == "operator"
     with pytest.raises(ValueError, match="line 1: the token must have at least 16 characters"):
         parse_tokens(f"viewer:{' ' * 20}\n")
 
@@ -30,11 +30,11 @@ def test_blanks_around_a_token_do_not_belong_to_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "the token file holds no token: write one `operator:TOKEN` line"),
-        ("# nobody\n", "the token file holds no token"),
+        ("", "the token file has no token: add a line `operator:TOKEN`"),
+        ("# nobody\n", "the token file has no token"),
         (f"admin:{LONG}", "line 1: the role must be viewer or operator, as in `viewer:TOKEN`"),
         (LONG, "line 1: the role must be viewer or operator"),
-        (f"viewer:{LONG}é", "line 1: the token may hold only letters, digits and signs of ASCII"),
+        (f"viewer:{LONG}é", "line 1: the token must consist of printable ASCII characters"),
         (f"viewer:{LONG}\noperator:short", "line 2: the token must have at least 16 characters"),
     ],
 )

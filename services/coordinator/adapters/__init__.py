@@ -1,1 +1,0 @@
-"""Where the coordinator touches the outside world."""

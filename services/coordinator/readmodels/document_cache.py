@@ -1,0 +1,46 @@
+"""Reads commit objects and caches the parsed ones: a commit object never changes, so one read is enough.
+
+Never read an object here that is overwritten (heartbeat, progress, summary).
+"""
+
+from collections import OrderedDict
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from services.coordinator.domain.run_view import Committed
+from shared.contracts.base import Contract, sha256
+from shared.errors import ContractError
+from shared.store.port import Store
+
+Document = TypeVar("Document", bound=Contract)
+MAX_DOCUMENTS: Final = 256
+"""The list of a finished epoch may hold thousands of segments, so more documents would cost real memory."""
+
+
+class DocumentCache:
+    """An LRU cache of immutable documents."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cached: OrderedDict[tuple[datetime, str], Committed[Any]] = OrderedDict()
+
+    async def get(self, created: datetime, key: str, document_type: type[Document]) -> Committed[Document]:
+        """The commit object at `key` of the run created at `created`; raises NotFound or ContractError.
+
+        A run that was deleted and created again has the same keys, but another time of creation.
+        """
+        place = (created, key)
+        cached = self._cached.get(place)
+        if cached is None:
+            cached = self._cached[place] = await self._read(key, document_type)
+            if len(self._cached) > MAX_DOCUMENTS:
+                self._cached.popitem(last=False)
+        self._cached.move_to_end(place)
+        return cached
+
+    async def _read(self, key: str, document_type: type[Document]) -> Committed[Document]:
+        raw = await self._store.get(key)
+        try:
+            return Committed(key, sha256(raw), document_type.from_bytes(raw))
+        except ContractError as error:
+            raise ContractError(f"{key} is {error}; it is damaged, or a newer version wrote it.") from error

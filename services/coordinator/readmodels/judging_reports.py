@@ -1,0 +1,56 @@
+"""The judges' reports on epochs.
+
+The judges overwrite a report: seconds after the last score, and again when pairs and canaries end. No report is marked
+as the last one, so a listing shows which have changed, and only those are read.
+"""
+
+from datetime import datetime
+from typing import Final
+from weakref import WeakValueDictionary
+
+import structlog
+
+from shared.contracts.ids import RunId
+from shared.contracts.judging import EpochJudging
+from shared.contracts.progress import EpochRow
+from shared.errors import ContractError
+from shared.store import keys
+from shared.store.port import Entry, NotFound, Store
+
+SETTLED_S: Final = 5.0
+"""Younger reports are not cached: stores give times in whole seconds, so two reports can have equal entries."""
+log = structlog.get_logger(__name__)
+
+
+class JudgingReports:
+    """Adds the reports to rows. A report stays cached while a row that holds it is alive."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: WeakValueDictionary[Entry, EpochJudging] = WeakValueDictionary()
+        self._refused: set[str] = set()  # logged once: rows are computed every two seconds
+
+    async def add_to(self, run: RunId, rows: list[EpochRow], now: datetime) -> list[EpochRow]:
+        """The same rows, each with the report on its epoch, or None before the first report."""
+        if not rows:
+            return []
+        listed = {entry.key: entry for entry in await self._store.list(keys.evaluations_prefix(run))}
+        return [await self._updated(row, listed.get(keys.judge_report(run, row.epoch)), now) for row in rows]
+
+    async def _updated(self, row: EpochRow, entry: Entry | None, now: datetime) -> EpochRow:
+        report = None if entry is None else self._known.get(entry) or await self._read(entry, now)
+        return row if report is row.judging else row.model_copy(update={"judging": report})
+
+    async def _read(self, entry: Entry, now: datetime) -> EpochJudging | None:
+        try:
+            report = EpochJudging.from_bytes(await self._store.get(entry.key))
+        except NotFound:
+            return None
+        except ContractError as error:
+            if entry.key not in self._refused:
+                log.error("judging report refused", key=entry.key, error=str(error))
+            self._refused.add(entry.key)
+            return None
+        if now.timestamp() - entry.modified > SETTLED_S:
+            self._known[entry] = report
+        return report

@@ -1,0 +1,41 @@
+"""All read models of the coordinator over one store."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from services.coordinator.readmodels.epoch_rows import EpochRows
+from services.coordinator.readmodels.run_views import RunViewReader
+from services.coordinator.readmodels.score_counters import ScoreCounters
+from shared.contracts.ids import RunId
+from shared.contracts.progress import RunProgress
+from shared.state.runs import Runs
+from shared.state.segments import recorded
+from shared.store import keys
+from shared.store.port import Entry, NotFound, Store
+
+
+class ReadModels:
+    """Records, views, score counts and epoch rows of all runs. `now` is injected, so that a test owns the time."""
+
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self.runs = Runs(store)
+        self.views = RunViewReader(store)
+        self.scores = ScoreCounters(store)
+        self.rows = EpochRows(store, self.scores, now)
+
+    async def segments(self, run: RunId, epoch: int) -> dict[Entry, keys.SegmentPlace]:
+        """The recorded segments of an epoch."""
+        return await recorded(self._store, run, epoch)
+
+    async def progress(self, run: RunId) -> RunProgress | None:
+        """The progress that the reconciler wrote last, or None before its first pass; raises ContractError."""
+        try:
+            return RunProgress.from_bytes(await self._store.get(keys.progress(run)))
+        except NotFound:
+            return None
+
+    def forget(self, run: RunId) -> None:
+        """Free the memory of a run that has ended."""
+        self.views.forget(run)
+        self.rows.forget(run)

@@ -1,0 +1,50 @@
+"""A cache with one value per run, so that a poll reads only what is new."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Generic, TypeVar
+
+from services.coordinator.domain.lifecycle import ACTIVE
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunRecord
+
+Value = TypeVar("Value")
+MAX_ENDED: Final = 4
+"""Ended runs that stay cached, most recently used first. A long run takes tens of megabytes, and users open many."""
+
+
+@dataclass(slots=True)
+class _CacheEntry(Generic[Value]):
+    created: datetime
+    ended: bool
+    value: Value
+
+
+class RunCache(Generic[Value]):
+    """Keeps the value of every active run, and of the MAX_ENDED most recently used ended runs.
+
+    A run that was deleted and created again under the same name is another run: its value starts empty.
+    """
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        """`make` returns the initial value of a run."""
+        self._make = make
+        self._entries: OrderedDict[RunId, _CacheEntry[Value]] = OrderedDict()
+
+    def of(self, record: RunRecord) -> Value:
+        """The cached value of the run with this record."""
+        entry = self._entries.get(record.run)
+        if entry is None or entry.created != record.created:
+            entry = self._entries[record.run] = _CacheEntry(record.created, False, self._make())
+        entry.ended = record.state not in ACTIVE
+        self._entries.move_to_end(record.run)
+        ended = [run for run, one in self._entries.items() if one.ended]
+        for run in ended[:-MAX_ENDED]:
+            del self._entries[run]
+        return entry.value
+
+    def forget(self, run: RunId) -> None:
+        """Drop the value of a run."""
+        self._entries.pop(run, None)

@@ -1,0 +1,133 @@
+"""The reconciler: while it holds the lease, it moves every active run on, republishes lost events and writes reports.
+
+It needs no event: whatever an event triggers also happens in the next pass. So a lost event costs seconds.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from services.coordinator.domain.decisions import Wait
+from services.coordinator.domain.events import SOURCE
+from services.coordinator.domain.lifecycle import ACTIVE
+from services.coordinator.domain.replay import judging_to_republish, orders_to_republish
+from services.coordinator.domain.run_view import RunView
+from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.reconcile.replay_backoff import ReplayBackoff
+from services.coordinator.reconcile.report_writer import ReportWriter
+from services.coordinator.reconcile.run_state_machine import RunStateMachine, describe
+from shared.bus.port import Bus
+from shared.contracts.envelope import wrap
+from shared.contracts.events import EventData
+from shared.contracts.ids import RunId
+from shared.errors import Permanent, Transient
+from shared.runtime import metrics
+
+MAX_REPUBLISHED: Final = 500
+"""Events of one run in one pass: a long backlog takes several passes, so that it does not flood the bus."""
+
+REPUBLISHED: Final = metrics.counter("coordinator_rings_total", "events published again, because no successor followed")
+FAILURES: Final = metrics.counter("coordinator_trouble_total", "passes in which a run could not be reconciled")
+ACTIVE_RUNS: Final = metrics.gauge("coordinator_active_runs", "runs that are created, running or stopping")
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Reconciler:
+    """Reconciles all active runs. `fence` returns the lease's revision while this coordinator holds it, else None."""
+
+    bus: Bus
+    models: ReadModels
+    reports: ReportWriter
+    state_machine: RunStateMachine
+    fence: Callable[[], int | None]
+    now: Callable[[], datetime]
+    quiet: timedelta
+    interval_s: float
+    _backoffs: dict[RunId, tuple[ReplayBackoff, ReplayBackoff]] = field(default_factory=dict)
+    _locks: dict[RunId, asyncio.Lock] = field(default_factory=dict)
+    _logged: dict[RunId, str] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Reconcile all runs every `interval_s`; never returns."""
+        while True:
+            if self.fence() is not None:
+                try:
+                    await self.reconcile_all()
+                except Transient as error:  # the list itself failed; the next pass retries
+                    FAILURES.inc()
+                    log.warning("runs not listed", error=str(error))
+            await asyncio.sleep(self.interval_s)
+
+    async def reconcile_all(self) -> None:
+        """Reconcile every active run once. A failing run is logged; other runs proceed."""
+        active = [record for record in await self.models.runs.all() if record.state in ACTIVE]
+        ACTIVE_RUNS.set(len(active))
+        for record in active:
+            try:
+                await self.reconcile(record.run)
+                self._logged.pop(record.run, None)
+            except (Transient, Permanent) as error:
+                FAILURES.inc()
+                self._log_once(record.run, str(error))
+
+    def _log_once(self, run: RunId, problem: str) -> None:
+        """Log a problem once: a pass comes every two seconds."""
+        if self._logged.get(run) != problem:
+            log.warning("run not reconciled", run=run, error=problem)
+            self._logged[run] = problem
+
+    async def reconcile(self, run: RunId) -> None:
+        """Take the next step of one run, publish its events and write its reports."""
+        async with self._locks.setdefault(run, asyncio.Lock()):
+            fence = self.fence()
+            if fence is None:
+                return
+            view, decision, events = await self.state_machine.step(run, fence)
+            for event in events:
+                await self.bus.publish(wrap(event, source=SOURCE, fence=fence, time=self.now()))
+            if isinstance(decision, Wait):
+                await self._republish(view, fence)
+            else:
+                view = await self.models.views.read(await self.models.runs.latest(run))
+            await self.reports.write(view, describe(decision))
+            if view.record.state not in ACTIVE:
+                self._forget(run)
+
+    async def _republish(self, view: RunView, fence: int) -> None:
+        """Publish the events of commit objects without a successor, unless the run has made progress since."""
+        now = self.now()
+        for data in (await self._due(view, now))[:MAX_REPUBLISHED]:
+            REPUBLISHED.inc()
+            log.info("event republished", run=data.run, epoch=data.epoch, type=data.TYPE, key=data.key)
+            event = wrap(data, source=SOURCE, fence=fence, time=now)
+            await self.bus.publish(event, ring=int(now.timestamp() * 1000))
+
+    async def _due(self, view: RunView, now: datetime) -> list[EventData]:
+        """The events to republish now. Orders and judging have separate backoffs: both can stall alone."""
+        run, judged = view.record.run, set[str]()
+        for epoch in view.epochs[-2:]:
+            judged |= set((await self.models.scores.of(run, epoch.epoch)).outcomes)
+        orders, judging = self._backoffs.setdefault(run, (ReplayBackoff(self.quiet), ReplayBackoff(self.quiet)))
+        events: list[EventData] = []
+        if orders.due((stage(view), view.last_heartbeat), now):
+            events += orders_to_republish(view, now, self.quiet)
+        if judging.due((stage(view), len(judged)), now):
+            events += judging_to_republish(view, judged)
+        return events
+
+    def _forget(self, run: RunId) -> None:
+        self._backoffs.pop(run, None)
+        self.state_machine.forget(run)
+        self.models.forget(run)
+        self.reports.forget(run)
+
+
+def stage(view: RunView) -> tuple[object, ...]:
+    """How far a run is: a value that changes with every step."""
+    current = view.current
+    return (view.record.revision, len(view.epochs), current and current.finished is not None)

@@ -1,0 +1,104 @@
+"""Writes the reports of a run: progress.json, the figures and scores.jsonl of each epoch, and summary.json.
+
+The reports are derived and overwritten. No decision reads them, and each can be written again from the commit objects.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from services.coordinator.domain.lifecycle import ACTIVE
+from services.coordinator.domain.report import run_progress, run_summary
+from services.coordinator.domain.run_view import RunView
+from services.coordinator.domain.score_counter import ScoreCounter
+from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.reconcile import epoch_metrics
+from shared.contracts.ids import RunId
+from shared.contracts.progress import EpochRow, RunProgress, RunSummary
+from shared.errors import ContractError
+from shared.store import keys
+from shared.store.port import NotFound, Store
+
+NOT_COMPARED: Final = {"updated"}  # changes with every poll
+
+
+class ReportWriter:
+    """Keeps the reports of runs up to date; writes only what changed."""
+
+    def __init__(self, store: Store, models: ReadModels, now: Callable[[], datetime]) -> None:
+        self._store, self._models, self._now = store, models, now
+        self._written: dict[RunId, RunSummary] = {}
+        self._newest_epoch: datetime | None = None  # end of the epoch whose figures are the metrics
+
+    async def write(self, view: RunView, doing: str) -> None:
+        """Write the progress, and the tables if an epoch changed. `doing` is one sentence for users."""
+        now = self._now()
+        await self._store.put(keys.progress(view.record.run), (await self._progress(view, doing, now)).to_bytes())
+        await self._write_tables(view, now)
+
+    async def update(self, view: RunView) -> None:
+        """Write the tables of an ended run again if the judges' last figures have changed them."""
+        try:
+            stored = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
+        except (NotFound, ContractError):
+            stored = None
+        summary = run_summary(view, await self._models.rows.of(view), self._now())
+        if stored is None or not _same(stored, summary):
+            await self._write_changed(stored, summary)
+
+    def forget(self, run: RunId) -> None:
+        """Free the memory of a run that has ended."""
+        self._written.pop(run, None)
+
+    async def _progress(self, view: RunView, doing: str, now: datetime) -> RunProgress:
+        run, current = view.record.run, view.current
+        counter, segments = ScoreCounter(), 0
+        if current is not None:
+            counter = await self._models.scores.of(run, current.epoch)
+            segments = len(await self._models.segments(run, current.epoch))
+        return run_progress(view, counter, segments, await self._models.views.heartbeat(run), doing, now)
+
+    async def _write_tables(self, view: RunView, now: datetime) -> None:
+        run = view.record.run
+        summary = run_summary(view, await self._models.rows.of(view), now)
+        before = self._written.get(run)
+        if before is not None and _same(before, summary):
+            return
+        await self._write_changed(before, summary)
+        self._set_metrics(view, summary)
+        self._written[run] = summary
+
+    def _set_metrics(self, view: RunView, summary: RunSummary) -> None:
+        """Show the newest finished epoch as metrics, unless another run's is newer."""
+        ended = [epoch.finished.document.created for epoch in view.epochs if epoch.finished is not None]
+        if not ended or (self._newest_epoch is not None and ended[-1] < self._newest_epoch):
+            return
+        self._newest_epoch = ended[-1]
+        epoch_metrics.set_epoch(summary.epochs[-1])
+        for epoch in view.epochs:
+            if epoch.card is not None:
+                epoch_metrics.set_card(epoch.card.document)
+
+    async def _write_changed(self, before: RunSummary | None, summary: RunSummary) -> None:
+        """Write the documents of epochs whose row changed, then the summary."""
+        known = {row.epoch: (row, _scores_final(before, row)) for row in before.epochs} if before else {}
+        for row in summary.epochs:
+            final = _scores_final(summary, row)
+            if known.get(row.epoch) != (row, final):
+                await self._write_epoch(summary.run, row, final)
+        await self._store.put(keys.run_summary(summary.run), summary.to_bytes())
+
+    async def _write_epoch(self, run: RunId, row: EpochRow, scores_final: bool) -> None:
+        await self._store.put(keys.evaluation_summary(run, row.epoch), row.to_bytes())
+        if scores_final:
+            lines = [scores.to_bytes() for scores in await self._models.scores.read(run, row.epoch)]
+            await self._store.put(keys.scores_jsonl(run, row.epoch), b"".join(line + b"\n" for line in lines))
+
+
+def _scores_final(summary: RunSummary, row: EpochRow) -> bool:
+    """Whether the scores of an epoch are final: no segment waits, or the run has ended."""
+    return row.segments_waiting == 0 or summary.state not in ACTIVE
+
+
+def _same(before: RunSummary, after: RunSummary) -> bool:
+    return before.model_dump(exclude=NOT_COMPARED) == after.model_dump(exclude=NOT_COMPARED)

@@ -1,0 +1,119 @@
+"""The newest epoch as metrics: each figure where a dashboard looks for it, and nothing invented."""
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from prometheus_client import REGISTRY
+
+from services.coordinator.reconcile import epoch_metrics
+from services.coordinator.reconcile.report_writer import ReportWriter
+from shared.contracts.card import RewardModelCard
+from shared.contracts.ids import RunId
+from shared.contracts.progress import EpochRow
+from tests.unit.coordinator.harness import RUN, Harness
+
+FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
+
+
+def row(**more: object) -> EpochRow:
+    known = {"steps": 10, "episodes": 1, "seconds": 1, "votes": 3, "segments_recorded": 4, "segments_judged": 3}
+    counts = {"segments_abstained": 1, "segments_dead": 0, "segments_waiting": 0}
+    return EpochRow.model_validate({"epoch": 2, "metrics": FIGURES, **known, **counts, **more})
+
+
+def value(name: str, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(f"zelda_epoch_{name}", labels)
+
+
+def test_before_the_first_epoch_nothing_is_claimed() -> None:
+    module = epoch_metrics.__name__
+    code = f"import {module}, prometheus_client as p; print(p.generate_latest().decode())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    values = [line for line in told.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))]
+    assert values
+    assert all(line.endswith(" NaN") for line in values)
+
+
+def test_each_figure_is_shown_in_its_family() -> None:
+    epoch_metrics.set_epoch(row(reward_model_epoch=1, reward_model_accuracy=0.8, evaluation={"milestones_mean": 2.0}))
+    assert value("number") == 2
+    assert value("training_value", figure="return_mean") == 1.5
+    assert value("training_value", figure="rooms_mean") == 7
+    assert value("reward_term_value", term="coverage") == 0.25
+    assert value("learner_value", figure="kl") == 0.01
+    assert value("evaluation_value", figure="milestones_mean") == 2
+    assert value("segments", status="abstained") == 1
+    assert value("reward_model_age_epochs") == 1
+    assert value("reward_model_accuracy_ratio") == 0.8
+
+
+def test_what_is_not_known_has_no_value() -> None:
+    epoch_metrics.set_epoch(row())
+    for name in ("score_ratio", "reward_model_accuracy_ratio", "reward_model_age_epochs"):
+        shown = value(name)
+        assert shown is not None
+        assert math.isnan(shown)
+
+
+def test_figures_that_only_an_earlier_epoch_had_are_gone() -> None:
+    epoch_metrics.set_epoch(row(evaluation={"milestones_mean": 2.0}))
+    epoch_metrics.set_epoch(row(epoch=3, metrics={"return_mean": 1.0}))
+    assert (value("number"), value("training_value", figure="return_mean")) == (3, 1)
+    assert value("training_value", figure="rooms_mean") is None
+    assert value("reward_term_value", term="coverage") is None
+    assert value("learner_value", figure="kl") is None
+    assert value("evaluation_value", figure="milestones_mean") is None
+    epoch_metrics.set_card(card(baselines={"linear": 0.61}))
+    epoch_metrics.set_card(card(baselines={"shuffled": 0.5}))
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) is None
+
+
+def test_an_alarm_is_raised_and_withdrawn() -> None:
+    epoch_metrics.set_epoch(row(alarm="the judges' scores rise, the milestones fall"))
+    assert value("alarm_state") == 1
+    epoch_metrics.set_epoch(row())
+    assert value("alarm_state") == 0
+
+
+def test_a_card_shows_what_the_model_is_worth() -> None:
+    epoch_metrics.set_card(card(spread=0.4, baselines={"linear": 0.61}))
+    assert REGISTRY.get_sample_value("zelda_reward_model_spread_value") == 0.4
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) == 0.61
+    error = REGISTRY.get_sample_value("zelda_reward_model_ece_ratio")
+    assert error is not None
+    assert math.isnan(error)
+
+
+async def test_of_several_runs_the_one_is_shown_that_finished_an_epoch_last() -> None:
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.train(0, metrics={"return_mean": 0.5})
+    slow = await harness.models.views.read(await harness.models.runs.latest(RUN))
+    await harness.judge(0)
+    await harness.train_reward_model(0)
+    await harness.passes()
+    await harness.train(1, metrics={"return_mean": 1.5})
+    fast = await harness.models.views.read(await harness.models.runs.latest(RUN))
+    reports = ReportWriter(harness.store, harness.models, harness.now)
+    await reports.write(fast, "")
+    other = replace(slow, record=slow.record.model_copy(update={"run": RunId("slow")}))
+    await reports.write(other, "")  # its judges may get on long after its epoch was finished
+    assert (value("number"), value("training_value", figure="return_mean")) == (1, 1.5)
+
+
+def card(**more: object) -> RewardModelCard:
+    known = {
+        "run": "demo",
+        "epoch": 1,
+        "observation": "obs/v1",
+        "weights_key": "models/x",
+        "ensemble": 5,
+        "segments": 9,
+    }
+    digests = {"weights_digest": "0" * 64, "data_digest": "1" * 64, "gates_passed": True, "seconds": 1}
+    pairs = {"pairs_train": 10, "pairs_heldout": 5, "accuracy": {"pairs": 5}, "created": datetime.now(UTC)}
+    return RewardModelCard.model_validate({**known, **digests, **pairs, **more})

@@ -1,0 +1,243 @@
+"""Twenty wrong requests and the one sentence that each gets."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from services.coordinator.api.limits import BodySizeLimit
+from shared.contracts.ids import RunId
+from shared.store.memory import MemoryStore
+from shared.store.port import AlreadyExists
+from tests.unit.coordinator.api_client import client
+from tests.unit.coordinator.harness import SHORT_RUN, Harness
+
+CASES: list[tuple[str, str, Any, int, str]] = [
+    (
+        "POST",
+        "/runs",
+        {"config": {"epoch_step": 9}},
+        422,
+        "config.epoch_step: no such field; did you mean epoch_steps?",
+    ),
+    ("POST", "/runs", {"name": "x"}, 422, "name: no such field; see /docs for the names."),
+    (
+        "POST",
+        "/runs",
+        {"run": "Bad Name"},
+        422,
+        "run: 'Bad Name' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"run": "../../etc"},
+        422,
+        "run: '../../etc' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    ("POST", "/runs", {"config": {"epochs": 0}}, 422, "config.epochs: input should be greater than or equal to 1."),
+    (
+        "POST",
+        "/runs",
+        {"config": {"epochs": "many"}},
+        422,
+        "config.epochs: input should be a valid integer, unable to parse string as an integer.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"batch_size": 8000, "epoch_steps": 4000}},
+        422,
+        "config: batch_size 8000 is larger than epoch_steps 4000: lower batch_size.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"segment_steps": 500, "episode_length": 400}},
+        422,
+        "config: segment_steps 500 is larger than episode_length 400: no segment would ever be complete.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"epoch_steps": 10000, "batch_size": 4000, "env_runners": 8, "envs_per_runner": 8}},
+        422,
+        "config: epoch_steps 10000 give 187 to each of 64 environments, fewer than segment_steps 300: no segment "
+        "would be complete; raise epoch_steps or lower the number of environments.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"game": "tetris"}},
+        422,
+        "config.game: input should be 'bramble' or 'oracle-of-seasons'.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"world": "wild:x"}},
+        422,
+        "config.world: string should match pattern '^(garden|vale|realm|wild:[0-9]{1,9})$'.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"shaping": {"mode": "magic"}}},
+        422,
+        "config.shaping.mode: input should be 'gain', 'potential', 'additive' or 'none'.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"sampling": {"share": 1.5}}},
+        422,
+        "config.sampling.share: input should be less than or equal to 1.",
+    ),
+    ("POST", "/runs", b"{", 422, "The body: not JSON (Expecting property name enclosed in double quotes)."),
+    *(
+        ("POST", "/runs", body, 422, "The body is unreadable: send a JSON object in UTF-8.")
+        for body in (b"\xff", b"[" * 30_000, b'{"config": {"seed": ' + b"1" * 5_000 + b"}}")
+    ),
+    (
+        "POST",
+        "/runs",
+        [1, 2],
+        422,
+        "The body: must be a JSON object, sent with `Content-Type: application/json`.",
+    ),
+    ("POST", "/runs", b"", 422, "The body: required, but missing."),
+    ("POST", "/runs", b"x" * 70_000, 413, "The body is larger than 64 KB: a run needs about 1 KB."),
+    ("POST", "/runs", {"run": "demo", "config": SHORT_RUN}, 409, "Run demo already exists: choose another name."),
+    ("POST", "/runs/nobody/stop", None, 404, "There is no run 'nobody': see GET /runs."),
+    ("POST", "/runs/demo/stopp", None, 404, "Not Found: see /docs for the available routes."),
+    ("DELETE", "/runs", None, 405, "Method Not Allowed: see /docs for the available routes."),
+    ("GET", "/runs/nobody/epochs", None, 404, "There is no run 'nobody': see GET /runs."),
+    (
+        "GET",
+        "/runs/a*b",
+        None,
+        422,
+        "run: 'a*b' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    ("GET", "/runs?limit=0", None, 422, "limit: input should be greater than or equal to 1."),
+    ("GET", "/runs?after=nobody", None, 404, "There is no run 'nobody': see GET /runs."),
+    (
+        "GET",
+        "/runs?after=No%20Run",
+        None,
+        422,
+        "after: 'No Run' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
+    ),
+    (
+        "GET",
+        "/runs?state=lost",
+        None,
+        422,
+        "state: input should be 'created', 'running', 'stopping', 'stopped', 'finished' or 'failed'.",
+    ),
+    (
+        "GET",
+        "/runs/demo/segments?epoch=-1",
+        None,
+        422,
+        "epoch: input should be greater than or equal to 0.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "sentence"), CASES)
+async def test_one_clear_sentence(
+    tmp_path: Path, method: str, path: str, body: Any, status: int, sentence: str
+) -> None:
+    harness = Harness()
+    await harness.create_run()
+    harness.time += timedelta(seconds=1)
+    async with client(harness, tmp_path) as http:
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        answer = await http.request(method, path, content=content, headers={"Content-Type": "application/json"})
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["detail"]) == (status, sentence)
+
+
+async def test_the_key_of_another_configuration_is_refused(tmp_path: Path) -> None:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        await http.post("/runs", json={"config": SHORT_RUN}, headers={"Idempotency-Key": "k"})
+        answer = await http.post("/runs", json={"config": SHORT_RUN | {"seed": 1}}, headers={"Idempotency-Key": "k"})
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith("use a new Idempotency-Key for a new run.")
+
+
+async def test_a_key_means_one_run_under_whatever_name_it_is_sent_again(tmp_path: Path) -> None:
+    harness = Harness()
+    key = {"Idempotency-Key": "k"}
+    async with client(harness, tmp_path) as http:
+        first = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers=key)
+        again = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers=key)
+        assert (first.status_code, again.status_code, again.json()) == (201, 200, first.json())
+        for other in ({"run": "bb", "config": SHORT_RUN}, {"config": SHORT_RUN}):
+            answer = await http.post("/runs", json=other, headers=key)
+            assert answer.status_code == 409
+            assert answer.json()["detail"] == (
+                "This Idempotency-Key was used for run aa: use a new Idempotency-Key for a new run."
+            )
+    assert [record.run for record in await harness.models.runs.all()] == ["aa"]
+
+
+async def test_a_request_whose_coordinator_died_between_key_and_run_makes_its_run_when_it_comes_again(
+    tmp_path: Path,
+) -> None:
+    harness = Harness()
+    await harness.service._bind("k", RunId("aa"), named=True)
+    async with client(harness, tmp_path) as http:
+        answer = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["run"]) == (201, "aa")
+
+
+async def test_a_new_key_does_not_mean_the_run_that_has_the_name_already(tmp_path: Path) -> None:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "old"})
+        for _ in range(2):
+            answer = await http.post(
+                "/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "new"}
+            )
+            assert answer.status_code == 409
+            assert answer.json()["detail"] == "Run aa already exists: choose another name."
+
+
+class Forgetful(MemoryStore):
+    """Stores the first revision of a record, and says that somebody else did: the first answer was lost."""
+
+    async def create(self, key: str, data: bytes) -> str:
+        digest = await super().create(key, data)
+        if key.endswith("record/00000000.json"):
+            raise AlreadyExists(key)
+        return digest
+
+
+async def test_a_run_whose_stores_answer_was_lost_is_started_all_the_same(tmp_path: Path) -> None:
+    harness = Harness()
+    harness.store = Forgetful(clock=lambda: harness.time.timestamp())
+    harness.wire()
+    async with client(harness, tmp_path) as http:
+        answer = await http.post("/runs", json={"config": SHORT_RUN})
+    assert answer.status_code == 201
+
+
+async def test_a_request_whose_sender_is_gone_before_its_end_starts_nothing() -> None:
+    heard: list[Message] = [{"type": "http.request", "body": b'{"run": "half"}', "more_body": True}]
+
+    async def receive() -> Message:
+        return heard.pop() if heard else {"type": "http.disconnect"}
+
+    async def send(_: Message) -> None:
+        raise AssertionError("nobody is there")
+
+    async def start(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("half a request reached the routes")
+
+    await BodySizeLimit(start)({"type": "http", "method": "POST", "headers": []}, receive, send)

@@ -1,0 +1,137 @@
+"""The judges' own report reaches the row of its epoch, and so summary.json, however late it comes."""
+
+from datetime import timedelta
+
+from structlog.testing import capture_logs
+
+from services.coordinator.reconcile.finished_run_updater import WATCHED, FinishedRunUpdater
+from shared.contracts.ids import JudgeName
+from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures
+from shared.contracts.progress import EpochRow, RunSummary
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.coordinator.harness import RUN, START, Harness
+
+
+class Counting(MemoryStore):
+    """A store that counts how often reports of judges are read."""
+
+    reads = 0
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        self.reads += key.endswith("/judges.json")
+        return await super().get(key, digest)
+
+
+async def report(harness: Harness, epoch: int = 0, *, votes: int = 12, drift: float | None = None) -> None:
+    """The judges write their report on an epoch."""
+    state = JudgeFigures(judged=4, abstained=0, votes=votes, drift=drift)
+    written = EpochJudging(
+        run=RUN,
+        epoch=epoch,
+        rubric="default",
+        segments={"judged": 4},
+        votes=votes,
+        correlation=Correlation(segment=0.7),
+        judges={JudgeName("state"): state},
+        created=START,
+    )
+    await harness.store.put(keys.judge_report(RUN, epoch), written.to_bytes())
+
+
+async def played(kind: type[MemoryStore] = MemoryStore, **config: object) -> Harness:
+    """A run whose first epoch has everything but its reward model."""
+    harness = Harness(kind)
+    await harness.create_run(**config)
+    await harness.passes(2)
+    await harness.train(0)
+    await harness.judge(0)
+    return harness
+
+
+async def told(harness: Harness, epoch: int = 0) -> list[float | None]:
+    """The drift of the judge `state`, wherever people may read it: summary.json, the epoch's summary.json, the API."""
+    run = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
+    one = EpochRow.from_bytes(await harness.store.get(keys.evaluation_summary(RUN, epoch)))
+    live = await harness.models.rows.of(await harness.models.views.read(await harness.models.runs.latest(RUN)))
+    rows = [run.epochs[epoch], one, live[epoch]]
+    return [row.judging.judges[JudgeName("state")].drift for row in rows if row.judging is not None]
+
+
+def updater(harness: Harness) -> FinishedRunUpdater:
+    return FinishedRunUpdater(harness.models, harness.reports, lambda: harness.fence, harness.now)
+
+
+async def test_the_report_of_the_judges_stands_in_the_summary() -> None:
+    harness = await played()
+    await report(harness)
+    await harness.train_reward_model(0)
+    await harness.passes(3)
+    await harness.complete_epoch(1)
+    await harness.passes(3)
+    summary = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
+    first, second = summary.epochs
+    assert first.judging is not None
+    assert first.judging.correlation.segment == 0.7
+    assert second.judging is None
+
+
+async def test_what_the_judges_find_after_an_epoch_is_complete_is_told_too() -> None:
+    harness = await played()
+    await report(harness, votes=9)
+    await harness.train_reward_model(0)
+    await harness.passes()
+    assert await told(harness) == [None] * 3
+    for drift in (0.3, 0.1):
+        await report(harness, drift=drift)
+        await harness.passes(5)
+        assert await told(harness) == [drift] * 3
+
+
+async def test_a_report_that_comes_after_the_end_of_its_run_is_told_too() -> None:
+    harness = await played(epochs=1)
+    await report(harness)
+    await harness.train_reward_model(0)
+    await harness.passes(3)
+    assert await harness.state() == "finished"
+    await report(harness, drift=0.3)
+    await harness.passes(3)
+    await updater(harness).update_all()
+    assert await told(harness) == [0.3] * 3
+
+
+async def test_the_tables_of_an_ended_run_are_written_again_only_if_something_changed_and_not_for_ever() -> None:
+    harness = await played(epochs=1)
+    await report(harness)
+    await harness.train_reward_model(0)
+    await harness.passes(3)
+    before = await harness.store.list(keys.run_prefix(RUN))
+    harness.time += timedelta(minutes=1)
+    await updater(harness).update_all()
+    assert await harness.store.list(keys.run_prefix(RUN)) == before
+    harness.time += WATCHED
+    await report(harness, drift=0.3)
+    await updater(harness).update_all()
+    assert (await told(harness))[0] is None
+
+
+async def test_a_report_that_does_not_change_is_not_read_again() -> None:
+    harness = await played(Counting)
+    await report(harness)
+    await harness.train_reward_model(0)
+    await harness.passes(6)
+    assert isinstance(harness.store, Counting)
+    before = harness.store.reads
+    await harness.passes(50)
+    assert harness.store.reads == before
+
+
+async def test_a_damaged_report_is_none_and_holds_up_nothing() -> None:
+    harness = await played()
+    await harness.store.put(keys.judge_report(RUN, 0), b'{"cut of')
+    await harness.train_reward_model(0)
+    with capture_logs() as logs:
+        await harness.passes(5)
+    assert await told(harness) == []
+    assert [line["key"] for line in logs if line["log_level"] == "error"] == [keys.judge_report(RUN, 0)]
+    assert (await harness.start_order(1)).epoch == 1

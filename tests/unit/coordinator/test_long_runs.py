@@ -1,0 +1,118 @@
+"""Runs of hundreds of epochs, runs that were deleted and made again, and a coordinator that sees many of them."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from services.coordinator.domain.decisions import CARD_GRACE
+from services.coordinator.readmodels.run_cache import MAX_ENDED, RunCache
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.errors import Transient
+from shared.store import keys
+from shared.store.port import Entry
+from tests.unit.coordinator.harness import RUN, START, Harness
+
+
+async def test_a_long_run_whose_judges_never_answered_ends_with_a_record_that_can_be_read() -> None:
+    harness = Harness()
+    await harness.create_run(epochs=120, judge_deadline_s=1)
+    await harness.passes()
+    for epoch in range(120):
+        await harness.train(epoch, segments=1)
+        harness.time += CARD_GRACE
+        await harness.passes(2)
+    record = await harness.models.runs.latest(RUN)
+    assert record.state == "finished"
+    assert record.reason == "The judges' deadline passed in 120 epochs, from 0 to 119."
+
+
+async def delete(harness: Harness) -> None:
+    """Everything of the run, as the page on deleting says."""
+    for prefix in (
+        keys.run_prefix(RUN),
+        keys.run_index_prefix(),
+        f"episodes/episodes/{RUN}/",
+        f"episodes/scores/{RUN}/",
+    ):
+        for entry in await harness.store.list(prefix):
+            await harness.store.delete(entry.key)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_run_that_was_deleted_and_made_again_is_another_run(ended: bool) -> None:
+    harness = Harness()
+    await harness.create_run(epochs=1 if ended else 3)
+    await harness.passes()
+    await harness.complete_epoch(0)
+    await harness.passes()
+    await delete(harness)
+    await harness.passes()
+    assert await harness.models.runs.all() == []
+    await harness.create_run(epochs=2)
+    await harness.passes()
+    assert await harness.state() == "running"
+    await harness.train(0)
+    await harness.judge(0, segments=3)
+    await harness.passes()
+    assert len((await harness.models.scores.of(RUN, 0)).outcomes) == 3
+    await harness.judge_segment(3)
+    await harness.train_reward_model(0, accuracy=0.9)
+    await harness.passes()
+    view = await harness.models.views.read(await harness.models.runs.latest(RUN))
+    (row,) = await harness.models.rows.of(view)
+    assert (row.reward_model_accuracy, row.segments_judged) == (0.9, 4)
+
+
+async def test_a_coordinator_that_only_answered_people_leads_a_finished_run_that_was_made_again() -> None:
+    harness = Harness()
+    other = harness.another_coordinator(fence=None)
+    await harness.create_run(epochs=1)
+    await harness.passes()
+    await harness.complete_epoch(0)
+    await harness.passes()
+    assert [record.state for record in await other.models.runs.all()] == ["finished"]
+    await delete(harness)
+    await harness.create_run(epochs=2)  # before anybody asked the other one for a list without it
+    assert [record.state for record in await other.models.runs.all()] == ["created"]
+    other.fence = 2
+    await other.passes()
+    assert await harness.state() == "running"
+
+
+def test_of_ended_runs_only_the_last_are_remembered() -> None:
+    cache: RunCache[list[int]] = RunCache(list)
+
+    def record(number: int, state: str) -> RunRecord:
+        values = {"run": RunId(f"run-{number}"), "revision": 0, "state": state, "config": RunConfig()}
+        return RunRecord.model_validate(values | {"created": START, "updated": START})
+
+    cache.of(record(0, "running")).append(0)
+    for number in range(1, MAX_ENDED + 2):
+        cache.of(record(number, "finished")).append(number)
+    assert cache.of(record(0, "running")) == [0]
+    assert cache.of(record(2, "finished")) == [2]
+    assert cache.of(record(1, "finished")) == []
+    later = record(0, "running").model_copy(update={"created": START + timedelta(days=1)})
+    assert cache.of(later) == []
+
+
+async def test_a_list_that_fails_once_costs_one_round() -> None:
+    harness = Harness()
+    await harness.create_run()
+    real, left = harness.store.list, [3]
+
+    async def list_(prefix: str) -> list[Entry]:
+        if left[0]:
+            left[0] -= 1
+            raise Transient("the store is away")
+        return await real(prefix)
+
+    harness.store.list = list_  # type: ignore[method-assign]
+    harness.reconciler.interval_s = 0.001
+    walking = asyncio.create_task(harness.reconciler.run())
+    await asyncio.sleep(0.05)
+    walking.cancel()
+    assert left == [0]
+    assert await harness.state() == "running"

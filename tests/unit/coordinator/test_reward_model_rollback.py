@@ -1,0 +1,60 @@
+"""A reward model that praises decline shapes no further epoch: the run goes back to the last good one, and says so."""
+
+from shared.contracts.card import EpochScore
+from shared.contracts.progress import RunSummary
+from shared.store import keys
+from tests.unit.coordinator.harness import RUN, Harness
+
+
+async def play(harness: Harness, truths: list[float], scores: list[float]) -> None:
+    """Whole epochs with this true progress, and this score in the eyes of every reward model."""
+    rows = [EpochScore(epoch=n, segments=4, model_score=score, judge_score=0.5) for n, score in enumerate(scores)]
+    for epoch, truth in enumerate(truths):
+        await harness.train(epoch, metrics={"milestones_mean": truth})
+        await harness.judge(epoch)
+        await harness.train_reward_model(epoch, epochs=rows[: epoch + 1])
+        await harness.passes()
+
+
+async def shaped_by(harness: Harness, epoch: int) -> int | None:
+    """The epoch after which the reward model of an epoch was trained."""
+    model = (await harness.start_order(epoch)).reward_model
+    return None if model is None else model.epoch
+
+
+async def begun() -> Harness:
+    """A long run that waits for its first epoch."""
+    harness = Harness()
+    await harness.create_run(epochs=9)
+    await harness.passes()
+    return harness
+
+
+async def test_after_two_epochs_of_praised_decline_the_last_model_before_it_shapes_again() -> None:
+    harness = await begun()
+    await play(harness, [1.0, 3.0, 2.5, 2.0], [0.0, 0.2, 0.4, 0.6])
+    assert [await shaped_by(harness, epoch) for epoch in range(5)] == [None, 0, 1, 2, 0]
+    summary = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
+    assert [row.alarm is not None for row in summary.epochs] == [False, False, False, True]
+    assert str(summary.epochs[3].alarm).startswith("From epoch 1 to 3 the reward model's score rose from 0.20 to 0.60")
+
+
+async def test_after_the_recovery_the_newest_model_shapes_and_the_suspects_never_do() -> None:
+    harness = await begun()
+    await play(harness, [1.0, 3.0, 2.5, 2.0, 3.5], [0.0, 0.2, 0.4, 0.6, 0.7])
+    assert await shaped_by(harness, 5) == 4
+    await harness.train(5, metrics={"milestones_mean": 4.0})
+    await harness.judge(5)
+    await harness.train_reward_model(5, passed=False)
+    await harness.passes()
+    assert await shaped_by(harness, 6) == 4
+
+
+async def test_a_model_that_reads_another_layout_gives_way_to_the_last_good_one() -> None:
+    harness = await begun()
+    await harness.complete_epoch(0)
+    await harness.train(1)
+    await harness.judge(1)
+    await harness.train_reward_model(1, observation="obs/v0")
+    await harness.passes()
+    assert await shaped_by(harness, 2) == 0
