@@ -15,41 +15,44 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
 from bench.harness.measure import parser, report
-from services.trainer.env.config import EnvConfig
+from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.ids import RunId
+from shared.contracts.run import SamplingConfig
 from shared.game.bramble_game import bramble_game
 from shared.game.emulator import Emulator
 from shared.game.errors import ReplayMismatch
 from shared.game.replay import verify
 from shared.game.segment import read_segment
+from shared.runtime.settings import StoreSettings
 
 SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 900
 
 
 def record(folder: Path, segments: int) -> int:
     """Play at random until at least `segments` are in the store; how many were dropped."""
-    recording = {
-        "run": "replay",
-        "epoch": 0,
-        "store": {"url": f"file://{folder}"},
-        "sampling": {"share": 1.0, "budget": 100_000},
-        "epoch_steps": 3_000_000,
-        "slots": 256,
-    }
-    config = EnvConfig.of({"num_envs": ENVS, "recording": recording, "segment_steps": STEPS, "episode_length": EPISODE})
-    vector = ZeldaVectorEnv(config)
+    recording = RecordingConfig(
+        run=RunId("replay"),
+        epoch=0,
+        store=StoreSettings(url=f"file://{folder}"),
+        sampling=SamplingConfig(share=1.0, budget=100_000),
+        epoch_steps=3_000_000,
+        slots=256,
+    )
+    config = EnvConfig(num_envs=ENVS, segment_steps=STEPS, episode_length=EPISODE)
+    recorder = Recorder(config, recording)
+    vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
     dice = np.random.default_rng(0)
-    if vector.recording is None:
-        raise ValueError("a configuration with recording gives a recorder")
     written = 0
-    while written + vector.recording.dropped < segments:
+    while written + recorder.dropped < segments:
         for _ in range(STEPS):
             vector.step(dice.integers(0, 8, ENVS))
-        written += len(vector.recording.written())
-    vector.recording.close(120)
+        written += len(recorder.written())
+    recorder.close(120)
     vector.close()
-    return vector.recording.dropped
+    return recorder.dropped
 
 
 def verify_all(folder: Path) -> tuple[int, int]:

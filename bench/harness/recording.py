@@ -25,12 +25,15 @@ import numpy as np
 
 from bench.harness.games import GAMES
 from bench.harness.measure import ROOT, Figures, ratio, ratio_within
-from services.trainer.env.config import EnvConfig
-from services.trainer.env.recording import BATCH, Recorder, recording_of
+from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.recording import BATCH, Recorder
 from services.trainer.env.take import Take
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.contracts.ids import RunId
+from shared.contracts.run import SamplingConfig
 from shared.game.roms import Game
 from shared.game.start import StartState
+from shared.runtime.settings import StoreSettings
 
 SEGMENT = 300  # steps
 SEGMENTS = BATCH  # timed in each turn at least, after as many that are not
@@ -70,17 +73,14 @@ def stores() -> Iterator[dict[str, dict[str, Any]]]:
 
 def recorder(store: dict[str, Any]) -> Recorder:
     """A recorder that keeps every segment in `store`."""
-    recording = {
-        "run": "bench",
-        "epoch": 0,
-        "store": store,
-        "sampling": {"share": 1.0, "budget": 100_000},
-        "epoch_steps": 1_000_000,
-    }
-    made = recording_of(EnvConfig.of({"recording": recording}))
-    if made is None:
-        raise ValueError("a configuration with recording gives a recorder")
-    return made
+    recording = RecordingConfig(
+        run=RunId("bench"),
+        epoch=0,
+        store=StoreSettings.model_validate(store),
+        sampling=SamplingConfig(share=1.0, budget=100_000),
+        epoch_steps=1_000_000,
+    )
+    return Recorder(EnvConfig(), recording)
 
 
 def places(env: ZeldaVectorEnv) -> list[StartState]:

@@ -48,8 +48,7 @@ class BenchVector(RLlibVectorEnv):
 
     def pending(self) -> int:
         """Segments that are not in the store yet."""
-        recording = None if self._games is None else self._games.recording
-        return 0 if recording is None else recording.pending
+        return 0 if self._recorder is None else self._recorder.pending
 
 
 class LoadVector(BenchVector):

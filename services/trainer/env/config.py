@@ -57,7 +57,6 @@ class EnvConfig(BaseModel):
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
     start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
     allow_start: bool = Field(True, description="whether the START button is among the actions' effects")
-    recording: RecordingConfig | None = None
     report: Path | None = Field(None, description="folder that receives the state of a failed emulator")
 
     @classmethod
@@ -70,7 +69,7 @@ class EnvConfig(BaseModel):
 
     @classmethod
     def of_run(cls, run: RunConfig, **more: object) -> Self:
-        """The environment of a run; `more` adds what a run does not know: runner, recording, threads."""
+        """The environment of a run; `more` adds what a run does not know: runner, threads, the user's files."""
         shared = (
             "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "segment_steps", "observation",
             "rewards",

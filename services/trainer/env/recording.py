@@ -110,8 +110,3 @@ class Recorder:
     def _disagreement(self, draft: Draft) -> float | None:
         """The reward model's doubt about a segment, or None as long as no model is known (set `doubt`)."""
         return None if self.doubt is None else self.doubt(draft.features())
-
-
-def recording_of(config: "EnvConfig") -> Recorder | None:
-    """The recorder that a configuration asks for, or None."""
-    return None if config.recording is None else Recorder(config, config.recording)

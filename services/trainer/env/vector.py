@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import action_space, observation_space, report_info
-from services.trainer.env.game_session import GameSession
-from services.trainer.env.recording import recording_of
+from services.trainer.env.game_session import EpisodeRecorder, GameSession
 from shared.game import layout
 from shared.game.roms import Game
 from shared.game.start import StartState
@@ -42,13 +41,29 @@ class Rewarder(Protocol):
         ...
 
 
+class VectorRecorder(Protocol):
+    """Records the games of one vector environment, which closes it in the end. `Recorder` in recording is one."""
+
+    def take(self, env: int) -> EpisodeRecorder:
+        """The recorder of environment `env`."""
+        ...
+
+    def close(self) -> None:
+        """Store what was recorded."""
+        ...
+
+
 class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """`num_envs` games. `config` is an EnvConfig or its fields as plain data."""
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
-        self, config: EnvConfig | dict[str, Any], rewarder: Rewarder | None = None, game: Game | None = None
+        self,
+        config: EnvConfig | dict[str, Any],
+        rewarder: Rewarder | None = None,
+        game: Game | None = None,
+        recorder: VectorRecorder | None = None,
     ) -> None:
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config)
         self.num_envs = count = self.config.num_envs
@@ -56,8 +71,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_action_space = action_space()
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
-        self.recording = recording_of(self.config)
-        takes = [self.recording.take(env) if self.recording else None for env in range(count)]
+        self._recorder = recorder
+        takes = [recorder.take(env) if recorder is not None else None for env in range(count)]
         self.players = [GameSession(self.config, env, takes[env], game) for env in range(count)]
         self.rewarder = rewarder
         self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
@@ -105,8 +120,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self._pool.shutdown()
         for player in self.players:
             player.close()
-        if self.recording is not None:
-            self.recording.close()
+        if self._recorder is not None:
+            self._recorder.close()
 
     def _spread(self, work: Callable[[range], None]) -> None:
         if self._pool is None:

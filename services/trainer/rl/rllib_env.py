@@ -17,6 +17,7 @@ from services.trainer.env.behaviour_stats import BehaviourStats
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.env import action_space, observation_space, report_info
+from services.trainer.env.recording import Recorder
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
@@ -40,6 +41,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def __init__(self, config: Any) -> None:
         self._games: ZeldaVectorEnv | None = None
+        self._recorder: Recorder | None = None
         self.run = RunConfig.model_validate(config["run_config"])
         self.runner = int(config["runner"])  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
@@ -88,7 +90,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if final:
             found += [self._cut_short(int(env)) for env in np.flatnonzero(~self._ended)]
         numbers = {f"{self.runner}/{env}": player.episode.number for env, player in enumerate(games.players)}
-        recorder = games.recording
+        recorder = self._recorder
         if recorder is None:
             return RolloutResult(self.runner, found, next_episodes=numbers)
         if final:
@@ -113,12 +115,13 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             threads=self._config["threads"],
             rom=self._config["rom"],
             true_start=self._config["start_state"],
-            recording=self._recording(),
         )
         game = self.open_game(config)
-        games = ZeldaVectorEnv(config, self._new_shaping(), game)
-        if games.recording is not None and plan.reward_model is not None:
-            games.recording.doubt = EnsembleDisagreement(RewardNet.from_bytes(plan.reward_model, VERSION))
+        recording = self._recording()
+        self._recorder = None if recording is None else Recorder(config, recording)
+        if self._recorder is not None and plan.reward_model is not None:
+            self._recorder.doubt = EnsembleDisagreement(RewardNet.from_bytes(plan.reward_model, VERSION))
+        games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
         if plan.curriculum:
             games.set_starts(starts_for(game, run, plan.curriculum))
         for env, player in enumerate(games.players):

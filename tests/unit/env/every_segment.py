@@ -3,19 +3,23 @@
 from pathlib import Path
 
 from services.trainer.env.buffers import BufferPool
+from services.trainer.env.config import RecordingConfig
 from services.trainer.env.outbox import Parcel
+from shared.contracts.ids import RunId
+from shared.contracts.run import SamplingConfig
+from shared.runtime.settings import StoreSettings
 
 
-def every_segment(folder: Path, slots: int = 64) -> dict[str, object]:
+def every_segment(folder: Path, slots: int = 64) -> RecordingConfig:
     """The settings of a recording of every segment into a directory store."""
-    return {
-        "run": "test",
-        "epoch": 3,
-        "store": {"url": f"file://{folder}"},
-        "sampling": {"share": 1.0, "budget": 100_000},
-        "epoch_steps": 1_000_000,
-        "slots": slots,
-    }
+    return RecordingConfig(
+        run=RunId("test"),
+        epoch=3,
+        store=StoreSettings(url=f"file://{folder}"),
+        sampling=SamplingConfig(share=1.0, budget=100_000),
+        epoch_steps=1_000_000,
+        slots=slots,
+    )
 
 
 def parcel_of(pool: BufferPool, number: int) -> Parcel:

@@ -19,7 +19,7 @@ from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.outbox import Outbox, Written
-from services.trainer.env.recording import recording_of
+from services.trainer.env.recording import Recorder
 from services.trainer.env.take import SHORTEST, key_steps
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.archive import read_manifest
@@ -42,16 +42,15 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[Written], int]:
     """Record every segment of random play into a directory store; what was written, and how many were dropped."""
-    recording = every_segment(folder)
-    config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "recording": recording, "segment_steps": 60, **more})
-    vector = ZeldaVectorEnv(config)
+    config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "segment_steps": 60, **more})
+    recorder = Recorder(config, every_segment(folder))
+    vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
     dice = np.random.default_rng(4)
     for _ in range(steps):
         vector.step(dice.integers(0, 8, num_envs))
     vector.close()
-    assert vector.recording is not None
-    return vector.recording.written(), vector.recording.dropped
+    return recorder.written(), recorder.dropped
 
 
 @pytest.fixture(scope="module")
@@ -305,9 +304,8 @@ def test_places_are_used_again(tmp_path: Path) -> None:
 
 
 def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
-    config = EnvConfig.of({"world": "garden", "recording": every_segment(tmp_path), "segment_steps": 30})
-    recorder = recording_of(config)
-    assert recorder is not None
+    config = EnvConfig.of({"world": "garden", "segment_steps": 30})
+    recorder = Recorder(config, every_segment(tmp_path))
     player = GameSession(config, recording=recorder.take(0))
     dice = random.Random(3)
 

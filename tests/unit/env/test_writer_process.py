@@ -47,13 +47,8 @@ class Play:
     """A game that is played until enough of its segments are in the store."""
 
     vector: ZeldaVectorEnv
+    recorder: Recorder
     written: list[Written] = field(default_factory=list)
-
-    @property
-    def recorder(self) -> Recorder:
-        """Of all its segments."""
-        assert self.vector.recording is not None
-        return self.vector.recording
 
     def until(self, enough: int) -> None:
         """Play on, for half a minute at most."""
@@ -68,10 +63,11 @@ class Play:
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Play]:
     """Short segments, so that there are many."""
-    config = EnvConfig.of({"world": "garden", "recording": every_segment(tmp_path, slots=256), "segment_steps": 20})
-    vector = ZeldaVectorEnv(config)
+    config = EnvConfig.of({"world": "garden", "segment_steps": 20})
+    recorder = Recorder(config, every_segment(tmp_path, slots=256))
+    vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
-    yield Play(vector)
+    yield Play(vector, recorder)
     vector.close()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
@@ -24,7 +25,8 @@ def record(directory: Path, steps: int = 130) -> None:
     recording = RecordingConfig(
         run=RUN, epoch=0, store=store, epoch_steps=CONFIG.epoch_steps, sampling=SamplingConfig(share=1.0)
     )
-    env = ZeldaVectorEnv(EnvConfig.of_run(CONFIG, recording=recording))
+    config = EnvConfig.of_run(CONFIG)
+    env = ZeldaVectorEnv(config, recorder=Recorder(config, recording))
     rng = np.random.default_rng(0)
     env.reset(seed=CONFIG.seed)
     for _ in range(steps):

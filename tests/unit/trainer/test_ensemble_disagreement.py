@@ -7,6 +7,7 @@ import numpy as np
 
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
@@ -39,9 +40,10 @@ def test_what_is_doubted_is_recorded_and_says_why(tmp_path: Path) -> None:
     recording = RecordingConfig(
         run=RunId("walk"), epoch=1, store=StoreSettings(url=f"file://{tmp_path}"), sampling=sampling, epoch_steps=9_000
     )
-    env = ZeldaVectorEnv(EnvConfig.of_run(run, recording=recording))
-    assert env.recording is not None
-    env.recording.doubt = EnsembleDisagreement(net())
+    config = EnvConfig.of_run(run)
+    recorder = Recorder(config, recording)
+    recorder.doubt = EnsembleDisagreement(net())
+    env = ZeldaVectorEnv(config, recorder=recorder)
     dice = np.random.default_rng(0)
     env.reset(seed=0)
     for _ in range(3_000):
