@@ -20,15 +20,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 import httpx
 
 from bench.harness.segments import RUN, play, renamed
-from services.judge.adapters.archive import read_archive
-from services.judge.adapters.route import Route
-from services.judge.briefing import Clip, brief
+from services.judge.adapters.route import RouteClient
+from services.judge.adapters.segment_archive import read_archive
 from services.judge.config import JudgesFile, RouteSpec, load_judges
-from services.judge.domain.facts import facts_of
-from services.judge.domain.tokens import bound
-from services.judge.ports import Question
+from services.judge.domain.facts.summary import compute_facts
+from services.judge.domain.judge_input import JudgeInput
+from services.judge.domain.tokens import token_bound
+from services.judge.ports import CompletionRequest
+from services.judge.runtime import JudgeRuntime
+from services.judge.service.prompt_builder import build_prompt
 from services.judge.settings import JudgeGroup
-from services.judge.wiring import Court
 from shared.bus.consumer import Consumer, ConsumerLoop
 from shared.bus.memory import MemoryBus
 from shared.bus.topology import JUDGE_SEGMENTS
@@ -84,9 +85,9 @@ async def _throughput(archives: list[bytes]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         store, bus, stop = local_store(Path(folder)), MemoryBus(), asyncio.Event()
         await _publish(store, bus, archives, segments)
-        court = Court(store, _judges(), JudgeGroup(cache_size=0, slots=64, audit_share=0, canary_segments=0))
+        runtime = JudgeRuntime(store, _judges(), JudgeGroup(cache_size=0, slots=64, audit_share=0, canary_segments=0))
         subscription = dataclasses.replace(JUDGE_SEGMENTS, slots=64)
-        loop = ConsumerLoop(bus, Consumer(subscription, court.handlers.segment_ready))
+        loop = ConsumerLoop(bus, Consumer(subscription, runtime.handlers.segment_ready))
         working = asyncio.create_task(loop.run(stop))
         await asyncio.sleep(WARM_UP_S)
         begun, before = time.monotonic(), await _counted()
@@ -94,7 +95,7 @@ async def _throughput(archives: list[bytes]) -> dict[str, Any]:
         seconds, after = time.monotonic() - begun, await _counted()
         stop.set()
         await working
-        await court.close()
+        await runtime.close()
     busy = after["rules_busy_seconds_total"] - before["rules_busy_seconds_total"]
     calls = after["rules_requests_total"] - before["rules_requests_total"]
     return {
@@ -107,21 +108,26 @@ async def _throughput(archives: list[bytes]) -> dict[str, Any]:
 
 async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
     """Prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
-    route = Route("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"))
+    route = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"))
     together = apart = shared = whole = pictures = 0
     for number, raw in enumerate(archives[:20]):
         recording = read_archive(raw)
-        facts = facts_of(recording.manifest.game, recording.manifest.frame_skip, recording.moments, {})
-        clip = Clip(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
+        facts = compute_facts(recording.manifest.game, recording.manifest.frame_skip, recording.states, {})
+        judge_input = JudgeInput(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
         for spec in _judges().judges:
-            body = (await brief(spec, clip, None)).body
-            together += (await route.ask(Question(body, 3, number, RUN))).prompt_tokens or 0
-            apart += sum([(await route.ask(Question(body, 1, number + i, RUN))).prompt_tokens or 0 for i in range(3)])
+            body = (await build_prompt(spec, judge_input, None)).body
+            together += (await route.complete(CompletionRequest(body, 3, number, RUN))).prompt_tokens or 0
+            apart += sum(
+                [
+                    (await route.complete(CompletionRequest(body, 1, number + i, RUN))).prompt_tokens or 0
+                    for i in range(3)
+                ]
+            )
             system, user = (message["content"] for message in body["messages"])
             parts: list[dict[str, Any]] = [{"type": "text", "text": user}] if isinstance(user, str) else user
-            shared += bound(system)
-            whole += bound(system) + sum(bound(part.get("text", "")) for part in parts)
-            pictures += sum(bound(part["image_url"]["url"]) for part in parts if "image_url" in part)
+            shared += token_bound(system)
+            whole += token_bound(system) + sum(token_bound(part.get("text", "")) for part in parts)
+            pictures += sum(token_bound(part["image_url"]["url"]) for part in parts if "image_url" in part)
     await route.close()
     return {
         "prompt_token_ratio": round(together / apart, 4),

@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 import httpx
 
 from bench.harness.segments import RUN, play, renamed
-from services.judge.adapters.archive import read_archive
+from services.judge.adapters.segment_archive import read_archive
 from services.judge.config import load_judges
 from services.judge.domain.agreement import spearman
-from services.judge.domain.rows import SegmentRow, row_of
+from services.judge.domain.ledger_rows import SegmentRow, segment_row
 from services.judge.rules_server.app import create_app
-from services.judge.rules_server.settings import Behaviour, Settings
+from services.judge.rules_server.settings import Behaviour, RulesServerSettings
+from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
-from services.judge.wiring import Court
 from shared.contracts.envelope import wrap
 from shared.contracts.events import SegmentReady
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
@@ -72,13 +72,13 @@ def recordings(number: int = SEGMENTS) -> list[bytes]:
 
 async def measure(archives: Sequence[bytes], noise: float) -> Point:
     """Judge all segments at one noise level."""
-    app = create_app(Settings(behaviour=Behaviour(vote_noise=noise)))
+    app = create_app(RulesServerSettings(behaviour=Behaviour(vote_noise=noise)))
     store = MemoryStore()
-    court = Court(store, load_judges(None, "http://rules.test/v1"), JudgeGroup(cache_size=0), checks=False)
-    for route in court.routes.values():
-        route.connections.transport = httpx.ASGITransport(app)
-    rows = [await _row(court, store, raw) for raw in archives]
-    await court.close()
+    runtime = JudgeRuntime(store, load_judges(None, "http://rules.test/v1"), JudgeGroup(cache_size=0), monitoring=False)
+    for route in runtime.routes.values():
+        route.clients.transport = httpx.ASGITransport(app)
+    rows = [await _row(runtime, store, raw) for raw in archives]
+    await runtime.close()
     merged = EpochJudging.from_bytes(await store.get(keys.judge_report(RUN, 0)))
     judged = [row for row in rows if row.weighted is not None]
     correlation = spearman([row.weighted or 0.0 for row in judged], [row.gained for row in judged])
@@ -91,15 +91,15 @@ async def measure(archives: Sequence[bytes], noise: float) -> Point:
     )
 
 
-async def _row(court: Court, store: MemoryStore, raw: bytes) -> SegmentRow:
+async def _row(runtime: JudgeRuntime, store: MemoryStore, raw: bytes) -> SegmentRow:
     manifest = read_archive(raw, frames=False).manifest
     segment, episode = SegmentId(manifest.segment), EpisodeId("e1")
     key = keys.segment(RUN, 0, episode, segment)
     digest = Digest(await store.create(key, raw))
     data = SegmentReady(run=RUN, epoch=0, key=key, digest=digest, episode=episode, segment=segment)
-    await court.handlers.segment_ready(wrap(data, source="bench"))
+    await runtime.handlers.segment_ready(wrap(data, source="bench"))
     scores = SegmentScores.from_bytes(await store.get(keys.score(RUN, 0, segment)))
-    return row_of(scores, manifest)
+    return segment_row(scores, manifest)
 
 
 def plot(points: Sequence[Point], path: Path) -> None:

@@ -210,13 +210,13 @@ async def _routes(path: Path) -> list[Finding]:
 
 async def _route(name: str, spec: "RouteSpec", asked: Collection[str]) -> Finding:
     """Whether the route answers and serves the models that judges ask of it; a server need not say what it serves."""
-    from services.judge.adapters.route import Route
+    from services.judge.adapters.route import RouteClient
     from services.judge.ports import RouteUnavailable
 
-    route, title = Route(name, spec), f"judges' route {name}"
+    route, title = RouteClient(name, spec), f"judges' route {name}"
     fix = f"start its server, or correct route {name} in the judges file"
     try:
-        served = await route.models()
+        served = await route.list_models()
     except RouteUnavailable as error:
         return Finding(title, False, f"{spec.url}: {error}", fix)
     finally:

@@ -17,9 +17,9 @@ from cli.run import run_id
 from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
-    from services.judge.compare import Account, Comparison
     from services.judge.config import JudgesFile
-    from services.judge.rejudge import Pass
+    from services.judge.offline.compare import Comparison, SideSummary
+    from services.judge.offline.rejudge import RejudgeCounts
     from services.judge.settings import JudgeSettings
 
 app = typer.Typer(help="Judge a run's segments again, or compare two judges.", no_args_is_help=True)
@@ -75,7 +75,8 @@ def compare(
         draw(result, plot)
         say(f"{plot} written.")
     if as_json:
-        data(asdict(result) | {"accounts": [_plain(account) for account in result.accounts]})
+        fields = {name: value for name, value in asdict(result).items() if name != "summaries"}
+        data(fields | {"accounts": [_plain(summary) for summary in result.summaries]})
         return
     table(f"{run}: {first} and {second}", ("", *result.sides), _rows(result))
     line(f"segments judged by both: {len(result.points)}")
@@ -85,11 +86,11 @@ def compare(
 
 
 def _rows(result: "Comparison") -> list[list[str]]:
-    columns = [_cells(account) for account in result.accounts]
+    columns = [_cells(account) for account in result.summaries]
     return [[name, *(column[name] for column in columns)] for name in columns[0]]
 
 
-def _cells(account: "Account") -> dict[str, str]:
+def _cells(account: "SideSummary") -> dict[str, str]:
     usage = account.usage
     return {
         "segments judged": str(account.judged),
@@ -128,24 +129,24 @@ def draw(result: "Comparison", path: Path) -> None:
 
 
 def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, rules: bool) -> "JudgesFile":
-    from services.judge.config import ConfigError, load_judges, rules_alone
+    from services.judge.config import ConfigError, load_judges, rules_only
 
     try:
-        file = rules_alone() if rules else load_judges(judges or own.judges_file, own.judge.default_url)
-        return file if rubric is None else file.renamed(rubric)
+        file = rules_only() if rules else load_judges(judges or own.judges_file, own.judge.default_url)
+        return file if rubric is None else file.with_rubric(rubric)
     except ConfigError as error:
         raise Quit(USAGE, f"{error}.") from error
 
 
-async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "Pass":
-    from services.judge.rejudge import judge_run
-    from services.judge.wiring import Court
+async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":
+    from services.judge.offline.rejudge import judge_run
+    from services.judge.runtime import JudgeRuntime
     from shared.store.open import open_store
 
     store = open_store(own.store)
-    court = Court(store, file, own.judge.model_copy(update={"replica": "by-hand"}), checks=False)
+    runtime = JudgeRuntime(store, file, own.judge.model_copy(update={"replica": "by-hand"}), monitoring=False)
     try:
-        return await judge_run(store, court, run, epoch, slots=slots, told=_Progress())
+        return await judge_run(store, runtime, run, epoch, slots=slots, on_progress=_Progress())
     finally:
         anew("")  # what follows begins on an empty line
 
@@ -156,7 +157,7 @@ class _Progress:
     def __init__(self) -> None:
         self._trouble = ""
 
-    def __call__(self, done: "Pass", trouble: str) -> None:
+    def __call__(self, done: "RejudgeCounts", trouble: str) -> None:
         waiting = f"tried again until it works: {trouble}"
         if sys.stderr.isatty():
             counts = f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead"
@@ -167,13 +168,13 @@ class _Progress:
 
 
 async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":
-    from services.judge.compare import compare
+    from services.judge.offline.compare import compare
     from shared.store.open import open_store
 
     return await compare(open_store(own.store), run, epoch, names)
 
 
-def _plain(account: "Account") -> dict[str, Any]:
+def _plain(account: "SideSummary") -> dict[str, Any]:
     plain = {name: getattr(account, name) for name in ("judged", "votes_per_segment", "unanimous")}
     return {**plain, "correlation": account.correlation.model_dump(), "usage": account.usage.model_dump()}
 

@@ -68,10 +68,10 @@ def judges_of(environ: Mapping[str, str], judges: Path | None) -> Path | None:
     place, path = _told(environ, "--judges", judges, JUDGES)
     if path is None:
         return None
-    from services.judge.config import ConfigError, judges_of_service
+    from services.judge.config import ConfigError, load_service_judges
 
     try:
-        judges_of_service(path, "")
+        load_service_judges(path, "")
     except ConfigError as error:
         raise Quit(USAGE, f"{place} {error}.") from error
     return path.absolute()

@@ -13,8 +13,8 @@ import numpy as np
 from services.coordinator.domain.reward_model_selection import select_reward_model
 from services.coordinator.readmodels.run_views import RunViewReader
 from services.judge.config import JudgesFile, JudgeSpec
+from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
-from services.judge.wiring import Court
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training.make import in_this_process
 from services.rewardmodel.wiring import assemble
@@ -89,7 +89,7 @@ class Judges(Trained):
     def __init__(self, store: Store, pooling: Pooling) -> None:
         super().__init__(store, pooling)
         spec = JudgeSpec(name=JudgeName("rules"), kind="rules", dimensions=DIMENSIONS, votes=(1,))
-        self._court = Court(store, JudgesFile(judges=(spec,)), JudgeGroup(), checks=False)
+        self._runtime = JudgeRuntime(store, JudgesFile(judges=(spec,)), JudgeGroup(), monitoring=False)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
         """Judge the segment as the judge service would."""
@@ -101,7 +101,7 @@ class Judges(Trained):
             episode=ref.episode,
             segment=ref.segment,
         )
-        await self._court.handlers.segment_ready(wrap(data, source="study"))
+        await self._runtime.handlers.segment_ready(wrap(data, source="study"))
 
 
 class Truth(Trained):

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from services.judge.domain.budget import Prices
-from services.judge.domain.merge import Ladder
-from services.judge.domain.phases import Phase, Weights
+from services.judge.domain.budget import TokenPrices
+from services.judge.domain.phases import DimensionWeights, Phase
+from services.judge.domain.vote_merge import VoteSchedule
 from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
@@ -23,20 +23,20 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{CARRIED}$")]
 
 
-T = TypeVar("T", bound="Strict")
+T = TypeVar("T", bound="StrictModel")
 
 
 class ConfigError(ValueError):
     """A file of judges or phases is wrong. The message names file and field."""
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     """Base: unknown fields are refused, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RouteSpec(Strict):
+class RouteSpec(StrictModel):
     """One OpenAI-compatible address, and how to treat it."""
 
     url: HttpUrl = Field(description="base address with /v1, e.g. the gateway's status.url + /v1")
@@ -58,7 +58,7 @@ class RouteSpec(Strict):
         return (self.direct_url if use_direct and self.direct_url else self.url).rstrip("/")
 
 
-class JudgeSpec(Strict):
+class JudgeSpec(StrictModel):
     """One judge. `kind: rules` scores by rules within the process, without any route."""
 
     name: JudgeName
@@ -72,7 +72,7 @@ class JudgeSpec(Strict):
     votes: tuple[int, ...] = Field((3, 7, 11), description="votes asked for; further ones only while they are split")
     max_prompt_tokens: int = Field(16_000, ge=2_000, description="by the bound of one token per byte")
     max_output_tokens: int = Field(300, ge=32, le=4_000, description="per vote")
-    prices: Prices = Prices()
+    prices: TokenPrices = TokenPrices()
 
     @field_validator("dimensions")
     @classmethod
@@ -98,16 +98,16 @@ class JudgeSpec(Strict):
         return self
 
     @property
-    def ladder(self) -> Ladder:
+    def vote_schedule(self) -> VoteSchedule:
         """When to ask for how many votes."""
-        return Ladder(rungs=self.votes)
+        return VoteSchedule(sizes=self.votes)
 
 
-class JudgesFile(Strict):
+class JudgesFile(StrictModel):
     """All judges of a deployment."""
 
     rubric: Name = Field("default", description="version of rubric and judges; scores are kept per version")
-    weights: Weights = Weights()
+    weights: DimensionWeights = DimensionWeights()
     routes: dict[Name, RouteSpec] = Field(default_factory=dict, max_length=16)
     judges: tuple[JudgeSpec, ...] = Field(min_length=1, max_length=8)
 
@@ -123,12 +123,12 @@ class JudgesFile(Strict):
                 )
         return self
 
-    def renamed(self, rubric: str) -> "JudgesFile":
+    def with_rubric(self, rubric: str) -> "JudgesFile":
         """The same judges under another rubric version."""
         return _parse(JudgesFile, {**self.model_dump(), "rubric": rubric}, "rubric version")
 
 
-class PhasesFile(Strict):
+class PhasesFile(StrictModel):
     """Phases per game or world, and the names of rooms where they are known."""
 
     phases: tuple[Phase, ...] = Field((), max_length=100)
@@ -147,7 +147,7 @@ def load_judges(path: Path | None, default_url: str) -> JudgesFile:
     return _parse(JudgesFile, data, "the built-in judges")
 
 
-def judges_of_service(path: Path | None, default_url: str) -> JudgesFile:
+def load_service_judges(path: Path | None, default_url: str) -> JudgesFile:
     """The judges of a file whose scores the other services find; they read one rubric version only."""
     file = load_judges(path, default_url)
     if file.rubric != keys.RUBRIC:
@@ -158,7 +158,7 @@ def judges_of_service(path: Path | None, default_url: str) -> JudgesFile:
     return file
 
 
-def rules_alone() -> JudgesFile:
+def rules_only() -> JudgesFile:
     """One judge for all dimensions that scores by rules within the process: no model, no server."""
     judge = {"name": "rules", "kind": "rules", "dimensions": list(DIMENSIONS), "votes": [1]}
     return _parse(JudgesFile, {"rubric": "rules", "judges": [judge]}, "the rules judge")

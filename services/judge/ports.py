@@ -17,7 +17,7 @@ class RequestRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CompletionRequest:
     """One chat request. `body` holds everything but `n` and `seed`, which differ between asks for the same prompt.
 
     A model calls `sending` before each request that it really sends; what that raises ends the ask. It calls
@@ -28,8 +28,8 @@ class Question:
     n: int
     seed: int
     fairness: str
-    sending: Callable[[], None] = lambda: None
-    unanswered: Callable[[], None] = lambda: None
+    on_send: Callable[[], None] = lambda: None
+    on_lost_response: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """The samples of one request and what they cost. Tokens are None when the server did not say."""
 
     choices: tuple[Choice, ...]
@@ -51,19 +51,19 @@ class Answer:
     seconds: float
 
 
-class Model(Protocol):
+class ChatModel(Protocol):
     """A model behind a route."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def complete(self, question: CompletionRequest) -> Completion:
         """Answer, or raise RouteUnavailable or RequestRefused. Never lasts longer than wait and total time allow."""
         ...
 
-    def silent_s(self) -> float:
+    def seconds_since_response(self) -> float:
         """Seconds since it last answered any call, or else since the process began."""
         ...
 
 
-def usage_of(answer: Answer, most: Usage) -> Usage:
+def usage_of(answer: Completion, most: Usage) -> Usage:
     """Tokens and time of an answer. Where the server is silent the upper bound counts: never too little."""
     return Usage(
         prompt_tokens=most.prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens,

@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.judge.adapters.route import Route
+from services.judge.adapters.route import RouteClient
 from services.judge.config import RouteSpec, load_judges
-from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
+from services.judge.ports import Completion, CompletionRequest, RequestRefused, RouteUnavailable
 from services.judge.rules_server.app import create_app
-from services.judge.rules_server.settings import Behaviour, Settings
+from services.judge.rules_server.settings import Behaviour, RulesServerSettings
+from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
-from services.judge.wiring import Court
 from shared.contracts.ids import SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.errors import Transient
@@ -35,7 +35,7 @@ from tests.unit.judge.bad_servers import (
     serving,
     silence,
 )
-from tests.unit.judge.recordings import RUN, archive, recorded, walk
+from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 TOTAL_S = 2.0
 
@@ -45,8 +45,8 @@ def spec(url: str, **fields: object) -> RouteSpec:
     return RouteSpec.model_validate({"url": url, **values})
 
 
-async def ask(route: Route, seed: int = 0) -> Answer:
-    return await route.ask(Question({"model": "m", "messages": []}, 3, seed, RUN))
+async def ask(route: RouteClient, seed: int = 0) -> Completion:
+    return await route.complete(CompletionRequest({"model": "m", "messages": []}, 3, seed, RUN))
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def unreachable() -> Iterator[str]:
 )
 async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply, attempts: int, within: float) -> None:
     async with serving(reply) as server:
-        route = Route("bad", spec(server.url))
+        route = RouteClient("bad", spec(server.url))
         begun = time.monotonic()
         with pytest.raises(RouteUnavailable):
             await ask(route)
@@ -98,7 +98,7 @@ async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply,
 async def test_a_refused_and_an_unreachable_address_end_in_time() -> None:
     with unreachable() as hole:
         for url in (nobody(), hole):
-            route = Route("bad", spec(url))
+            route = RouteClient("bad", spec(url))
             begun = time.monotonic()
             with pytest.raises(RouteUnavailable):
                 await ask(route)
@@ -108,7 +108,7 @@ async def test_a_refused_and_an_unreachable_address_end_in_time() -> None:
 
 async def test_a_second_attempt_succeeds_after_one_error() -> None:
     async with serving(in_turn(always(500, b""), always(200))) as server:
-        route = Route("shaky", spec(server.url))
+        route = RouteClient("shaky", spec(server.url))
         answer = await ask(route)
         assert len(answer.choices) == 3
         assert server.requests == 2
@@ -117,7 +117,7 @@ async def test_a_second_attempt_succeeds_after_one_error() -> None:
 
 async def test_retry_after_is_honoured_by_this_call_and_by_the_others_of_the_route() -> None:
     async with serving(in_turn(always(429, b"", retry_after="1"), always(200))) as server:
-        route = Route("busy", spec(server.url, total_timeout_s=5))
+        route = RouteClient("busy", spec(server.url, total_timeout_s=5))
         begun = time.monotonic()
         first = asyncio.create_task(ask(route))
         await asyncio.sleep(0.2)
@@ -130,7 +130,7 @@ async def test_retry_after_is_honoured_by_this_call_and_by_the_others_of_the_rou
 async def test_a_request_that_the_server_will_never_take_is_not_repeated() -> None:
     body = b'{"error": {"message": "maximum context length is 4096 tokens"}}'
     async with serving(always(400, body)) as server:
-        route = Route("strict", spec(server.url))
+        route = RouteClient("strict", spec(server.url))
         with pytest.raises(RequestRefused, match="maximum context length"):
             await ask(route)
         assert server.requests == 1
@@ -139,7 +139,7 @@ async def test_a_request_that_the_server_will_never_take_is_not_repeated() -> No
 
 async def test_the_breaker_opens_after_ten_failures_and_closes_after_one_success() -> None:
     async with serving(always(500, b"")) as server:
-        route = Route("down", spec(server.url, breaker_open_s=1))
+        route = RouteClient("down", spec(server.url, breaker_open_s=1))
         for _ in range(5):
             with pytest.raises(RouteUnavailable):
                 await ask(route)
@@ -173,7 +173,7 @@ async def test_the_limit_of_calls_in_flight_is_never_exceeded() -> None:
         writer.write(response(200, GOOD))
 
     async with serving(count) as server:
-        route = Route("small", spec(server.url, max_concurrent=4, wait_s=20, total_timeout_s=20))
+        route = RouteClient("small", spec(server.url, max_concurrent=4, wait_s=20, total_timeout_s=20))
         await asyncio.gather(*(ask(route, seed) for seed in range(60)))
         assert most == 4
         await route.close()
@@ -185,7 +185,7 @@ async def test_a_busy_route_is_waited_for_as_long_as_it_answers() -> None:
         writer.write(response(200, GOOD))
 
     async with serving(slowly) as server:
-        route = Route("slow", spec(server.url, max_concurrent=1, wait_s=0.4))
+        route = RouteClient("slow", spec(server.url, max_concurrent=1, wait_s=0.4))
         begun = time.monotonic()
         await asyncio.gather(*(ask(route, seed) for seed in range(10)))
         assert time.monotonic() - begun > 1.4, "the last one stood in line for longer than wait_s"
@@ -208,8 +208,8 @@ async def test_a_token_is_read_again_and_headers_have_both_spellings(tmp_path: P
         seen.append(request.headers)
         return httpx.Response(200, content=GOOD)
 
-    route = Route("gateway", spec("http://gateway.test/v1", token_file=str(token), objective="judges"))
-    route.connections.transport = httpx.MockTransport(answer)
+    route = RouteClient("gateway", spec("http://gateway.test/v1", token_file=str(token), objective="judges"))
+    route.clients.transport = httpx.MockTransport(answer)
     await ask(route)
     token.write_text("second\n")
     await ask(route)
@@ -230,20 +230,20 @@ async def test_a_route_is_called_directly_when_asked_to() -> None:
         return httpx.Response(200, content=GOOD)
 
     for use_direct in (False, True):
-        route = Route(
+        route = RouteClient(
             "r", spec("https://gateway.test/ns/m/v1", direct_url="https://m.test:8000/v1"), use_direct=use_direct
         )
-        route.connections.transport = httpx.MockTransport(answer)
+        route.clients.transport = httpx.MockTransport(answer)
         await ask(route)
         await route.close()
     assert urls == ["https://gateway.test/ns/m/v1/chat/completions", "https://m.test:8000/v1/chat/completions"]
 
 
 async def test_a_server_that_fails_half_of_the_time_loses_and_doubles_nothing() -> None:
-    store, app = MemoryStore(), create_app(Settings(behaviour=Behaviour(error_rate=0.5), seed=5))
-    court = Court(store, load_judges(None, "http://rules.test/v1"), JudgeGroup(cache_size=0), checks=False)
-    for route in court.routes.values():
-        route.connections.transport = httpx.ASGITransport(app)
+    store, app = MemoryStore(), create_app(RulesServerSettings(behaviour=Behaviour(error_rate=0.5), seed=5))
+    runtime = JudgeRuntime(store, load_judges(None, "http://rules.test/v1"), JudgeGroup(cache_size=0), monitoring=False)
+    for route in runtime.routes.values():
+        route.clients.transport = httpx.ASGITransport(app)
     events = [
         await recorded(store, archive(f"s{i}", {**walk(1 + i % 5), 3: {"rupees": i}}), f"s{i}") for i in range(12)
     ]
@@ -251,13 +251,13 @@ async def test_a_server_that_fails_half_of_the_time_loses_and_doubles_nothing() 
     for _ in range(60):
         for event in list(left):
             try:
-                (ready,) = await court.handlers.segment_ready(event)
+                (ready,) = await runtime.handlers.segment_ready(event)
             except Transient:
                 continue
             left.remove(event)
             ids[event.id] = ready.id
-        for route in court.routes.values():
-            route.breaker.succeeded()  # half an hour of waiting in no time
+        for route in runtime.routes.values():
+            route.breaker.record_success()  # half an hour of waiting in no time
         if not left:
             break
     assert not left
@@ -266,7 +266,7 @@ async def test_a_server_that_fails_half_of_the_time_loses_and_doubles_nothing() 
         scores = SegmentScores.from_bytes(await store.get(keys.score(RUN, 0, SegmentId(f"s{number}"))))
         assert scores.status == "judged"
         assert all(len(score.votes) == 3 for result in scores.judges for score in result.dimensions.values())
-    await court.close()
+    await runtime.close()
 
 
 async def test_one_dead_route_does_not_slow_the_others() -> None:
@@ -274,7 +274,7 @@ async def test_one_dead_route_does_not_slow_the_others() -> None:
         await asyncio.sleep(0.05)
         writer.write(response(200))
 
-    async def seconds_of(route: Route) -> float:
+    async def seconds_of(route: RouteClient) -> float:
         taken = []
         for seed in range(40):
             begun = time.monotonic()
@@ -283,7 +283,7 @@ async def test_one_dead_route_does_not_slow_the_others() -> None:
         return sorted(taken)[len(taken) // 2]
 
     async with serving(soon) as good, serving(silence) as bad:
-        healthy, dead = Route("healthy", spec(good.url)), Route("dead", spec(bad.url, total_timeout_s=0.5))
+        healthy, dead = RouteClient("healthy", spec(good.url)), RouteClient("dead", spec(bad.url, total_timeout_s=0.5))
         alone = await seconds_of(healthy)
 
         async def hammer() -> None:

@@ -13,19 +13,19 @@ import httpx
 import pytest
 import yaml
 
-from services.judge.adapters.route import Route
-from services.judge.briefing import brief
+from services.judge.adapters.route import RouteClient
 from services.judge.config import JudgesFile, RouteSpec, load_judges
-from services.judge.ports import Question, RequestRefused, RouteUnavailable
+from services.judge.ports import CompletionRequest, RequestRefused, RouteUnavailable
+from services.judge.runtime import JudgeRuntime
+from services.judge.service.prompt_builder import build_prompt
 from services.judge.settings import JudgeGroup
-from services.judge.wiring import Court
 from shared.contracts.ids import SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.integration.tiny_model import write_eye, write_text_model
 from tests.servers import free_ports
-from tests.unit.judge.recordings import RUN, archive, clip, recorded, walk
+from tests.unit.judge.segment_factory import RUN, archive, judge_input, recorded, walk
 
 KEY = "sk-tiny"
 
@@ -74,33 +74,35 @@ def judges(server: str, tmp_path: Path) -> JudgesFile:
 
 
 @pytest.fixture
-async def route(server: str, tmp_path: Path) -> AsyncIterator[Route]:
+async def route(server: str, tmp_path: Path) -> AsyncIterator[RouteClient]:
     (tmp_path / "key").write_text(KEY)
     spec = RouteSpec.model_validate({"url": server, "token_file": str(tmp_path / "key"), "total_timeout_s": 60})
-    opened = Route("tiny", spec)
+    opened = RouteClient("tiny", spec)
     yield opened
     await opened.close()
 
 
 async def test_three_judges_with_pictures_score_segments_end_to_end(judges: JudgesFile) -> None:
     store = MemoryStore()
-    court = Court(store, judges, JudgeGroup(cache_size=0), checks=False)
-    await court.introduce()
+    runtime = JudgeRuntime(store, judges, JudgeGroup(cache_size=0), monitoring=False)
+    await runtime.probe_routes()
     for number in range(2):
         name = f"s{number}"
-        await court.handlers.segment_ready(await recorded(store, archive(name, walk(2 + number)), name))
+        await runtime.handlers.segment_ready(await recorded(store, archive(name, walk(2 + number)), name))
         scores = SegmentScores.from_bytes(await store.get(keys.score(RUN, 0, SegmentId(name))))
         assert scores.status == "judged", [result.reasons for result in scores.judges]
         assert {name for result in scores.judges for name in result.dimensions} == set(scores.weights)
         for result in scores.judges:
             assert all(len(score.votes) in (3, 7, 11) for score in result.dimensions.values())
             assert result.usage.prompt_tokens > 1_000
-    await court.close()
+    await runtime.close()
 
 
-async def test_votes_of_one_request_differ_and_the_same_seed_repeats_them(judges: JudgesFile, route: Route) -> None:
-    question = await brief(judges.judges[0], clip("s1", walk(3)), None)
-    first, again, other = [await route.ask(Question(question.body, 3, seed, RUN)) for seed in (7, 7, 8)]
+async def test_votes_of_one_request_differ_and_the_same_seed_repeats_them(
+    judges: JudgesFile, route: RouteClient
+) -> None:
+    question = await build_prompt(judges.judges[0], judge_input("s1", walk(3)), None)
+    first, again, other = [await route.complete(CompletionRequest(question.body, 3, seed, RUN)) for seed in (7, 7, 8)]
     texts = [str(choice.content) for choice in first.choices]
     assert len(set(texts)) == 3
     assert [str(choice.content) for choice in again.choices] == texts
@@ -108,28 +110,32 @@ async def test_votes_of_one_request_differ_and_the_same_seed_repeats_them(judges
 
 
 async def test_the_prompt_is_counted_once_for_three_votes_and_stays_below_its_bound(
-    judges: JudgesFile, route: Route
+    judges: JudgesFile, route: RouteClient
 ) -> None:
     for spec in judges.judges:
-        question = await brief(spec, clip("s1", walk(3), frames=8), None)
-        answer = await route.ask(Question(question.body, 3, 1, RUN))
+        question = await build_prompt(spec, judge_input("s1", walk(3), frames=8), None)
+        answer = await route.complete(CompletionRequest(question.body, 3, 1, RUN))
         assert answer.prompt_tokens is not None
         assert answer.prompt_tokens <= question.tokens
         if not spec.frames:
             assert answer.prompt_tokens > 0.9 * question.tokens, "bytes are tokens here: the bound is almost reached"
 
 
-async def test_a_prompt_beyond_the_context_is_refused_and_the_judge_says_so(judges: JudgesFile, route: Route) -> None:
-    body = (await brief(judges.judges[0], clip("s1"), None)).body
+async def test_a_prompt_beyond_the_context_is_refused_and_the_judge_says_so(
+    judges: JudgesFile, route: RouteClient
+) -> None:
+    body = (await build_prompt(judges.judges[0], judge_input("s1"), None)).body
     long = {**body, "messages": [*body["messages"], {"role": "user", "content": "x " * 20_000}]}
     with pytest.raises(RequestRefused, match="context"):
-        await route.ask(Question(long, 3, 1, RUN))
+        await route.complete(CompletionRequest(long, 3, 1, RUN))
 
 
 async def test_a_wrong_key_is_told_apart_from_an_outage(server: str, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("sk-wrong")
     spec = RouteSpec.model_validate({"url": server, "token_file": str(tmp_path / "wrong")})
-    wrong = Route("tiny", spec)
+    wrong = RouteClient("tiny", spec)
     with pytest.raises(RouteUnavailable, match=r"HTTP 401.*check model name, token"):
-        await wrong.ask(Question({"model": "tiny", "messages": [{"role": "user", "content": "x"}]}, 1, 1, RUN))
+        await wrong.complete(
+            CompletionRequest({"model": "tiny", "messages": [{"role": "user", "content": "x"}]}, 1, 1, RUN)
+        )
     await wrong.close()

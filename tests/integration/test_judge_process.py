@@ -22,7 +22,7 @@ from shared.store.object_store import local_store
 from shared.store.port import NotFound, Store
 from tests.rules import RulesServer
 from tests.servers import NatsServer, free_ports
-from tests.unit.judge.recordings import RUN, archive, recorded, walk
+from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 SEGMENTS = 20
 
@@ -96,8 +96,8 @@ async def test_kill_9_in_the_middle_loses_and_doubles_nothing(
     env = environment(nats_server, tmp_path, rules, JUDGE__SLOTS="4")
     rules.behave(latency_ms=150)
     await announce(nats_server, store, SEGMENTS)
-    for moment in ("judge.before_score=exit:3", "judge.after_score=exit:3"):
-        process = judge({**env, "ZELDA_FAILPOINTS": moment})
+    for state in ("judge.before_score=exit:3", "judge.after_score=exit:3"):
+        process = judge({**env, "ZELDA_FAILPOINTS": state})
         assert await asyncio.to_thread(process.wait, 30) == -signal.SIGKILL
     process = judge(env)
     try:

@@ -11,7 +11,7 @@ from shared.errors import ContractError
 MAX_SIDE = 512  # a Game Boy picture has 160 x 144 pixels; anything far larger is not one
 
 
-def choose(frames: Sequence[bytes], count: int) -> list[bytes]:
+def select_frames(frames: Sequence[bytes], count: int) -> list[bytes]:
     """`count` frames, evenly spread from the first to the last."""
     if count >= len(frames):
         return list(frames)
@@ -20,7 +20,7 @@ def choose(frames: Sequence[bytes], count: int) -> list[bytes]:
     return [frames[round(i * (len(frames) - 1) / (count - 1))] for i in range(count)]
 
 
-def size(frame: bytes, scale: int) -> tuple[int, int]:
+def enlarged_size(frame: bytes, scale: int) -> tuple[int, int]:
     """Width and height of the enlarged frame, from its header alone."""
     with _open(frame) as image:
         return image.width * scale, image.height * scale

@@ -16,217 +16,231 @@ from datetime import UTC, datetime
 import httpx
 
 from services.judge import telemetry
-from services.judge.adapters.answers import MAX_ANSWER_BYTES, NoAnswer, error_message, read_answer, read_models
-from services.judge.adapters.connections import Connections
-from services.judge.adapters.gate import Busy, Gate
+from services.judge.adapters.client_pool import ClientPool
+from services.judge.adapters.completions import (
+    MAX_RESPONSE_BYTES,
+    InvalidCompletion,
+    error_message,
+    parse_completion,
+    parse_model_list,
+)
+from services.judge.adapters.semaphore import AcquireTimeout, AdaptiveSemaphore
 from services.judge.config import RouteSpec
 from services.judge.domain.breaker import Breaker
 from services.judge.domain.budget import BudgetExhausted
-from services.judge.domain.concurrency import Concurrency
-from services.judge.domain.outcomes import Outcome, outcome_of, pause_before_retry
-from services.judge.ports import Answer, Question, RequestRefused, RouteUnavailable
+from services.judge.domain.call_outcome import CallOutcome, classify_response, pause_before_retry
+from services.judge.domain.concurrency import ConcurrencyController
+from services.judge.ports import Completion, CompletionRequest, RequestRefused, RouteUnavailable
 from shared.runtime.settings import read_token
 
-MODELS_S = 10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang
+LIST_MODELS_TIMEOUT_S = (
+    10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang
+)
 # No server has seen the whole request.
-NEVER_SERVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, httpx.WriteTimeout, ssl.SSLError)
-HOPELESS = (400, 413, 422)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
-UNKNOWN_CALLER = (401, 403)
+NOT_RECEIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, httpx.WriteTimeout, ssl.SSLError)
+REQUEST_ERRORS = (
+    400,
+    413,
+    422,
+)  # this very request is wrong; other refusals (401, 403, 404) are about the configuration
+AUTH_ERRORS = (401, 403)
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 
 
-class Route:
+class RouteClient:
     """A model server behind one address."""
 
     def __init__(self, name: str, spec: RouteSpec, *, use_direct: bool = False) -> None:
         self.name, self._spec = name, spec
         self.breaker = Breaker(spec.breaker_failures, spec.breaker_open_s)
-        self.concurrency = Concurrency(most=spec.max_concurrent, start=min(8, spec.max_concurrent))
-        self._gate = Gate(lambda: self.concurrency.limit)
+        self.concurrency = ConcurrencyController(maximum=spec.max_concurrent, initial=min(8, spec.max_concurrent))
+        self._semaphore = AdaptiveSemaphore(lambda: self.concurrency.limit)
         self._not_before = 0.0  # no call until then
         self._busy_until = 0.0  # a busy server asked for silence until then
-        self._heard = time.monotonic()
-        self._dice = random.Random()  # noqa: S311  # jitter, not a secret
-        self.connections = Connections(spec, use_direct=use_direct)
+        self._last_response = time.monotonic()
+        self._rng = random.Random()  # noqa: S311  # jitter, not a secret
+        self.clients = ClientPool(spec, use_direct=use_direct)
 
-    async def ask(self, question: Question) -> Answer:
+    async def complete(self, question: CompletionRequest) -> Completion:
         """Answer, or raise RouteUnavailable or RequestRefused."""
         waited = time.monotonic()
-        self._closed_or_probing(waited)
-        await self._server_wants(self._spec.wait_s)
+        self._check_breaker(waited)
+        await self._respect_retry_after(self._spec.wait_s)
         try:
-            async with self._gate.place(self._spec.wait_s):
+            async with self._semaphore.slot(self._spec.wait_s):
                 telemetry.WAIT_SECONDS.labels(self.name).observe(time.monotonic() - waited)
-                return await self._timed(question)
-        except Busy as error:
+                return await self._complete_in_time(question)
+        except AcquireTimeout as error:
             raise RouteUnavailable(f"route {self.name}: {error}") from error
 
-    async def models(self) -> Mapping[str, int | None]:
+    async def list_models(self) -> Mapping[str, int | None]:
         """The models served here and, where the server tells, their longest context in tokens.
 
         Empty if the server does not say; RouteUnavailable if it cannot be reached, cannot serve now, or refuses us.
         """
         try:
-            async with asyncio.timeout(MODELS_S):
-                status, headers, raw = await self._exchanged("GET", "/models", self._headers(""))
+            async with asyncio.timeout(LIST_MODELS_TIMEOUT_S):
+                status, headers, raw = await self._exchange("GET", "/models", self._request_headers(""))
         except TimeoutError as error:
-            raise RouteUnavailable(f"route {self.name}: no list of models within {MODELS_S:g} s") from error
-        except (httpx.HTTPError, NoAnswer, ssl.SSLError) as error:
+            raise RouteUnavailable(
+                f"route {self.name}: no list of models within {LIST_MODELS_TIMEOUT_S:g} s"
+            ) from error
+        except (httpx.HTTPError, InvalidCompletion, ssl.SSLError) as error:
             raise RouteUnavailable(f"route {self.name}: {type(error).__name__} {error}"[:200]) from error
-        outcome = outcome_of(status, headers, datetime.now(UTC))
-        if status in UNKNOWN_CALLER:
+        outcome = classify_response(status, headers, datetime.now(UTC))
+        if status in AUTH_ERRORS:
             raise RouteUnavailable(f"route {self.name}: {outcome.detail} for the list of models (check its token)")
         if outcome.kind in ("overload", "outage"):
             raise RouteUnavailable(f"route {self.name}: {outcome.detail} for the list of models")
-        return read_models(raw) if outcome.kind == "answer" else {}
+        return parse_model_list(raw) if outcome.kind == "answer" else {}
 
-    def silent_s(self) -> float:
+    def seconds_since_response(self) -> float:
         """Seconds since it last answered any call, or since the end of the wait that it asked for when it was busy."""
-        return max(0.0, time.monotonic() - max(self._heard, self._busy_until))
+        return max(0.0, time.monotonic() - max(self._last_response, self._busy_until))
 
     async def close(self) -> None:
         """Close all connections."""
-        await self.connections.close()
+        await self.clients.close()
 
-    async def _timed(self, question: Question) -> Answer:
+    async def _complete_in_time(self, question: CompletionRequest) -> Completion:
         """Both attempts within the total time."""
         begun = time.monotonic()
-        self._show()
+        self._export_metrics()
         try:
             async with asyncio.timeout(self._spec.total_timeout_s):
                 return await self._attempts(question, begun)
         except TimeoutError as error:
-            outcome = self._failed(
-                Outcome("outage", f"no answer within {self._spec.total_timeout_s:g} s"), overload=True
+            outcome = self._on_failure(
+                CallOutcome("outage", f"no answer within {self._spec.total_timeout_s:g} s"), overload=True
             )
             raise RouteUnavailable(f"route {self.name}: {outcome.detail}") from error
         except (asyncio.CancelledError, BudgetExhausted):
-            self.breaker.abandoned()  # ended by us: says nothing about the route
+            self.breaker.release_probe()  # ended by us: says nothing about the route
             raise
         finally:
             telemetry.CALL_SECONDS.labels(self.name).observe(time.monotonic() - begun)
-            self._show()
+            self._export_metrics()
 
-    async def _attempts(self, question: Question, begun: float) -> Answer:
+    async def _attempts(self, question: CompletionRequest, begun: float) -> Completion:
         body = json.dumps({**question.body, "n": question.n, "seed": question.seed}).encode()
-        headers = self._headers(question.fairness)
+        headers = self._request_headers(question.fairness)
         for left in reversed(range(self._spec.attempts)):
             remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
-            await self._server_wants(remaining)
+            await self._respect_retry_after(remaining)
             if not self.breaker.admit(time.monotonic()):
-                raise self._open()
-            question.sending()
+                raise self._breaker_error()
+            question.on_send()
             answer = await self._attempt(question, body, headers, begun)
-            if isinstance(answer, Answer):
+            if isinstance(answer, Completion):
                 return answer
             remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
-            pause = pause_before_retry(answer, remaining, self._dice.random()) if left else None
+            pause = pause_before_retry(answer, remaining, self._rng.random()) if left else None
             if pause is None:
                 raise RouteUnavailable(f"route {self.name}: {answer.detail}")
             await asyncio.sleep(pause)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _attempt(
-        self, question: Question, body: bytes, headers: Mapping[str, str], begun: float
-    ) -> Answer | Outcome:
+        self, question: CompletionRequest, body: bytes, headers: Mapping[str, str], begun: float
+    ) -> Completion | CallOutcome:
         """One request. Whatever ends it, the breaker hears of it, and the books if it was served without an answer."""
         try:
-            status, answer_headers, raw = await self._exchanged("POST", "/chat/completions", headers, body)
-        except NEVER_SERVED as error:
-            return self._broken(error)
-        except (httpx.HTTPError, NoAnswer) as error:
-            question.unanswered()
-            return self._broken(error)
+            status, answer_headers, raw = await self._exchange("POST", "/chat/completions", headers, body)
+        except NOT_RECEIVED as error:
+            return self._on_transport_error(error)
+        except (httpx.HTTPError, InvalidCompletion) as error:
+            question.on_lost_response()
+            return self._on_transport_error(error)
         except asyncio.CancelledError:
-            question.unanswered()
+            question.on_lost_response()
             raise
-        outcome = outcome_of(status, answer_headers, datetime.now(UTC))
+        outcome = classify_response(status, answer_headers, datetime.now(UTC))
         if outcome.kind == "answer":
-            return self._answered(question, raw, begun)
+            return self._on_response(question, raw, begun)
         if outcome.kind == "refused":
-            self.breaker.succeeded()
-            self._refused(status, raw)
+            self.breaker.record_success()
+            self._on_refusal(status, raw)
         told = f"{outcome.detail}: {error_message(raw)}".removesuffix(": ")
         outcome = dataclasses.replace(outcome, detail=told)
-        return self._failed(outcome, overload=outcome.kind == "overload", alive=status == 429)
+        return self._on_failure(outcome, overload=outcome.kind == "overload", alive=status == 429)
 
-    def _broken(self, error: Exception) -> Outcome:
-        return self._failed(Outcome("outage", f"{type(error).__name__} {error}".strip()[:160]))
+    def _on_transport_error(self, error: Exception) -> CallOutcome:
+        return self._on_failure(CallOutcome("outage", f"{type(error).__name__} {error}".strip()[:160]))
 
-    def _answered(self, question: Question, raw: bytes, begun: float) -> Answer | Outcome:
+    def _on_response(self, question: CompletionRequest, raw: bytes, begun: float) -> Completion | CallOutcome:
         try:
-            answer = read_answer(raw, time.monotonic() - begun)
-        except NoAnswer as error:
-            question.unanswered()
+            answer = parse_completion(raw, time.monotonic() - begun)
+        except InvalidCompletion as error:
+            question.on_lost_response()
             told = f"HTTP 200, but {error}: {error_message(raw)}".removesuffix(": ")
-            return self._failed(Outcome("outage", told))
-        self._alive()
-        self.concurrency.succeeded(self._gate.in_flight)
+            return self._on_failure(CallOutcome("outage", told))
+        self._mark_alive()
+        self.concurrency.record_success(self._semaphore.in_flight)
         telemetry.CALLS.labels(self.name, "answer").inc()
         return answer
 
-    def _refused(self, status: int, raw: bytes) -> None:
+    def _on_refusal(self, status: int, raw: bytes) -> None:
         telemetry.CALLS.labels(self.name, "refused").inc()
         message = f"route {self.name}: HTTP {status}: {error_message(raw)}"
-        if status in HOPELESS:
-            self._alive()
+        if status in REQUEST_ERRORS:
+            self._mark_alive()
             raise RequestRefused(message)
         raise RouteUnavailable(f"{message} (check model name, token and address of this route)")
 
-    def _failed(self, outcome: Outcome, *, overload: bool = False, alive: bool = False) -> Outcome:
+    def _on_failure(self, outcome: CallOutcome, *, overload: bool = False, alive: bool = False) -> CallOutcome:
         now = time.monotonic()
         if alive:
-            self._alive()
+            self._mark_alive()
             self._busy_until = max(self._busy_until, now + (outcome.retry_after_s or 0.0))
         else:
-            self.breaker.failed(now)
+            self.breaker.record_failure(now)
         if overload:
-            self.concurrency.overloaded(now)
+            self.concurrency.record_overload(now)
         if outcome.retry_after_s is not None:
             self._not_before = max(self._not_before, now + outcome.retry_after_s)
         telemetry.CALLS.labels(self.name, outcome.kind).inc()
         return outcome
 
-    def _alive(self) -> None:
-        self.breaker.succeeded()
-        self._heard = time.monotonic()
-        self._gate.answered()
+    def _mark_alive(self) -> None:
+        self.breaker.record_success()
+        self._last_response = time.monotonic()
+        self._semaphore.record_progress()
 
-    async def _exchanged(
+    async def _exchange(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body; the body is read only up to a limit, whatever the server sends."""
         async with (
-            self.connections.client() as client,
+            self.clients.client() as client,
             client.stream(method, path, content=body, headers=headers) as response,
         ):
             parts, total = [], 0
             async for part in response.aiter_bytes():
                 total += len(part)
-                if total > MAX_ANSWER_BYTES:
-                    raise NoAnswer(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                if total > MAX_RESPONSE_BYTES:
+                    raise InvalidCompletion(f"an answer of more than {MAX_RESPONSE_BYTES} bytes")
                 parts.append(part)
             return response.status_code, response.headers, b"".join(parts)
 
-    async def _server_wants(self, at_most_s: float) -> None:
+    async def _respect_retry_after(self, at_most_s: float) -> None:
         """Wait as long as the server's Retry-After asks for; raise RouteUnavailable if that is too long."""
         while (pause := self._not_before - time.monotonic()) > 0:
             if pause > at_most_s:
                 raise RouteUnavailable(f"route {self.name}: asked to wait {pause:.1f} s more")
-            await asyncio.sleep(pause + self._dice.random() * 0.1)
+            await asyncio.sleep(pause + self._rng.random() * 0.1)
 
-    def _closed_or_probing(self, now: float) -> None:
+    def _check_breaker(self, now: float) -> None:
         """Fail at once while the breaker is open, without standing in line."""
         if self.breaker.state(now) == "open":
-            raise self._open()
+            raise self._breaker_error()
 
-    def _open(self) -> RouteUnavailable:
-        wait = self.breaker.wait_s(time.monotonic())
+    def _breaker_error(self) -> RouteUnavailable:
+        wait = self.breaker.seconds_until_probe(time.monotonic())
         return RouteUnavailable(
             f"route {self.name}: breaker open after {self.breaker.failures} failures, tried again in {wait:.1f} s"
         )
 
-    def _headers(self, fairness: str) -> dict[str, str]:
+    def _request_headers(self, fairness: str) -> dict[str, str]:
         """llm-d's headers in both spellings: routers before 0.9 know only the older one."""
         headers = {"content-type": "application/json"}
         flow = self._spec.fairness or fairness
@@ -238,9 +252,9 @@ class Route:
             headers["authorization"] = f"Bearer {_token(self.name, self._spec)}"
         return headers
 
-    def _show(self) -> None:
+    def _export_metrics(self) -> None:
         telemetry.LIMIT.labels(self.name).set(self.concurrency.limit)
-        telemetry.IN_FLIGHT.labels(self.name).set(self._gate.in_flight)
+        telemetry.IN_FLIGHT.labels(self.name).set(self._semaphore.in_flight)
         telemetry.BREAKER.labels(self.name).set(_BREAKER_VALUE[self.breaker.state(time.monotonic())])
 
 

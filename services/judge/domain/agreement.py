@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import isclose, sqrt
 
 
-def alpha(units: Sequence[Sequence[int]]) -> float | None:
+def krippendorff_alpha(units: Sequence[Sequence[int]]) -> float | None:
     """Krippendorff's alpha for ordinal data. Each unit holds the votes on one item; units of one vote are left out.
 
     1 is perfect agreement, 0 is chance. None when nothing can be said: no unit of two votes, or no variation at all.
@@ -76,7 +76,7 @@ def ranks(values: Sequence[float]) -> list[float]:
     return result
 
 
-def kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
+def cohen_kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
     """Cohen's kappa of two lists of verdicts on the same items; None without items or when chance alone agrees."""
     n = len(first)
     if n == 0:

@@ -38,20 +38,20 @@ class Breaker:
         self._probe = now
         return True
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """A call came back with an answer: close."""
         self.failures, self._opened, self._probe = 0, None, None
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """A call failed: count it, and open at the threshold or when the probe failed."""
         self.failures += 1
         if self._probe is not None or (self._opened is None and self.failures >= self.threshold):
             self._opened, self._probe = now, None
 
-    def abandoned(self) -> None:
+    def release_probe(self) -> None:
         """A call ended without saying anything about the route (cancelled by us): give the probe back."""
         self._probe = None
 
-    def wait_s(self, now: float) -> float:
+    def seconds_until_probe(self, now: float) -> float:
         """Seconds until a call may be tried; 0 when one may now."""
         return 0.0 if self._opened is None else max(0.0, self._opened + self.open_s - now)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.contracts.scores import Usage
 
 
-class Prices(BaseModel):
+class TokenPrices(BaseModel):
     """Money per million tokens, in a currency of your choice; 0 when the model runs on your own machines."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,12 +52,12 @@ class BudgetExhausted(Exception):
 
 
 @dataclass
-class Ledger:
+class BudgetTracker:
     """Spending of one epoch: settled by judge, and reserved by calls in flight. `settled` hears of every booking."""
 
-    budget: Budget
+    limits: Budget
     by_judge: dict[str, Usage] = field(default_factory=dict)
-    settled: Callable[[], None] = lambda: None
+    on_change: Callable[[], None] = lambda: None
     exhausted: bool = False
     _reserved: Usage = field(default_factory=Usage)
 
@@ -65,7 +65,7 @@ class Ledger:
         """Set aside the most that a call can cost, or raise BudgetExhausted and set nothing aside."""
         after = add(self.spent(), add(self._reserved, most))
         used = (after.calls, after.prompt_tokens + after.output_tokens, after.money)
-        limits = (self.budget.calls, self.budget.tokens, self.budget.money)
+        limits = (self.limits.calls, self.limits.tokens, self.limits.money)
         for name, amount, limit in zip(("calls", "tokens", "money"), used, limits, strict=True):
             if limit is not None and amount > limit * (1 + 1e-9):
                 self.exhausted = True
@@ -76,7 +76,7 @@ class Ledger:
         """Give back the reservation `most` and book what the call really cost."""
         self._reserved = add(self._reserved, most, sign=-1)
         self.by_judge[judge] = add(self.by_judge.get(judge, Usage()), real)
-        self.settled()
+        self.on_change()
 
     def spent(self) -> Usage:
         """Everything settled so far."""
@@ -89,28 +89,28 @@ class Ledger:
 class Reservation:
     """What is set aside for one ask: its tokens and one request; room for a further one is sought when it is sent."""
 
-    def __init__(self, ledger: Ledger, judge: str, most: Usage) -> None:
+    def __init__(self, budget: BudgetTracker, judge: str, most: Usage) -> None:
         """Reserve the ask, or raise BudgetExhausted."""
-        ledger.reserve(most)
-        self._ledger, self._judge, self._one, self._held = ledger, judge, most, most
+        budget.reserve(most)
+        self._budget, self._judge, self._one, self._held = budget, judge, most, most
         self._sent, self._lost, self._unspent = 0, Usage(), True
 
-    def sending(self) -> None:
+    def on_send(self) -> None:
         """A request is sent now, or BudgetExhausted is raised."""
         if self._sent:
             again = Usage(calls=1) if self._unspent else self._one
-            self._ledger.reserve(again)
+            self._budget.reserve(again)
             self._held = add(self._held, again)
         self._sent, self._unspent = self._sent + 1, True
 
-    def unanswered(self) -> None:
+    def on_lost_response(self) -> None:
         """Nobody says what the request that was sent last cost: it counts at its upper bound."""
         self._lost, self._unspent = add(self._lost, self._one), False
 
     def settle(self, answer: Usage) -> Usage:
         """Book the requests that were sent and what they cost, the answer's and the lost ones'; returns the sum."""
         real = add(self._lost, answer).model_copy(update={"calls": self._sent})
-        self._ledger.settle(self._judge, self._held, real)
+        self._budget.settle(self._judge, self._held, real)
         return real
 
 

@@ -8,37 +8,37 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Concurrency:
-    """Limit between `least` and `most`. `now` is seconds of any monotonic clock."""
+class ConcurrencyController:
+    """Limit between `minimum` and `maximum`. `now` is seconds of any monotonic clock."""
 
-    most: int = 32
-    least: int = 1
-    start: int = 8
-    shrink: float = 0.7  # nearer to 1 and an overloaded server stays so; much lower and it idles after each refusal
-    pause_s: float = 1.0  # one overload is reported by many calls at once; only the first in this time counts
+    maximum: int = 32
+    minimum: int = 1
+    initial: int = 8
+    backoff: float = 0.7  # nearer to 1 and an overloaded server stays so; much lower and it idles after each refusal
+    cooldown_s: float = 1.0  # one overload is reported by many calls at once; only the first in this time counts
     _limit: float = 0.0
     _slow_start: bool = True
-    _shrunk: float | None = None
+    _reduced: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.least <= self.most:
-            raise ValueError(f"limits {self.least} to {self.most} calls: need 1 <= least <= most")
-        self._limit = float(min(max(self.start, self.least), self.most))
+        if not 1 <= self.minimum <= self.maximum:
+            raise ValueError(f"limits {self.minimum} to {self.maximum} calls: need 1 <= minimum <= maximum")
+        self._limit = float(min(max(self.initial, self.minimum), self.maximum))
 
     @property
     def limit(self) -> int:
         """Calls allowed in flight."""
         return int(self._limit)
 
-    def succeeded(self, in_flight: int) -> None:
+    def record_success(self, in_flight: int) -> None:
         """A call came back. The limit grows only while it is in use, else it would grow without being tested."""
         if 2 * in_flight < self.limit:
             return
-        self._limit = min(self.most, self._limit + (1.0 if self._slow_start else 1.0 / self._limit))
+        self._limit = min(self.maximum, self._limit + (1.0 if self._slow_start else 1.0 / self._limit))
 
-    def overloaded(self, now: float) -> None:
-        """A call was refused (429, 503) or timed out: shrink once per pause."""
-        if self._shrunk is not None and now - self._shrunk < self.pause_s:
+    def record_overload(self, now: float) -> None:
+        """A call was refused (429, 503) or timed out: backoff once per pause."""
+        if self._reduced is not None and now - self._reduced < self.cooldown_s:
             return
-        self._shrunk, self._slow_start = now, False
-        self._limit = max(float(self.least), self._limit * self.shrink)
+        self._reduced, self._slow_start = now, False
+        self._limit = max(float(self.minimum), self._limit * self.backoff)

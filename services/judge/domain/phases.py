@@ -9,12 +9,12 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from services.judge.domain.moments import Moment
+from services.judge.domain.facts.states import StepState
 from services.judge.domain.rubric import DEFAULT_WEIGHTS
 from shared.contracts.scores import DIMENSIONS
 
 
-class Weights(BaseModel):
+class DimensionWeights(BaseModel):
     """Weights of the five dimensions; they sum to 1."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,7 +37,7 @@ class Weights(BaseModel):
         return {name: getattr(self, name) for name in DIMENSIONS}
 
 
-class When(BaseModel):
+class PhaseConditions(BaseModel):
     """Conditions on the state at the segment's end. One left out always holds; an unknown value never satisfies one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,21 +48,21 @@ class When(BaseModel):
     lacks_items: tuple[str, ...] = Field((), description="none of these is owned")
     essences_at_least: int = Field(0, ge=0)
 
-    def holds(self, moment: Moment) -> bool:
+    def holds(self, state: StepState) -> bool:
         """Whether all conditions hold."""
         return (
-            (self.in_dungeon is None or self.in_dungeon == moment.in_dungeon)
-            and (self.groups is None or moment.group in self.groups)
-            and self._items(moment)
-            and (self.essences_at_least == 0 or (moment.essences or 0) >= self.essences_at_least)
+            (self.in_dungeon is None or self.in_dungeon == state.in_dungeon)
+            and (self.groups is None or state.group in self.groups)
+            and self._items(state)
+            and (self.essences_at_least == 0 or (state.essences or 0) >= self.essences_at_least)
         )
 
-    def _items(self, moment: Moment) -> bool:
+    def _items(self, state: StepState) -> bool:
         if not self.has_items and not self.lacks_items:
             return True
-        if moment.treasures is None:
+        if state.treasures is None:
             return False
-        return moment.treasures.issuperset(self.has_items) and moment.treasures.isdisjoint(self.lacks_items)
+        return state.treasures.issuperset(self.has_items) and state.treasures.isdisjoint(self.lacks_items)
 
 
 class Phase(BaseModel):
@@ -72,18 +72,18 @@ class Phase(BaseModel):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
     games: tuple[str, ...] = Field(("*",), description="shell patterns on the manifest's game, e.g. `bramble:*`")
-    when: When = When()
-    weights: Weights | None = Field(None, description="None keeps the rubric's")
+    when: PhaseConditions = PhaseConditions()
+    weights: DimensionWeights | None = Field(None, description="None keeps the rubric's")
     guidance: Annotated[str, Field(max_length=1_000)] = ""
 
 
 NO_PHASE = Phase(name="any")
 
 
-def phase_of(phases: Sequence[Phase], game: str, moment: Moment) -> Phase:
+def select_phase(phases: Sequence[Phase], game: str, state: StepState) -> Phase:
     """The first phase that fits, or one that changes nothing."""
     for phase in phases:
-        if any(fnmatchcase(game, pattern) for pattern in phase.games) and phase.when.holds(moment):
+        if any(fnmatchcase(game, pattern) for pattern in phase.games) and phase.when.holds(state):
             return phase
     return NO_PHASE
 

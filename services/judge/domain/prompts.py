@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from services.judge.domain.rubric import reply_schema, rubric_text
-from services.judge.domain.tokens import TEMPLATE_TOKENS, bound, image_bound
+from services.judge.domain.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 
 VOTES = """\
 You are a judge of recorded play of a top-down adventure game for a handheld console.
@@ -89,5 +89,5 @@ def pair_format() -> dict[str, Any]:
 
 def facts_budget(dimensions: tuple[str, ...], guidance: str, frames: Sequence[tuple[int, int]], *, most: int) -> int:
     """Tokens that remain for the facts of a prompt of at most `most` tokens, whose frames have these sizes."""
-    fixed = bound(rubric_message(dimensions, pictures=True)) + bound(guidance) + 2 * TEMPLATE_TOKENS
-    return most - fixed - sum(image_bound(width, height) for width, height in frames)
+    fixed = token_bound(rubric_message(dimensions, pictures=True)) + token_bound(guidance) + 2 * TEMPLATE_TOKENS
+    return most - fixed - sum(image_token_bound(width, height) for width, height in frames)

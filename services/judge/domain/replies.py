@@ -26,14 +26,14 @@ class Vote:
     values: dict[str, int]
 
 
-def read_vote(content: object, finish_reason: object, dimensions: Sequence[str]) -> Vote:
+def parse_vote(content: object, finish_reason: object, dimensions: Sequence[str]) -> Vote:
     """Parse one choice, or raise InvalidReply."""
     reply = _object(content, finish_reason)
     _exactly(reply, {"reason", *dimensions})
     return Vote(_reason(reply), {name: _whole_number(reply, name) for name in dimensions})
 
 
-def read_pair(content: object, finish_reason: object) -> str:
+def parse_pair(content: object, finish_reason: object) -> str:
     """Parse one comparison: `A`, `B` or `equal`; or raise InvalidReply."""
     reply = _object(content, finish_reason)
     _exactly(reply, {"reason", "better"})

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from services.judge.domain.agreement import alpha, kappa, spearman
+from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, spearman
 from services.judge.domain.budget import add
-from services.judge.domain.rows import CanaryRow, PairRow, Part, SegmentRow
+from services.judge.domain.ledger_rows import CanaryRow, LedgerPart, PairRow, SegmentRow
 from shared.contracts.ids import RunId
 from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures, PairFigures
 from shared.contracts.scores import Usage
@@ -17,7 +17,7 @@ from shared.contracts.scores import Usage
 AHEAD = 3  # segments after a segment whose gain counts as "next"; more and the episode's luck drowns the judgement
 
 
-def report(run: RunId, epoch: int, rubric: str, parts: Sequence[Part], created: datetime) -> EpochJudging:
+def build_report(run: RunId, epoch: int, rubric: str, parts: Sequence[LedgerPart], created: datetime) -> EpochJudging:
     """Merge the parts. A segment noted twice (after a crash) counts once."""
     rows = list({row.segment: row for part in parts for row in part.rows}.values())
     usage: dict[str, Usage] = {}
@@ -58,7 +58,9 @@ def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], u
         votes=sum(votes),
         votes_per_segment=_mean(votes),
         unanimous=_unanimous((row for row, _ in own), name),
-        alpha={dim: alpha([judge.votes[dim] for judge in judged if dim in judge.votes]) for dim in dimensions},
+        alpha={
+            dim: krippendorff_alpha([judge.votes[dim] for judge in judged if dim in judge.votes]) for dim in dimensions
+        },
         correlation=_correlation(rows, {row.segment: judge.value for row, judge in own}),
         drift=_mean(changes),
         drift_absolute=_mean([abs(change) for change in changes]),
@@ -113,7 +115,7 @@ def _pairs(pairs: Sequence[PairRow]) -> PairFigures:
         compared=len(pairs),
         consistent=len(same) / len(pairs) if pairs else None,
         bias=verdicts.count("A") / len(verdicts) - 0.5 if verdicts else None,
-        kappa_with_votes=kappa([pair.forward for pair in same], by_votes),
+        kappa_with_votes=cohen_kappa([pair.forward for pair in same], by_votes),
     )
 
 

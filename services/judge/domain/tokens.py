@@ -7,11 +7,11 @@ estimate. It is loose (English has about four bytes a token), so budgets are set
 TEMPLATE_TOKENS = 64  # role marks and line breaks that a chat template adds; too small and the bound is none
 
 
-def bound(text: str) -> int:
+def token_bound(text: str) -> int:
     """Most tokens that `text` can have."""
     return len(text.encode())
 
 
-def image_bound(width: int, height: int) -> int:
+def image_token_bound(width: int, height: int) -> int:
     """Most tokens of a picture for Qwen2.5-VL: one per 28 x 28 pixels, at least four, plus start and end."""
     return max(4, -(-width // 28) * -(-height // 28)) + 2

@@ -6,14 +6,14 @@ import uvicorn
 from pydantic import ValidationError
 
 from services.judge.rules_server.app import create_app
-from services.judge.rules_server.settings import parse
+from services.judge.rules_server.settings import parse_arguments
 from shared.contracts.base import first_problem
 
 
 def main() -> int:
     """Serve until SIGTERM or ctrl-C."""
     try:
-        settings = parse(sys.argv[1:])
+        settings = parse_arguments(sys.argv[1:])
     except ValidationError as error:
         sys.stderr.write(f"rules judge: {first_problem(error)}\n")
         return 2

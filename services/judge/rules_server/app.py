@@ -15,43 +15,43 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from services.judge.rules_server.chat import Chat, parse_chat
-from services.judge.rules_server.gauges import Gauges
-from services.judge.rules_server.settings import Behaviour, Settings
-from services.judge.rules_server.usage import PrefixCache, report, tokens
-from services.judge.rules_server.voting import BadRequest, dice, garbage, reply
+from services.judge.rules_server.chat import ChatRequest, parse_chat
+from services.judge.rules_server.metrics import RulesServerMetrics
+from services.judge.rules_server.replies import BadRequest, choice_rng, garbage_reply, reply
+from services.judge.rules_server.settings import Behaviour, RulesServerSettings
+from services.judge.rules_server.usage import PrefixCache, tokens, usage_report
 
 
-class Server:
+class RulesJudgeServer:
     """State of one server: its behaviour now, the prefix cache, and who is being served or waits."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RulesServerSettings) -> None:
         self.settings = settings
         self.behaviour = settings.behaviour
-        self.gauges = Gauges()
+        self.metrics = RulesServerMetrics()
         self._cache = PrefixCache()
         self._faults = random.Random(settings.seed)  # noqa: S311  # faults to order are no secrets
-        self._places = asyncio.Semaphore(self.behaviour.max_concurrent)
+        self._slots = asyncio.Semaphore(self.behaviour.max_concurrent)
 
     async def complete(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
-        self.gauges.requests.inc()
-        if self._places.locked() and self.gauges.waiting_now >= self.behaviour.max_waiting:
+        self.metrics.requests.inc()
+        if self._slots.locked() and self.metrics.waiting_now >= self.behaviour.max_waiting:
             return self._error(429, "too many requests wait")
         try:
             chat = parse_chat(await request.body(), self.settings.models)
         except BadRequest as error:
             return self._error(400, str(error))
-        places = self._places  # a change of behaviour may replace them meanwhile
-        with self.gauges.wait():
+        places = self._slots  # a change of behaviour may replace them meanwhile
+        with self.metrics.wait():
             await places.acquire()
         try:
-            with self.gauges.serve():
+            with self.metrics.serve():
                 return await self._serve(chat)
         finally:
             places.release()
 
-    async def _serve(self, chat: Chat) -> Response:
+    async def _serve(self, chat: ChatRequest) -> Response:
         now = self.behaviour
         delay = now.latency_ms / 1000 * (1 + now.jitter * self._faults.uniform(-1, 1))
         if delay > 0:
@@ -67,20 +67,20 @@ class Server:
             return StreamingResponse(drip(raw, now), media_type="application/json")
         return Response(raw, media_type="application/json")
 
-    def _answer(self, chat: Chat) -> dict[str, Any]:
+    def _answer(self, chat: ChatRequest) -> dict[str, Any]:
         prompt, cached = self._cache.count(chat.model, chat.parts)
         if prompt > self.settings.context_tokens:
             raise BadRequest(f"the prompt has {prompt} tokens, the limit is {self.settings.context_tokens}")
         replies = [self._reply(chat, index) for index in range(1 if self.behaviour.ignore_n else chat.n)]
         output = sum(tokens(text.encode()) for text in replies)
-        self.gauges.count(chat.model, prompt, cached, output, len(replies))
+        self.metrics.count(chat.model, prompt, cached, output, len(replies))
         choices = [
             {"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             for i, text in enumerate(replies)
         ]
-        usage = report(prompt, cached, output, self.behaviour.usage)
+        usage = usage_report(prompt, cached, output, self.behaviour.usage)
         return {
-            "id": f"chatcmpl-{self.gauges.answered}",
+            "id": f"chatcmpl-{self.metrics.answered}",
             "object": "chat.completion",
             "created": 0,
             "model": chat.model,
@@ -88,22 +88,22 @@ class Server:
             **({"usage": usage} if usage else {}),
         }
 
-    def _reply(self, chat: Chat, index: int) -> str:
+    def _reply(self, chat: ChatRequest, index: int) -> str:
         if self._faults.random() < self.behaviour.garbage_rate:
-            return garbage(self._faults)
-        rng = dice(self.settings.seed, chat.seed, index, chat.text)
+            return garbage_reply(self._faults)
+        rng = choice_rng(self.settings.seed, chat.seed, index, chat.text)
         # Temperature 0 is greedy: every choice is the same, noise or not.
         noise = self.behaviour.vote_noise if chat.temperature > 0 else 0.0
         return reply(chat.schema, chat.text, noise, rng)
 
     def _error(self, status: int, message: str) -> Response:
-        self.gauges.errors.labels(str(status)).inc()
+        self.metrics.errors.labels(str(status)).inc()
         after = self.behaviour.retry_after
         headers = {"retry-after": str(after)} if after is not None else {}
         body = {"error": {"message": message, "type": "error", "param": None, "code": status}}
         return JSONResponse(body, status_code=status, headers=headers)
 
-    async def models(self, request: Request) -> Response:
+    async def get_models(self, request: Request) -> Response:
         """GET /v1/models, with the context length where vLLM has it."""
         length = self.settings.context_tokens
         data = [
@@ -112,15 +112,15 @@ class Server:
         ]
         return JSONResponse({"object": "list", "data": data})
 
-    async def health(self, request: Request) -> Response:
+    async def get_health(self, request: Request) -> Response:
         """GET /health."""
         return PlainTextResponse("ok\n")
 
-    async def metrics(self, request: Request) -> Response:
+    async def get_metrics(self, request: Request) -> Response:
         """GET /metrics."""
-        return PlainTextResponse(self.gauges.text())
+        return PlainTextResponse(self.metrics.text())
 
-    async def behave(self, request: Request) -> Response:
+    async def put_behaviour(self, request: Request) -> Response:
         """PUT /behaviour: change some fields of the behaviour; answers with all of them."""
         if not self.settings.control:
             return self._error(403, "start the server with --control to change its behaviour")
@@ -129,7 +129,7 @@ class Server:
         except (ValidationError, ValueError, TypeError) as error:
             return self._error(400, f"not a behaviour: {error}"[:500])
         if change.max_concurrent != self.behaviour.max_concurrent:
-            self._places = asyncio.Semaphore(change.max_concurrent)
+            self._slots = asyncio.Semaphore(change.max_concurrent)
         self.behaviour = change
         return JSONResponse(change.model_dump())
 
@@ -145,16 +145,16 @@ async def drip(raw: bytes, behaviour: Behaviour) -> AsyncIterator[bytes]:
         yield bytes([byte])
 
 
-def create_app(settings: Settings) -> Starlette:
+def create_app(settings: RulesServerSettings) -> Starlette:
     """The server as an ASGI application; `app.state.server` is its state."""
-    server = Server(settings)
+    server = RulesJudgeServer(settings)
     app = Starlette(
         routes=[
             Route("/v1/chat/completions", server.complete, methods=["POST"]),
-            Route("/v1/models", server.models),
-            Route("/health", server.health),
-            Route("/metrics", server.metrics),
-            Route("/behaviour", server.behave, methods=["PUT"]),
+            Route("/v1/models", server.get_models),
+            Route("/health", server.get_health),
+            Route("/metrics", server.get_metrics),
+            Route("/behaviour", server.put_behaviour, methods=["PUT"]),
         ]
     )
     app.state.server = server

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.judge.rules_server.voting import BadRequest
+from services.judge.rules_server.replies import BadRequest
 
 MAX_BODY = 32_000_000
 MAX_CHOICES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatRequest:
     """One request. `parts` is the prompt in order: texts as bytes, None for a picture."""
 
     model: str
@@ -26,7 +26,7 @@ class Chat:
     parts: list[bytes | None]
 
 
-def parse_chat(raw: bytes, models: Sequence[str]) -> Chat:
+def parse_chat(raw: bytes, models: Sequence[str]) -> ChatRequest:
     """Parse the body, or raise BadRequest with a sentence."""
     if len(raw) > MAX_BODY:
         raise BadRequest(f"the body has {len(raw)} bytes, the limit is {MAX_BODY}")
@@ -44,7 +44,7 @@ def parse_chat(raw: bytes, models: Sequence[str]) -> Chat:
     if not 1 <= n <= MAX_CHOICES:
         raise BadRequest(f"n must be 1 to {MAX_CHOICES}")
     seed = None if body.get("seed") is None else _whole(body, "seed", 0)
-    return Chat(body["model"], n, seed, temperature, _schema(body.get("response_format")), text, parts)
+    return ChatRequest(body["model"], n, seed, temperature, _schema(body.get("response_format")), text, parts)
 
 
 def _number(body: Mapping[str, Any], name: str, default: float) -> float:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from services.judge.rules_server.reading import Totals, totals
+from services.judge.rules_server.facts_parser import Totals, totals
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class ClipTotals:
     """The sums that the rules look at. An unknown sum counts as nothing seen."""
 
     steps: int
@@ -31,11 +31,11 @@ class Clip:
         return self.gains + self.keys_found + self.done
 
 
-def clip_of(text: str) -> Clip:
+def clip_totals(text: str) -> ClipTotals:
     """Read a clip from the prompt's text."""
     found = totals(text)
     rooms, new = _sum(found, "rooms visited"), found.get("rooms never seen before")
-    return Clip(
+    return ClipTotals(
         steps=max(1, _sum(found, "steps")),
         rooms=rooms,
         # A game that does not say which rooms are known: every room but the first may be new.
@@ -60,7 +60,7 @@ def _sum(found: Totals, *names: str) -> int:
     return sum(found.get(name) or 0 for name in names)
 
 
-def progress(clip: Clip) -> float:
+def progress(clip: ClipTotals) -> float:
     """By the number of clear steps; without one, by new ground. Walking in known rooms is worth nothing."""
     if clip.essences or clip.clear_steps >= 4:
         return 5
@@ -73,20 +73,20 @@ def progress(clip: Clip) -> float:
     return 1 if clip.new_rooms or clip.taken else 0
 
 
-def dialog(clip: Clip) -> float:
+def dialog(clip: ClipTotals) -> float:
     """By different texts read; acting on them shows in clear steps."""
     read = {0: 0, 1: 2, 2: 3}.get(clip.texts, 4)
     return min(5, read + (1 if clip.texts and clip.clear_steps else 0))
 
 
-def puzzle(clip: Clip) -> float:
+def puzzle(clip: ClipTotals) -> float:
     """By what was opened, paid or solved; a key or a chest alone is one part of a puzzle."""
     if clip.done:
         return min(5, 2 + clip.done)
     return 2 if clip.keys_found or clip.taken else 0
 
 
-def novelty(clip: Clip) -> float:
+def novelty(clip: ClipTotals) -> float:
     """By rooms never seen before, and by new things."""
     rooms = 0 if clip.tiles < 8 else 1
     for least, value in ((1, 2), (2, 3), (4, 4), (6, 5)):
@@ -95,7 +95,7 @@ def novelty(clip: Clip) -> float:
     return min(5, rooms + (1 if clip.clear_steps >= 2 else 0))
 
 
-def efficiency(clip: Clip) -> float:
+def efficiency(clip: ClipTotals) -> float:
     """By the share of the clip that brought nothing new, and by harm."""
     wasted = min(1.0, (clip.stale + clip.menu) / clip.steps)
     value = 5 * (1 - wasted) * min(1.0, 8 * clip.tiles / clip.steps)
@@ -103,7 +103,7 @@ def efficiency(clip: Clip) -> float:
     return max(0.0, min(value, 1.0) if clip.deaths else value)
 
 
-RULES: dict[str, Callable[[Clip], float]] = {
+RULES: dict[str, Callable[[ClipTotals], float]] = {
     "progress": progress,
     "dialog": dialog,
     "puzzle": puzzle,
@@ -112,7 +112,7 @@ RULES: dict[str, Callable[[Clip], float]] = {
 }
 
 
-def reason(clip: Clip) -> str:
+def reason(clip: ClipTotals) -> str:
     """One sentence with the facts that counted."""
     return (
         f"{clip.rooms} rooms, {clip.clear_steps} clear steps, {clip.texts} texts, "

@@ -29,7 +29,7 @@ class Behaviour(BaseModel):
     usage: Literal["full", "plain", "none"] = Field("full", description="plain: without cached tokens")
 
 
-class Settings(BaseModel):
+class RulesServerSettings(BaseModel):
     """The process: address, models it answers for, limits, and its behaviour."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,7 +43,7 @@ class Settings(BaseModel):
     behaviour: Behaviour = Behaviour()
 
 
-def parse(argv: Sequence[str]) -> Settings:
+def parse_arguments(argv: Sequence[str]) -> RulesServerSettings:
     """Settings from command-line options; `--help` explains each."""
     parser = argparse.ArgumentParser(prog="python -m services.judge.rules_server", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
@@ -63,4 +63,4 @@ def parse(argv: Sequence[str]) -> Settings:
     }
     behaviour = {name: given.pop(name) for name in Behaviour.model_fields if name in given}
     models = {"models": tuple(given.pop("model"))} if "model" in given else {}
-    return Settings.model_validate({**given, **models, "behaviour": behaviour})
+    return RulesServerSettings.model_validate({**given, **models, "behaviour": behaviour})

@@ -48,7 +48,7 @@ def _first_picture(prompt: list[bytes | None]) -> int:
     return prompt.index(None) if None in prompt else len(prompt)
 
 
-def report(prompt: int, cached: int, output: int, form: str) -> dict[str, Any] | None:
+def usage_report(prompt: int, cached: int, output: int, form: str) -> dict[str, Any] | None:
     """The `usage` object of an answer."""
     if form == "none":
         return None

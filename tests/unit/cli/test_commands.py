@@ -23,8 +23,8 @@ from cli.console import table
 from cli.exits import MEANINGS, Quit
 from cli.run import fields
 from cli.stack.layout import Connection, Layout
-from services.judge.config import rules_alone
-from services.judge.rejudge import Pass
+from services.judge.config import rules_only
+from services.judge.offline.rejudge import RejudgeCounts
 from services.judge.settings import JudgeSettings
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.runtime.settings import StoreSettings
@@ -211,8 +211,8 @@ async def test_on_a_terminal_the_result_does_not_stand_behind_the_progress(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     own = JudgeSettings(store=StoreSettings(url="memory://"))
-    judge._Progress()(Pass(judged=3), "")
-    await judge._pass(own, rules_alone(), RunId("m1"), None, 1)
+    judge._Progress()(RejudgeCounts(judged=3), "")
+    await judge._pass(own, rules_only(), RunId("m1"), None, 1)
     assert capsys.readouterr().err.endswith("\r\x1b[2K3 judged, 0 abstained, 0 dead\r\x1b[2K")
 
 

@@ -18,12 +18,12 @@ from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import NotFound
 from tests.unit.coordinator.harness import RUN, Harness, segment
-from tests.unit.judge import recordings
+from tests.unit.judge import segment_factory
 
 
 def archive(rooms: list[tuple[int, int]]) -> bytes:
     """A segment's archive with one state in each of these rooms."""
-    return recordings.archive(lines=[json.dumps({"group": g, "room": r}) for g, r in rooms], key_frames=[])
+    return segment_factory.archive(lines=[json.dumps({"group": g, "room": r}) for g, r in rooms], key_frames=[])
 
 
 async def played(kind: type[MemoryStore] = MemoryStore) -> Harness:
@@ -107,7 +107,7 @@ async def test_what_cannot_be_read_is_left_out_and_named() -> None:
     harness = await played()
     score = (await harness.store.list(keys.scores_prefix(RUN, 0)))[0].key
     segments = [entry.key for entry in await harness.store.list(keys.segments_prefix(RUN, 1))]
-    others = recordings.archive(lines=["{}"], key_frames=[], members_of="another segment")
+    others = segment_factory.archive(lines=["{}"], key_frames=[], members_of="another segment")
     for key, raw in ((score, b"{"), (segments[0], b"PK"), (segments[1], others)):
         await harness.store.put(key, raw)
     await harness.store.put(f"{keys.segments_prefix(RUN, 1)}notes.txt", b"x")
@@ -138,7 +138,7 @@ async def test_a_segment_that_goes_meanwhile_costs_no_report() -> None:
 def test_states_without_places_are_damaged() -> None:
     for lines in (['{"group": 1}'], ["[]"], ["no JSON"]):
         with pytest.raises(ContractError):
-            rooms_of(recordings.archive(lines=lines, key_frames=[]))
+            rooms_of(segment_factory.archive(lines=lines, key_frames=[]))
 
 
 async def test_text_from_judges_and_runs_is_never_markup() -> None:

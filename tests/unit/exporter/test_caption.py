@@ -7,7 +7,7 @@ import pytest
 from services.exporter.domain.caption import caption
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
-from tests.unit.judge.recordings import manifest
+from tests.unit.judge.segment_factory import manifest
 
 PLAYED = SegmentManifest.model_validate(
     {**manifest(first_step=300, steps=60, milestones_start=2, milestones_end=3), "members": {}}

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from services.judge.rules_server.settings import Behaviour
-from tests.unit.judge.bench import Bench, Open
+from tests.unit.judge.harness import JudgeHarness, OpenHarness
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Open]:
-    opened: list[Bench] = []
+async def harness() -> AsyncIterator[OpenHarness]:
+    opened: list[JudgeHarness] = []
 
-    def open_bench(behaviour: Behaviour | None = None, **group: Any) -> Bench:
-        opened.append(Bench(behaviour or Behaviour(), **group))
+    def open_harness(behaviour: Behaviour | None = None, **group: Any) -> JudgeHarness:
+        opened.append(JudgeHarness(behaviour or Behaviour(), **group))
         return opened[-1]
 
-    yield open_bench
+    yield open_harness
     for one in opened:
-        await one.court.close()
+        await one.runtime.close()

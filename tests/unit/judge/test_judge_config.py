@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from services.judge.adapters.gate import Busy, Gate
-from services.judge.config import ConfigError, load_judges, load_phases, rules_alone
+from services.judge.adapters.semaphore import AcquireTimeout, AdaptiveSemaphore
+from services.judge.config import ConfigError, load_judges, load_phases, rules_only
 from services.judge.settings import JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
@@ -38,7 +38,7 @@ def test_the_built_in_judges_are_the_three_of_the_design() -> None:
 def test_the_built_in_phases_fit_every_game_they_name() -> None:
     file = load_phases(None)
     assert [phase.name for phase in file.phases] == ["dungeon", "early-game", "overworld-travel"]
-    assert rules_alone().judges[0].dimensions == DIMENSIONS
+    assert rules_only().judges[0].dimensions == DIMENSIONS
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ async def test_the_service_refuses_a_rubric_that_nobody_else_reads(tmp_path: Pat
 
 async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> None:
     limit, order = 1, list[int]()
-    gate, release = Gate(lambda: limit), asyncio.Event()
+    gate, release = AdaptiveSemaphore(lambda: limit), asyncio.Event()
 
     async def call(number: int) -> None:
-        async with gate.place(5):
+        async with gate.slot(5):
             order.append(number)
             await release.wait()
 
@@ -138,28 +138,28 @@ async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> 
 
 
 async def test_a_line_that_moves_is_waited_in_and_one_that_stands_still_is_not() -> None:
-    gate = Gate(lambda: 1)
-    async with gate.place(1):
+    gate = AdaptiveSemaphore(lambda: 1)
+    async with gate.slot(1):
         waiting = asyncio.create_task(gate._enter(0.2))
         for _ in range(4):
             await asyncio.sleep(0.1)
-            gate.answered()
+            gate.record_progress()
         assert not waiting.done(), "calls were answered all the time"
-        with pytest.raises(Busy):
+        with pytest.raises(AcquireTimeout):
             await waiting
     assert gate.in_flight == 0
 
 
 async def test_a_call_that_waits_too_long_or_is_cancelled_leaves_no_place_behind() -> None:
-    gate = Gate(lambda: 1)
-    async with gate.place(1):
-        with pytest.raises(Busy, match="no free place within"):
-            async with gate.place(0.05):
+    gate = AdaptiveSemaphore(lambda: 1)
+    async with gate.slot(1):
+        with pytest.raises(AcquireTimeout, match="no free place within"):
+            async with gate.slot(0.05):
                 pytest.fail("there was no place")
         waiting = asyncio.create_task(gate._enter(5))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-    async with gate.place(0.05):
+    async with gate.slot(0.05):
         assert gate.in_flight == 1
     assert gate.in_flight == 0

@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from services.judge.domain.events import events_of
-from services.judge.domain.facts import facts_of
-from services.judge.domain.moments import MAX_WORD, Moment
+from services.judge.domain.facts.events import detect_events
+from services.judge.domain.facts.states import MAX_WORD, StepState
+from services.judge.domain.facts.summary import compute_facts
+from services.judge.domain.facts.timeline import PromptTooLong, render
 from services.judge.domain.prompts import facts_budget, rubric_message, vote_messages
 from services.judge.domain.rubric import reply_schema
-from services.judge.domain.timeline import TooLong, render
-from services.judge.domain.tokens import image_bound
-from tests.unit.judge.recordings import facts, moments
+from services.judge.domain.tokens import image_token_bound
+from tests.unit.judge.segment_factory import facts, states
 
 Changes = dict[int, dict[str, Any]]
 
 
 def told(changes: Changes) -> list[tuple[int, str]]:
     """Step and words of every event."""
-    return [(event.step, event.what) for event in events_of(moments(changes, steps=60), {})]
+    return [(event.step, event.what) for event in detect_events(states(changes, steps=60), {})]
 
 
 def test_a_small_key_is_found_and_used_in_its_dungeon_and_not_at_the_door() -> None:
@@ -86,22 +86,22 @@ def test_a_text_without_end_is_cut() -> None:
 
 
 def test_where_nobody_reads_the_screen_texts_are_unknown() -> None:
-    rows = [Moment.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
-    assert facts_of("some-game", 4, rows, {}).totals["different texts shown"] is None
+    rows = [StepState.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
+    assert compute_facts("some-game", 4, rows, {}).totals["different texts shown"] is None
 
 
 @pytest.mark.parametrize("value", [True, "5", 5.0, [5]])
 def test_a_number_of_another_kind_is_unknown(value: object) -> None:
-    assert Moment.from_row({"rupees": value}, 0).rupees is None
+    assert StepState.from_row({"rupees": value}, 0).rupees is None
 
 
 def test_a_name_that_is_too_long_is_cut_and_an_odd_letter_is_written_out() -> None:
-    assert Moment.from_row({"area": "x" * 500}, 0).area == "x" * MAX_WORD
+    assert StepState.from_row({"area": "x" * 500}, 0).area == "x" * MAX_WORD
     assert render(facts({10: {"treasures": ["\u202eépée"]}}), 9_000).isascii()
 
 
 def test_facts_for_which_there_is_no_room_are_refused_even_if_nothing_happened() -> None:
-    with pytest.raises(TooLong, match="the budget is 300"):
+    with pytest.raises(PromptTooLong, match="the budget is 300"):
         render(facts({}), 300)
 
 
@@ -118,6 +118,6 @@ def test_guidance_stands_before_the_facts_and_its_heading_only_with_it() -> None
 
 
 def test_a_picture_takes_its_tokens_from_the_facts() -> None:
-    assert image_bound(480, 432) == 18 * 16 + 2
+    assert image_token_bound(480, 432) == 18 * 16 + 2
     without, with_one = (facts_budget(("novelty",), "", sizes, most=9_000) for sizes in ((), ((480, 432),)))
-    assert without - with_one == image_bound(480, 432)
+    assert without - with_one == image_token_bound(480, 432)

@@ -10,26 +10,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.judge.adapters.frames import size as frame_size
-from services.judge.briefing import brief
+from services.judge.adapters.frames import enlarged_size
 from services.judge.config import load_judges
-from services.judge.domain.events import SOUNDS, Event, Importance, events_of
-from services.judge.domain.facts import facts_of
-from services.judge.domain.moments import Moment
-from services.judge.domain.timeline import TooLong, render, thin
-from services.judge.domain.tokens import bound
-from services.judge.rules_server.reading import totals
+from services.judge.domain.facts.events import SOUNDS, Event, Importance, detect_events
+from services.judge.domain.facts.states import StepState
+from services.judge.domain.facts.summary import compute_facts
+from services.judge.domain.facts.timeline import PromptTooLong, render, thin
+from services.judge.domain.tokens import token_bound
+from services.judge.rules_server.facts_parser import totals
+from services.judge.service.prompt_builder import build_prompt
 from shared.errors import ContractError
 from shared.game.names import SOUND_EVENTS
-from tests.unit.judge.recordings import clip, facts, moments, walk
+from tests.unit.judge.segment_factory import facts, judge_input, states, walk
 
 JUDGES = load_judges(None, "http://rules.test/v1").judges
 
 
 async def test_the_rubric_comes_first_and_has_the_same_bytes_for_every_segment_of_a_judge() -> None:
     for spec in JUDGES:
-        clips = [clip("s1", walk(2), frames=8), clip("s2", walk(7), frames=3), clip("s3", frames=0)]
-        bodies = [(await brief(spec, one, None)).body for one in clips]
+        loader = [
+            judge_input("s1", walk(2), frames=8),
+            judge_input("s2", walk(7), frames=3),
+            judge_input("s3", frames=0),
+        ]
+        bodies = [(await build_prompt(spec, one, None)).body for one in loader]
         heads = {json.dumps(body["messages"][0]).encode() for body in bodies}
         assert len(heads) == 1
         assert all(body["messages"][0]["role"] == "system" for body in bodies)
@@ -38,13 +42,13 @@ async def test_the_rubric_comes_first_and_has_the_same_bytes_for_every_segment_o
 
 
 async def test_nothing_that_changes_stands_before_the_facts() -> None:
-    one = await brief(JUDGES[0], clip("s1", walk(3)), None)
-    other = await brief(JUDGES[0], clip("s2", walk(3)), None)
+    one = await build_prompt(JUDGES[0], judge_input("s1", walk(3)), None)
+    other = await build_prompt(JUDGES[0], judge_input("s2", walk(3)), None)
     assert one.body == other.body, "two segments with the same facts are asked about in the same bytes"
 
 
 async def test_the_vision_judge_gets_eight_enlarged_frames_as_data_urls_before_the_facts() -> None:
-    body = (await brief(JUDGES[2], clip(frames=8), None)).body
+    body = (await build_prompt(JUDGES[2], judge_input(frames=8), None)).body
     parts = body["messages"][1]["content"]
     assert [part["type"] for part in parts] == ["image_url"] * 8 + ["text"]
     assert all(part["image_url"]["url"].startswith("data:image/png;base64,") for part in parts[:8])
@@ -57,7 +61,7 @@ def test_a_frame_larger_than_any_of_the_game_is_refused_by_its_header(side: int)
     raw = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
     raw += struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
     with pytest.raises(ContractError, match="pixels"):
-        frame_size(raw, 3)
+        enlarged_size(raw, 3)
 
 
 def test_facts_name_what_happened() -> None:
@@ -111,8 +115,8 @@ def test_a_first_key_is_a_key_and_not_an_item_beside_it() -> None:
 
 
 def test_what_the_game_does_not_have_is_unknown_and_not_zero() -> None:
-    rows = [Moment.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
-    told = render(facts_of("some-game", 4, rows, {}), 9_000)
+    rows = [StepState.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
+    told = render(compute_facts("some-game", 4, rows, {}), 9_000)
     for name in ("items obtained", "deaths", "times hurt", "steps in a menu", "small keys found"):
         assert f"- {name}: unknown" in told.splitlines()
     assert "unknown rupees" in told
@@ -143,8 +147,8 @@ def test_text_of_the_game_stays_inside_its_quotes(words: str) -> None:
 
 
 def test_a_new_room_is_told_apart_from_a_known_one_and_from_going_back() -> None:
-    seen = events_of(
-        moments({10: {"room": 1, "rooms_visited": 2}, 20: {"room": 0x12}, 30: {"room": 2}}, steps=40), {"0:02": "gate"}
+    seen = detect_events(
+        states({10: {"room": 1, "rooms_visited": 2}, 20: {"room": 0x12}, 30: {"room": 2}}, steps=40), {"0:02": "gate"}
     )
     assert [event.what for event in seen] == [
         "entered room 0:01 (overworld), never seen before",
@@ -165,7 +169,7 @@ EVENTS = st.lists(
 @given(EVENTS, st.integers(60, 4_000))
 def test_thinning_keeps_within_the_budget_and_never_cuts_a_line(events: list[Event], budget: int) -> None:
     lines = thin(events, budget)
-    assert sum(bound(line) for line in lines) <= budget
+    assert sum(token_bound(line) for line in lines) <= budget
     whole = Counter(f"step {event.step}: {event.what}\n" for event in events)
     told = Counter(line for line in lines if not line.startswith("("))
     assert not told - whole
@@ -185,20 +189,20 @@ async def test_a_long_segment_fits_a_small_context_and_says_what_it_left_out() -
     busy: dict[int, dict[str, Any]] = {
         step: {"room": step % 200, "rupees": step, "events": ["cut", "enemy killed"]} for step in range(1, 300)
     }
-    told = await brief(JUDGES[0], clip("s1", busy), 6_000)
+    told = await build_prompt(JUDGES[0], judge_input("s1", busy), 6_000)
     assert told.tokens <= 6_000 - JUDGES[0].max_output_tokens
     assert " left out)" in told.body["messages"][1]["content"]
 
 
 async def test_a_context_of_4096_tokens_is_enough_for_every_judge() -> None:
     for spec in JUDGES:
-        told = await brief(spec, clip("s1", walk(5), frames=0), 4_096)
+        told = await build_prompt(spec, judge_input("s1", walk(5), frames=0), 4_096)
         assert told.tokens < 2 * 4_096
 
 
 async def test_without_room_for_facts_the_judge_says_so() -> None:
-    with pytest.raises(TooLong, match="raise max_prompt_tokens, or the server's context"):
-        await brief(JUDGES[0], clip("s1", walk(5)), 1_500)
+    with pytest.raises(PromptTooLong, match="raise max_prompt_tokens, or the server's context"):
+        await build_prompt(JUDGES[0], judge_input("s1", walk(5)), 1_500)
 
 
 def test_every_sound_of_the_table_is_one_the_recorder_writes() -> None:

@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.judge.adapters.answers import read_models
+from services.judge.adapters.completions import parse_model_list
 from services.judge.config import JudgeSpec
-from services.judge.domain.budget import Budget, Ledger
-from services.judge.domain.replies import InvalidReply, Vote, read_pair, read_vote
-from services.judge.juror import Juror
+from services.judge.domain.budget import Budget, BudgetTracker
+from services.judge.domain.replies import InvalidReply, Vote, parse_pair, parse_vote
 from services.judge.ports import Choice
+from services.judge.service.judge import Judge
 from shared.contracts.ids import JudgeName
 from tests.unit.judge.garbage import NAMES, TEXT, VALID, corpus
-from tests.unit.judge.recordings import clip, walk
-from tests.unit.judge.says import Says
+from tests.unit.judge.scripted_model import ScriptedModel
+from tests.unit.judge.segment_factory import judge_input, walk
 
 SPEC = JudgeSpec(name=JudgeName("state"), route="any", model="any", dimensions=NAMES)
 
 
-def ledger() -> Ledger:
-    return Ledger(Budget())
+def budget() -> BudgetTracker:
+    return BudgetTracker(Budget())
 
 
 def test_the_corpus_is_large() -> None:
@@ -30,7 +30,7 @@ def test_the_corpus_is_large() -> None:
 
 
 def test_a_valid_reply_is_a_vote() -> None:
-    vote = read_vote(TEXT, "stop", NAMES)
+    vote = parse_vote(TEXT, "stop", NAMES)
     assert vote == Vote("three rooms", {"progress": 3, "dialog": 1, "efficiency": 4})
 
 
@@ -38,13 +38,13 @@ def test_nothing_of_the_corpus_is_a_vote() -> None:
     begun = time.monotonic()
     for why, content, finish in corpus():
         with pytest.raises(InvalidReply):
-            pytest.fail(f"{why}: {read_vote(content, finish, NAMES)}")
+            pytest.fail(f"{why}: {parse_vote(content, finish, NAMES)}")
     assert time.monotonic() - begun < 10
 
 
 async def test_a_judge_that_hears_only_garbage_abstains_with_reasons() -> None:
     for why, content, finish in corpus():
-        result = await Juror(SPEC, Says(*[Choice(content, finish)] * 3)).judge(clip(), ledger())
+        result = await Judge(SPEC, ScriptedModel(*[Choice(content, finish)] * 3)).evaluate(judge_input(), budget())
         assert (result.status, result.dimensions) == ("abstained", {}), why
         assert len(result.reasons) == 3, why
         result.to_bytes()
@@ -52,8 +52,8 @@ async def test_a_judge_that_hears_only_garbage_abstains_with_reasons() -> None:
 
 async def test_one_valid_vote_of_three_is_not_enough_two_are() -> None:
     good, bad = Choice(TEXT, "stop"), Choice("no idea", "stop")
-    one = await Juror(SPEC, Says(good, bad, bad)).judge(clip(), ledger())
-    two = await Juror(SPEC, Says(good, bad, good)).judge(clip(), ledger())
+    one = await Judge(SPEC, ScriptedModel(good, bad, bad)).evaluate(judge_input(), budget())
+    two = await Judge(SPEC, ScriptedModel(good, bad, good)).evaluate(judge_input(), budget())
     assert (one.status, two.status) == ("abstained", "judged")
     assert two.dimensions["progress"].votes == [3, 3]
     assert any("not one JSON object" in reason for reason in two.reasons)
@@ -61,16 +61,16 @@ async def test_one_valid_vote_of_three_is_not_enough_two_are() -> None:
 
 async def test_reasons_are_kept_and_freed_of_control_characters() -> None:
     reply = json.dumps({**VALID, "reason": "line one\nline two\x1b[31m" + "x" * 600})
-    result = await Juror(SPEC, Says(*[Choice(reply, "stop")] * 3)).judge(clip(), ledger())
+    result = await Judge(SPEC, ScriptedModel(*[Choice(reply, "stop")] * 3)).evaluate(judge_input(), budget())
     assert result.reasons[0].startswith("line one line two [31mx")
     assert all(len(reason) <= 500 and reason.isprintable() for reason in result.reasons)
 
 
 async def test_the_seed_follows_the_segment_and_the_budget_books_the_real_cost() -> None:
-    model, book = Says(*[Choice(TEXT, "stop")] * 3), ledger()
-    result = await Juror(SPEC, model).judge(clip("s7", walk(3)), book)
+    model, ledger = ScriptedModel(*[Choice(TEXT, "stop")] * 3), budget()
+    result = await Judge(SPEC, model).evaluate(judge_input("s7", walk(3)), ledger)
     assert (result.usage.prompt_tokens, result.usage.cached_tokens, result.usage.output_tokens) == (900, 400, 60)
-    assert book.spent() == result.usage
+    assert ledger.spent() == result.usage
 
 
 @pytest.mark.parametrize(
@@ -85,23 +85,23 @@ async def test_the_seed_follows_the_segment_and_the_budget_books_the_real_cost()
     ],
 )
 def test_a_list_of_models_is_read_or_unknown(raw: bytes, models: dict[str, int | None]) -> None:
-    assert read_models(raw) == models
+    assert parse_model_list(raw) == models
 
 
 def test_a_comparison_must_name_one_of_three_verdicts() -> None:
-    assert read_pair('{"reason": "more rooms", "better": "B"}', "stop") == "B"
+    assert parse_pair('{"reason": "more rooms", "better": "B"}', "stop") == "B"
     for better in ('"C"', '"a"', "1", "null", '["A"]', '"A or B"'):
         with pytest.raises(InvalidReply):
-            read_pair(f'{{"reason": "x", "better": {better}}}', "stop")
+            parse_pair(f'{{"reason": "x", "better": {better}}}', "stop")
     with pytest.raises(InvalidReply, match="the reason is not a text"):
-        read_pair('{"reason": 3, "better": "A"}', "stop")
+        parse_pair('{"reason": 3, "better": "A"}', "stop")
 
 
 @given(st.text(max_size=200) | st.recursive(st.none() | st.booleans() | st.floats() | st.integers(), st.lists))
 def test_anything_at_all_is_a_vote_or_an_invalid_reply(content: object) -> None:
     for reply in (content, json.dumps(content) if not isinstance(content, str) else content):
         try:
-            assert set(read_vote(reply, "stop", NAMES).values) == set(NAMES)
+            assert set(parse_vote(reply, "stop", NAMES).values) == set(NAMES)
         except InvalidReply as error:
             assert str(error)  # noqa: PT017  # both outcomes are right; a crash is not
 
@@ -110,7 +110,7 @@ def test_anything_at_all_is_a_vote_or_an_invalid_reply(content: object) -> None:
 def test_a_vote_is_taken_exactly_when_all_numbers_are_in_range(reply: dict[str, int]) -> None:
     numbers = {name: reply[name] for name in NAMES}
     try:
-        assert read_vote(json.dumps(reply), "stop", NAMES).values == numbers
+        assert parse_vote(json.dumps(reply), "stop", NAMES).values == numbers
         assert all(0 <= value <= 5 for value in numbers.values())
     except InvalidReply:
         assert any(not 0 <= value <= 5 for value in numbers.values())

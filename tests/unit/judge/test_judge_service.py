@@ -13,14 +13,14 @@ from shared.contracts.judging import EpochJudging
 from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
 from shared.store.port import AlreadyExists
-from tests.unit.judge.bench import GOOD, Open, refuse
-from tests.unit.judge.recordings import RUN, archive, recorded, walk
+from tests.unit.judge.harness import GOOD, OpenHarness, refuse
+from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 
-async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(bench: Open) -> None:
-    one = bench()
+async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
-    (ready,) = await one.court.handlers.segment_ready(event)
+    (ready,) = await one.runtime.handlers.segment_ready(event)
 
     scores = await one.scores()
     assert isinstance(ready.data, ScoresReady)
@@ -40,66 +40,66 @@ async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(bench: 
     assert one.calls == 3
 
 
-async def test_a_redelivered_segment_makes_no_call_and_the_same_event(bench: Open) -> None:
-    one = bench()
+async def test_a_redelivered_segment_makes_no_call_and_the_same_event(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
-    first = await one.court.handlers.segment_ready(event)
-    again = await one.court.handlers.segment_ready(event)
+    first = await one.runtime.handlers.segment_ready(event)
+    again = await one.runtime.handlers.segment_ready(event)
     assert [e.id for e in again] == [e.id for e in first]
     assert one.calls == 3
 
 
-async def test_a_segment_that_is_rung_again_while_it_is_judged_is_judged_once(bench: Open) -> None:
-    one = bench(Behaviour(latency_ms=200), cache_size=0)
+async def test_a_segment_that_is_rung_again_while_it_is_judged_is_judged_once(harness: OpenHarness) -> None:
+    one = harness(Behaviour(latency_ms=200), cache_size=0)
     event = await recorded(one.store, archive("s1", GOOD))
-    first = asyncio.create_task(one.court.handlers.segment_ready(event))
+    first = asyncio.create_task(one.runtime.handlers.segment_ready(event))
     await asyncio.sleep(0.05)
-    assert await one.court.handlers.segment_ready(event) == []
+    assert await one.runtime.handlers.segment_ready(event) == []
     assert not first.done(), "the second ring waited for the first"
     (ready,) = await first
     assert one.calls == 3
-    assert [e.id for e in await one.court.handlers.segment_ready(event)] == [ready.id]
+    assert [e.id for e in await one.runtime.handlers.segment_ready(event)] == [ready.id]
 
 
-async def test_a_segment_that_failed_is_not_in_work_any_more(bench: Open) -> None:
-    one = bench()
+async def test_a_segment_that_failed_is_not_in_work_any_more(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, b"not a zip")
     for _ in range(2):
         with pytest.raises(ContractError):
-            await one.court.handlers.segment_ready(event)
+            await one.runtime.handlers.segment_ready(event)
 
 
-async def test_an_identical_segment_is_judged_from_memory(bench: Open) -> None:
-    one = bench()
+async def test_an_identical_segment_is_judged_from_memory(harness: OpenHarness) -> None:
+    one = harness()
     for name in ("s1", "s2"):
-        await one.court.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
+        await one.runtime.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
     assert one.calls == 3
     first, second = await one.scores("s1"), await one.scores("s2")
     assert second.weighted == first.weighted
     assert all(result.usage.calls == 0 for result in second.judges)
 
 
-async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others_said(bench: Open) -> None:
-    one = bench()
+async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others_said(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
-    vision = one.court.routes["qwen25-vl-32b"].connections
+    vision = one.runtime.routes["qwen25-vl-32b"].clients
     working, vision.transport = vision.transport, httpx.MockTransport(refuse)
     with pytest.raises(Transient, match="qwen25-vl-32b"):
-        await one.court.handlers.segment_ready(event)
+        await one.runtime.handlers.segment_ready(event)
     assert one.calls == 2
     await vision.close()
     vision.transport = working
-    await one.court.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_ready(event)
     assert one.calls == 3, "the two judges that had answered were asked again"
     assert (await one.scores()).status == "judged"
     assert not await one.store.list("episodes/partial/")
 
 
-async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_number(bench: Open) -> None:
-    one = bench(patience_s=0)
+async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_number(harness: OpenHarness) -> None:
+    one = harness(patience_s=0)
     event = await recorded(one.store, archive("s1", GOOD))
-    one.court.routes["qwen25-vl-32b"].connections.transport = httpx.MockTransport(refuse)
-    await one.court.handlers.segment_ready(event)
+    one.runtime.routes["qwen25-vl-32b"].clients.transport = httpx.MockTransport(refuse)
+    await one.runtime.handlers.segment_ready(event)
     scores = await one.scores()
     vision = scores.judges[2]
     assert (vision.judge, vision.status, vision.dimensions) == ("vision", "abstained", {})
@@ -107,27 +107,27 @@ async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_numb
     assert scores.status == "judged", "nine tenths of the weight were judged"
 
 
-async def test_all_routes_away_is_an_abstention_never_a_half(bench: Open) -> None:
-    one = bench(patience_s=0)
-    for route in one.court.routes.values():
-        route.connections.transport = httpx.MockTransport(refuse)
-    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+async def test_all_routes_away_is_an_abstention_never_a_half(harness: OpenHarness) -> None:
+    one = harness(patience_s=0)
+    for route in one.runtime.routes.values():
+        route.clients.transport = httpx.MockTransport(refuse)
+    await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
     assert (scores.status, scores.weighted, scores.agreement) == ("abstained", None, None)
 
 
-async def test_garbage_from_the_models_is_an_abstention_with_reasons(bench: Open) -> None:
-    one = bench(Behaviour(garbage_rate=1.0))
-    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+async def test_garbage_from_the_models_is_an_abstention_with_reasons(harness: OpenHarness) -> None:
+    one = harness(Behaviour(garbage_rate=1.0))
+    await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
     assert scores.status == "abstained"
     assert scores.weighted is None
     assert all(result.reasons and not result.dimensions for result in scores.judges)
 
 
-async def test_a_server_that_ignores_n_is_caught(bench: Open) -> None:
-    one = bench(Behaviour(ignore_n=True))
-    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+async def test_a_server_that_ignores_n_is_caught(harness: OpenHarness) -> None:
+    one = harness(Behaviour(ignore_n=True))
+    await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
     assert scores.status == "abstained"
     assert any("1 of 3 choices" in reason for reason in scores.judges[0].reasons)
@@ -147,47 +147,49 @@ async def test_a_server_that_ignores_n_is_caught(bench: Open) -> None:
     ],
 )
 async def test_a_segment_that_cannot_be_read_is_dead_with_a_reason(
-    bench: Open, raw: bytes, error: type[Exception]
+    harness: OpenHarness, raw: bytes, error: type[Exception]
 ) -> None:
-    one = bench()
+    one = harness()
     event = await recorded(one.store, raw)
     with pytest.raises(error) as caught:
-        await one.court.handlers.segment_ready(event)
-    (ready,) = await one.court.handlers.segment_dead(event, str(caught.value))
+        await one.runtime.handlers.segment_ready(event)
+    (ready,) = await one.runtime.handlers.segment_dead(event, str(caught.value))
     scores = await one.scores()
     assert isinstance(ready.data, ScoresReady)
     assert (ready.data.status, scores.status, scores.weighted) == ("dead", "dead", None)
     assert scores.error
     assert one.calls == 0
-    assert [e.id for e in await one.court.handlers.segment_ready(event)] == [ready.id]
+    assert [e.id for e in await one.runtime.handlers.segment_ready(event)] == [ready.id]
 
 
-async def test_two_replicas_on_the_same_segment_leave_one_score_and_one_event(bench: Open) -> None:
-    one, other = bench(Behaviour(vote_noise=2.0)), bench(Behaviour(vote_noise=2.0))
-    other.court.handlers._store = one.store
-    other.court.clips._store = one.store
+async def test_two_replicas_on_the_same_segment_leave_one_score_and_one_event(harness: OpenHarness) -> None:
+    one, other = harness(Behaviour(vote_noise=2.0)), harness(Behaviour(vote_noise=2.0))
+    other.runtime.handlers._store = one.store
+    other.runtime.loader._store = one.store
     event = await recorded(one.store, archive("s1", GOOD))
-    both = await asyncio.gather(*(bench.court.handlers.segment_ready(event) for bench in (one, other)))
+    both = await asyncio.gather(*(harness.runtime.handlers.segment_ready(event) for harness in (one, other)))
     assert both[0][0].id == both[1][0].id
     assert len(await one.store.list(keys.scores_prefix(RUN, 0))) == 1
 
 
-async def test_the_report_is_about_the_votes_that_count_not_those_of_a_replica_that_came_second(bench: Open) -> None:
-    first, second = bench(canary_segments=1), bench(Behaviour(garbage_rate=1.0, latency_ms=300), canary_segments=1)
-    for part in (second.court.handlers, second.court.clips):
+async def test_the_report_is_about_the_votes_that_count_not_those_of_a_replica_that_came_second(
+    harness: OpenHarness,
+) -> None:
+    first, second = harness(canary_segments=1), harness(Behaviour(garbage_rate=1.0, latency_ms=300), canary_segments=1)
+    for part in (second.runtime.handlers, second.runtime.loader):
         part._store = first.store
     event = await recorded(first.store, archive("s1", GOOD))
-    await asyncio.gather(*(one.court.handlers.segment_ready(event) for one in (first, second)))
+    await asyncio.gather(*(one.runtime.handlers.segment_ready(event) for one in (first, second)))
     assert (await first.scores()).status == "judged"
     for one, rows in ((first, ["judged"]), (second, [])):
-        book = await one.court.books.book(RUN, 0)
-        assert [row.status for row in book.part().rows] == rows
+        ledger = await one.runtime.ledgers.open(RUN, 0)
+        assert [row.status for row in ledger.snapshot().rows] == rows
 
 
 async def test_a_score_whose_creation_was_confirmed_late_is_noted_all_the_same(
-    bench: Open, monkeypatch: pytest.MonkeyPatch
+    harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = bench()
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
 
     async def repeated(key: str, data: bytes) -> str:
@@ -195,47 +197,47 @@ async def test_a_score_whose_creation_was_confirmed_late_is_noted_all_the_same(
         raise AlreadyExists(key)
 
     monkeypatch.setattr(one.store, "create", repeated)
-    await one.court.handlers.segment_ready(event)
-    assert len((await one.court.books.book(RUN, 0)).part().rows) == 1
+    await one.runtime.handlers.segment_ready(event)
+    assert len((await one.runtime.ledgers.open(RUN, 0)).snapshot().rows) == 1
 
 
-async def test_a_dungeon_is_weighted_as_one(bench: Open) -> None:
-    one = bench()
+async def test_a_dungeon_is_weighted_as_one(harness: OpenHarness) -> None:
+    one = harness()
     inside = {step: {**values, "in_dungeon": True, "dungeon": 0} for step, values in GOOD.items()}
-    await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", inside)))
+    await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", inside)))
     scores = await one.scores()
     assert (scores.phase, scores.weights["puzzle"], scores.weights["dialog"]) == ("dungeon", 0.4, 0.05)
 
 
-async def test_the_budget_stops_before_the_call_that_would_exceed_it(bench: Open) -> None:
-    one = bench(budget_calls=4, cache_size=0)
+async def test_the_budget_stops_before_the_call_that_would_exceed_it(harness: OpenHarness) -> None:
+    one = harness(budget_calls=4, cache_size=0)
     for name in ("s1", "s2", "s3"):
-        await one.court.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
+        await one.runtime.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
     assert one.calls == 4
     assert [(await one.scores(name)).status for name in ("s1", "s3")] == ["judged", "abstained"]
     assert "budget of 4 calls" in (await one.scores("s3")).judges[0].reasons[-1]
 
 
-async def test_split_votes_ask_for_more_and_all_votes_are_kept(bench: Open) -> None:
-    one = bench(Behaviour(vote_noise=2.5))
+async def test_split_votes_ask_for_more_and_all_votes_are_kept(harness: OpenHarness) -> None:
+    one = harness(Behaviour(vote_noise=2.5))
     counts = set()
     for number in range(12):
         name = f"s{number}"
         changes = {**GOOD, 5: {"rupees": number}}
-        await one.court.handlers.segment_ready(await recorded(one.store, archive(name, changes), name))
+        await one.runtime.handlers.segment_ready(await recorded(one.store, archive(name, changes), name))
         for result in (await one.scores(name)).judges:
             counts |= {len(score.votes) for score in result.dimensions.values()}
     assert counts <= {3, 7, 11}
     assert 11 in counts
 
 
-async def test_the_report_of_an_epoch_adds_up(bench: Open) -> None:
-    one = bench(Behaviour(vote_noise=0.8))
+async def test_the_report_of_an_epoch_adds_up(harness: OpenHarness) -> None:
+    one = harness(Behaviour(vote_noise=0.8))
     for number in range(6):
         name = f"s{number}"
         raw = archive(name, walk(1 + number), milestones_end=number, index=number)
-        await one.court.handlers.segment_ready(await recorded(one.store, raw, name))
-    await one.court.books.write()
+        await one.runtime.handlers.segment_ready(await recorded(one.store, raw, name))
+    await one.runtime.ledgers.flush()
     merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
     assert merged.segments == {"judged": 6}
     assert merged.usage.calls == one.calls
@@ -244,32 +246,32 @@ async def test_the_report_of_an_epoch_adds_up(bench: Open) -> None:
     assert merged.correlation.segment > 0.5
 
 
-async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(bench: Open) -> None:
-    one = bench(canary_segments=3, audit_share=1.0)
+async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(harness: OpenHarness) -> None:
+    one = harness(canary_segments=3, audit_share=1.0)
     for epoch in (0, 1):
         for number in range(4):
             name = f"e{epoch}s{number}"
             raw = archive(name, {**walk(2 + number), 7: {"rupees": 10 * epoch + number}}, epoch=epoch)
-            await one.court.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
-        assert one.court.checks is not None
-        await one.court.checks.drain()
-    await one.court.books.write()
+            await one.runtime.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+        assert one.runtime.monitor is not None
+        await one.runtime.monitor.drain()
+    await one.runtime.ledgers.flush()
     merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 1)))
     assert merged.judges[JudgeName("state")].drift == 0
     assert merged.pairs.compared == 3
     assert merged.pairs.consistent == 1.0
 
 
-async def test_each_of_two_epochs_judged_at_once_has_its_pairs(bench: Open) -> None:
-    one = bench(audit_share=1.0)
+async def test_each_of_two_epochs_judged_at_once_has_its_pairs(harness: OpenHarness) -> None:
+    one = harness(audit_share=1.0)
     for number in range(4):
         for epoch in (0, 1):
             name = f"e{epoch}s{number}"
             raw = archive(name, {**walk(2 + number), 7: {"rupees": 10 * epoch + number}}, epoch=epoch)
-            await one.court.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
-    assert one.court.checks is not None
-    await one.court.checks.drain()
-    await one.court.books.write()
+            await one.runtime.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+    assert one.runtime.monitor is not None
+    await one.runtime.monitor.drain()
+    await one.runtime.ledgers.flush()
     for epoch in (0, 1):
         merged = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, epoch)))
         assert merged.pairs.compared == 3

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from services.judge.domain.agreement import alpha, kappa, ranks, spearman
-from services.judge.domain.merge import Ladder, enough, merge
-from services.judge.domain.phases import Phase, Weights, phase_of, weighted_mean
+from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, ranks, spearman
+from services.judge.domain.ledger_rows import CanaryRow, JudgeRow, LedgerPart, PairRow, SegmentRow, segment_row
+from services.judge.domain.phases import DimensionWeights, Phase, select_phase, weighted_mean
 from services.judge.domain.replies import Vote
-from services.judge.domain.report import report
-from services.judge.domain.rows import CanaryRow, JudgeRow, PairRow, Part, SegmentRow, row_of
+from services.judge.domain.report import build_report
+from services.judge.domain.vote_merge import VoteSchedule, has_quorum, merge
 from shared.contracts.ids import EpisodeId, JudgeName, RunId, SegmentId
 from shared.contracts.scores import SegmentScores, Usage, values_of
 from shared.contracts.segment import SegmentManifest
-from tests.unit.judge.recordings import manifest, moments
+from tests.unit.judge.segment_factory import manifest, states
 
 # The worked example of K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): four observers.
 EXAMPLE = [
@@ -40,19 +40,19 @@ def votes(*values: int) -> list[Vote]:
 
 
 def test_alpha_is_that_of_the_published_example() -> None:
-    assert alpha(EXAMPLE) == pytest.approx(0.815, abs=0.0005)
+    assert krippendorff_alpha(EXAMPLE) == pytest.approx(0.815, abs=0.0005)
 
 
 def test_alpha_says_nothing_when_there_is_nothing_to_say() -> None:
-    assert alpha([]) is None
-    assert alpha([[3], [4]]) is None
-    assert alpha([[3, 3], [3, 3]]) is None
-    assert alpha([[0, 0, 0], [5, 5, 5]]) == 1.0
+    assert krippendorff_alpha([]) is None
+    assert krippendorff_alpha([[3], [4]]) is None
+    assert krippendorff_alpha([[3, 3], [3, 3]]) is None
+    assert krippendorff_alpha([[0, 0, 0], [5, 5, 5]]) == 1.0
 
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=2, max_size=40))
 def test_alpha_does_not_exceed_one(units: list[list[int]]) -> None:
-    value = alpha(units)
+    value = krippendorff_alpha(units)
     assert value is None or value <= 1 + 1e-12
 
 
@@ -79,9 +79,9 @@ def test_two_points_correlate_in_no_way() -> None:
 
 
 def test_kappa_is_agreement_beyond_chance() -> None:
-    assert kappa(["A", "B"] * 10, ["A", "B"] * 10) == 1.0
-    assert kappa(["A", "A", "B", "B"], ["A", "B", "A", "B"]) == 0.0
-    assert kappa([], []) is None
+    assert cohen_kappa(["A", "B"] * 10, ["A", "B"] * 10) == 1.0
+    assert cohen_kappa(["A", "A", "B", "B"], ["A", "B", "A", "B"]) == 0.0
+    assert cohen_kappa([], []) is None
 
 
 def test_votes_are_merged_by_their_median() -> None:
@@ -108,25 +108,25 @@ def test_votes_are_merged_by_their_median() -> None:
     ],
 )
 def test_more_votes_are_asked_for_only_while_they_are_split(values: tuple[int, ...], asked: int, more: int) -> None:
-    assert Ladder().next_ask(votes(*values), asked) == more
+    assert VoteSchedule().votes_to_request(votes(*values), asked) == more
 
 
 def test_votes_of_which_just_enough_are_near_are_not_split() -> None:
-    ladder = Ladder(rungs=(4, 8))
-    assert ladder.next_ask(votes(3, 3, 3, 0), 4) == 0
-    assert ladder.next_ask(votes(3, 3, 0, 0), 4) == 4
+    vote_schedule = VoteSchedule(sizes=(4, 8))
+    assert vote_schedule.votes_to_request(votes(3, 3, 3, 0), 4) == 0
+    assert vote_schedule.votes_to_request(votes(3, 3, 0, 0), 4) == 4
 
 
 def test_two_valid_votes_of_three_may_speak_one_may_not() -> None:
-    assert [enough(valid, 3) for valid in range(4)] == [False, False, True, True]
-    assert not enough(3, 7)
-    assert enough(4, 7)
-    assert enough(1, 1)
-    assert not enough(0, 0)
+    assert [has_quorum(valid, 3) for valid in range(4)] == [False, False, True, True]
+    assert not has_quorum(3, 7)
+    assert has_quorum(4, 7)
+    assert has_quorum(1, 1)
+    assert not has_quorum(0, 0)
 
 
 def test_the_weighted_mean_is_over_what_was_judged() -> None:
-    weights = Weights().as_dict()
+    weights = DimensionWeights().as_dict()
     mean, share = weighted_mean(weights, {"progress": 1.0, "dialog": 0.0})
     assert mean == pytest.approx(2 / 3)
     assert share == pytest.approx(0.6)
@@ -135,7 +135,7 @@ def test_the_weighted_mean_is_over_what_was_judged() -> None:
 
 def test_weights_that_do_not_sum_to_one_are_refused() -> None:
     with pytest.raises(ValueError, match="must sum to 1"):
-        Weights(progress=0.9)
+        DimensionWeights(progress=0.9)
 
 
 def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
@@ -144,13 +144,13 @@ def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
         Phase.model_validate({"name": "armed", "games": ["bramble:*"], "when": {"has_items": ["sword"]}}),
         Phase.model_validate({"name": "early", "when": {"lacks_items": ["sword"]}}),
     ]
-    inside = moments({0: {"in_dungeon": True, "treasures": ["sword"]}}, steps=1)[0]
-    outside = moments({0: {"treasures": ["sword"]}}, steps=1)[0]
-    unknown = moments({0: {"treasures": None, "in_dungeon": None}}, steps=1)[0]
-    assert phase_of(phases, "bramble:vale", inside).name == "dungeon"
-    assert phase_of(phases, "bramble:vale", outside).name == "armed"
-    assert phase_of(phases, "other", outside).name == "any"
-    assert phase_of(phases, "bramble:vale", unknown).name == "any"
+    inside = states({0: {"in_dungeon": True, "treasures": ["sword"]}}, steps=1)[0]
+    outside = states({0: {"treasures": ["sword"]}}, steps=1)[0]
+    unknown = states({0: {"treasures": None, "in_dungeon": None}}, steps=1)[0]
+    assert select_phase(phases, "bramble:vale", inside).name == "dungeon"
+    assert select_phase(phases, "bramble:vale", outside).name == "armed"
+    assert select_phase(phases, "other", outside).name == "any"
+    assert select_phase(phases, "bramble:vale", unknown).name == "any"
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,10 @@ def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
 )
 def test_a_phase_is_where_all_its_conditions_hold(when: dict[str, object], fits: bool) -> None:
     phase = Phase.model_validate({"name": "here", "when": when})
-    end = moments({0: {"group": 0, "essences": 2, "treasures": ["sword", "kite"]}}, steps=1)[0]
-    nowhere = moments({0: {"group": None, "essences": None, "treasures": None}}, steps=1)[0]
-    assert (phase_of([phase], "bramble:vale", end).name == "here") == fits
-    assert phase_of([phase], "bramble:vale", nowhere).name == "any"
+    end = states({0: {"group": 0, "essences": 2, "treasures": ["sword", "kite"]}}, steps=1)[0]
+    nowhere = states({0: {"group": None, "essences": None, "treasures": None}}, steps=1)[0]
+    assert (select_phase([phase], "bramble:vale", end).name == "here") == fits
+    assert select_phase([phase], "bramble:vale", nowhere).name == "any"
 
 
 def row(number: int, gained: int, value: float | None) -> SegmentRow:
@@ -188,16 +188,16 @@ def row(number: int, gained: int, value: float | None) -> SegmentRow:
 def test_the_report_measures_scores_against_true_progress_now_and_next() -> None:
     gains = [0, 1, 0, 2, 0, 0, 3, 0]
     parts = [
-        Part(replica="a", rows=[row(i, gain, 0.1 + 0.2 * gain) for i, gain in enumerate(gains[:4])]),
-        Part(
+        LedgerPart(replica="a", rows=[row(i, gain, 0.1 + 0.2 * gain) for i, gain in enumerate(gains[:4])]),
+        LedgerPart(
             replica="b",
             rows=[row(i + 4, gain, 0.1 + 0.2 * gain) for i, gain in enumerate(gains[4:])] + [row(9, 1, None)],
             usage={"state": Usage(calls=8, prompt_tokens=800)},
             canary=[CanaryRow(judge=JudgeName("state"), change=0.2), CanaryRow(judge=JudgeName("state"), change=-0.1)],
         ),
-        Part(replica="c", rows=[row(0, 0, 0.1)], usage={"state": Usage(calls=1, prompt_tokens=100)}),
+        LedgerPart(replica="c", rows=[row(0, 0, 0.1)], usage={"state": Usage(calls=1, prompt_tokens=100)}),
     ]
-    merged = report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
     state = merged.judges[JudgeName("state")]
     assert merged.segments == {"judged": 8, "abstained": 1}
     assert state.correlation.segment == pytest.approx(1.0)
@@ -212,10 +212,14 @@ def test_next_is_what_is_gained_in_the_three_segments_after_one() -> None:
     gains = [0, 0, 2, 0, 1, 0, 0, 3, 1, 0, 2, 0]
     ahead = [sum(gains[place + 1 : place + 4]) for place in range(len(gains))]
     rows = [row(place, gain, 0.1 * ahead[place]) for place, gain in enumerate(gains)]
-    merged = report(RunId("demo"), 0, "default", [Part(replica="a", rows=rows)], datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(
+        RunId("demo"), 0, "default", [LedgerPart(replica="a", rows=rows)], datetime(2026, 1, 1, tzinfo=UTC)
+    )
     assert merged.correlation.next == pytest.approx(1.0)
     other = [one.model_copy(update={"episode": EpisodeId(f"e{one.index}")}) for one in rows]
-    merged = report(RunId("demo"), 0, "default", [Part(replica="a", rows=other)], datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(
+        RunId("demo"), 0, "default", [LedgerPart(replica="a", rows=other)], datetime(2026, 1, 1, tzinfo=UTC)
+    )
     assert merged.correlation.next is None, "no segment is followed by another one of its episode"
 
 
@@ -225,8 +229,8 @@ def test_the_report_counts_votes_agreement_abstentions_and_a_budget_that_ran_out
     silent = JudgeRow(judge=JudgeName("state"))
     rows = [row(0, 0, None).model_copy(update={"judges": [one]}) for one in (spoke, silent)]
     rows[1] = rows[1].model_copy(update={"segment": SegmentId("s1")})
-    parts = [Part(replica="a", rows=rows), Part(replica="b", exhausted=True)]
-    merged = report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
+    parts = [LedgerPart(replica="a", rows=rows), LedgerPart(replica="b", exhausted=True)]
+    merged = build_report(RunId("demo"), 0, "default", parts, datetime(2026, 1, 1, tzinfo=UTC))
     state = merged.judges[JudgeName("state")]
     assert (state.judged, state.abstained) == (1, 1)
     assert (merged.votes, state.votes, state.votes_per_segment) == (3, 3, 3.0)
@@ -237,7 +241,9 @@ def test_the_report_counts_votes_agreement_abstentions_and_a_budget_that_ran_out
 
 def test_a_judge_that_sees_no_difference_prefers_no_place() -> None:
     pairs = [PairRow(forward="equal", backward="equal", gap=0.0)] * 3 + [PairRow(forward="A", backward="B", gap=0.2)]
-    merged = report(RunId("demo"), 0, "default", [Part(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(
+        RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC)
+    )
     assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
 
 
@@ -246,20 +252,24 @@ def test_what_a_segment_gained_is_what_was_reached_within_it() -> None:
     known = {name: facts[name] for name in ("run", "epoch", "episode", "segment", "created")}
     digests = {"segment_key": "episodes/x", "segment_digest": "1" * 64, "rubric": "default", "status": "dead"}
     scores = SegmentScores.model_validate({**known, **digests})
-    assert row_of(scores, SegmentManifest.model_validate({**facts, "members": {}})).gained == 1
+    assert segment_row(scores, SegmentManifest.model_validate({**facts, "members": {}})).gained == 1
 
 
 def test_a_judge_that_prefers_the_first_clip_is_found_out() -> None:
     pairs = [PairRow(forward="A", backward="A", gap=0.3)] * 6 + [PairRow(forward="A", backward="B", gap=0.2)] * 4
-    merged = report(RunId("demo"), 0, "default", [Part(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(
+        RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC)
+    )
     assert merged.pairs.consistent == 0.4
     assert merged.pairs.bias == pytest.approx(0.3)
     fair = [PairRow(forward="A", backward="B", gap=0.2), PairRow(forward="B", backward="A", gap=-0.2)]
-    merged = report(RunId("demo"), 0, "default", [Part(replica="a", pairs=fair)], datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(
+        RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=fair)], datetime(2026, 1, 1, tzinfo=UTC)
+    )
     assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
 
 
 def test_what_nobody_judged_has_no_value() -> None:
-    merged = report(RunId("demo"), 0, "default", [], datetime(2026, 1, 1, tzinfo=UTC))
+    merged = build_report(RunId("demo"), 0, "default", [], datetime(2026, 1, 1, tzinfo=UTC))
     assert (merged.agreement, merged.correlation.segment, merged.pairs.bias, merged.votes) == (None, None, None, 0)
     assert values_of([]) == {}

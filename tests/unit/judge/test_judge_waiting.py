@@ -5,14 +5,14 @@ import asyncio
 import httpx
 import pytest
 
-from services.judge import juror
+from services.judge.service import judge
 from shared.contracts.events import ScoresReady
 from shared.contracts.ids import SegmentId
 from shared.contracts.judging import EpochJudging
 from shared.errors import Permanent, Transient
 from shared.store import keys
-from tests.unit.judge.bench import GOOD, Bench, Open, refuse
-from tests.unit.judge.recordings import RUN, archive, recorded, walk
+from tests.unit.judge.harness import GOOD, JudgeHarness, OpenHarness, refuse
+from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 VISION = "qwen25-vl-32b"
 
@@ -22,88 +22,88 @@ def busy(request: httpx.Request) -> httpx.Response:
     return httpx.Response(429)
 
 
-def vision_is(one: Bench, how: httpx.AsyncBaseTransport) -> None:
-    connections = one.court.routes[VISION].connections
-    connections._idle.clear()  # these would go on to the server there was
-    connections.transport = how
+def vision_is(one: JudgeHarness, how: httpx.AsyncBaseTransport) -> None:
+    clients = one.runtime.routes[VISION].clients
+    clients._idle.clear()  # these would go on to the server there was
+    clients.transport = how
 
 
-async def test_a_route_that_is_busy_is_waited_for_and_one_that_is_silent_is_not(bench: Open) -> None:
-    one = bench(patience_s=0.3)
+async def test_a_route_that_is_busy_is_waited_for_and_one_that_is_silent_is_not(harness: OpenHarness) -> None:
+    one = harness(patience_s=0.3)
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(busy))
     for _ in range(3):
         with pytest.raises(Transient, match="429"):
-            await one.court.handlers.segment_ready(event)
+            await one.runtime.handlers.segment_ready(event)
         await asyncio.sleep(0.2)
     vision_is(one, httpx.MockTransport(refuse))
     await asyncio.sleep(0.4)
-    await one.court.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_ready(event)
     assert [result.status for result in (await one.scores()).judges] == ["judged", "judged", "abstained"]
 
 
-async def test_a_route_that_asks_for_a_wait_longer_than_patience_is_not_silent_meanwhile(bench: Open) -> None:
-    one = bench(patience_s=0.3)
+async def test_a_route_that_asks_for_a_wait_longer_than_patience_is_not_silent_meanwhile(harness: OpenHarness) -> None:
+    one = harness(patience_s=0.3)
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(lambda _: httpx.Response(429, headers={"retry-after": "60"})))
     with pytest.raises(Transient, match="429"):
-        await one.court.handlers.segment_ready(event)
+        await one.runtime.handlers.segment_ready(event)
     await asyncio.sleep(0.5)
     with pytest.raises(Transient, match="asked to wait"):
-        await one.court.handlers.segment_ready(event)
+        await one.runtime.handlers.segment_ready(event)
 
 
-async def test_a_route_that_answers_others_is_not_away(bench: Open) -> None:
-    one = bench(patience_s=1.0, cache_size=0)
+async def test_a_route_that_answers_others_is_not_away(harness: OpenHarness) -> None:
+    one = harness(patience_s=1.0, cache_size=0)
     event = await recorded(one.store, archive("s1", GOOD))
     other = await recorded(one.store, archive("s2", walk(3)), "s2")
-    working = one.court.routes[VISION].connections.transport
+    working = one.runtime.routes[VISION].clients.transport
     assert working is not None
     vision_is(one, httpx.MockTransport(refuse))
     with pytest.raises(Transient):
-        await one.court.handlers.segment_ready(event)
+        await one.runtime.handlers.segment_ready(event)
     await asyncio.sleep(1.0)
     vision_is(one, working)
-    await one.court.handlers.segment_ready(other)
+    await one.runtime.handlers.segment_ready(other)
     vision_is(one, httpx.MockTransport(refuse))
     with pytest.raises(Transient):
-        await one.court.handlers.segment_ready(event)
+        await one.runtime.handlers.segment_ready(event)
 
 
 async def test_a_hearing_that_takes_too_long_keeps_what_the_others_said(
-    bench: Open, monkeypatch: pytest.MonkeyPatch
+    harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = bench()
+    one = harness()
 
     async def never(request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(3_600)
         raise AssertionError
 
-    monkeypatch.setattr(juror, "SITTING_S", 1.0)
+    monkeypatch.setattr(judge, "SEGMENT_TIMEOUT_S", 1.0)
     vision_is(one, httpx.MockTransport(never))
     with pytest.raises(Transient, match="no answer within 1 s"):
-        await one.court.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
+        await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     assert len(await one.store.list("episodes/partial/")) == 1
-    assert one.court.routes[VISION]._gate.in_flight == 0
+    assert one.runtime.routes[VISION]._semaphore.in_flight == 0
 
 
-async def test_what_a_crash_left_beside_a_score_goes_when_its_event_comes_again(bench: Open) -> None:
-    one = bench()
+async def test_what_a_crash_left_beside_a_score_goes_when_its_event_comes_again(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
-    await one.court.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_ready(event)
     left = keys.partial_scores(RUN, 0, SegmentId("s1"))
     await one.store.put(left, b"{}")
-    await one.court.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_ready(event)
     assert not await one.store.exists(left)
 
 
-async def test_when_the_event_will_not_come_again_what_was_said_counts(bench: Open) -> None:
-    one = bench(patience_s=3_600)
+async def test_when_the_event_will_not_come_again_what_was_said_counts(harness: OpenHarness) -> None:
+    one = harness(patience_s=3_600)
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(refuse))
     with pytest.raises(Transient):
-        await one.court.handlers.segment_ready(event)
-    (ready,) = await one.court.handlers.segment_dead(event, "given up after 7 deliveries")
+        await one.runtime.handlers.segment_ready(event)
+    (ready,) = await one.runtime.handlers.segment_dead(event, "given up after 7 deliveries")
 
     scores = await one.scores()
     assert isinstance(ready.data, ScoresReady)
@@ -111,39 +111,39 @@ async def test_when_the_event_will_not_come_again_what_was_said_counts(bench: Op
     assert [result.status for result in scores.judges] == ["judged", "judged", "abstained"]
     assert scores.judges[2].reasons == ["given up after 7 deliveries"]
     assert not await one.store.list("episodes/partial/")
-    await one.court.books.write()
+    await one.runtime.ledgers.flush()
     told = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
     assert told.segments == {"judged": 1}
 
 
-async def test_a_segment_that_no_judge_spoke_about_is_no_dead_one(bench: Open) -> None:
-    one = bench()
+async def test_a_segment_that_no_judge_spoke_about_is_no_dead_one(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
-    for route in one.court.routes.values():
-        route.connections.transport = httpx.MockTransport(refuse)
+    for route in one.runtime.routes.values():
+        route.clients.transport = httpx.MockTransport(refuse)
     with pytest.raises(Transient):
-        await one.court.handlers.segment_ready(event)
-    await one.court.handlers.segment_dead(event, "given up after 7 deliveries")
+        await one.runtime.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_dead(event, "given up after 7 deliveries")
     scores = await one.scores()
     assert (scores.status, scores.weighted, len(scores.judges)) == ("abstained", None, 3)
 
 
-async def test_a_segment_that_is_lost_while_it_waits_is_dead(bench: Open) -> None:
-    one = bench()
+async def test_a_segment_that_is_lost_while_it_waits_is_dead(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(refuse))
     with pytest.raises(Transient):
-        await one.court.handlers.segment_ready(event)
+        await one.runtime.handlers.segment_ready(event)
     await one.store.delete(event.data.key)
     with pytest.raises(Permanent) as gone:
-        await one.court.handlers.segment_ready(event)
-    await one.court.handlers.segment_dead(event, str(gone.value))
+        await one.runtime.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_dead(event, str(gone.value))
     assert (await one.scores()).status == "dead"
 
 
-async def test_what_is_kept_but_cannot_be_read_is_asked_for_again(bench: Open) -> None:
-    one = bench()
+async def test_what_is_kept_but_cannot_be_read_is_asked_for_again(harness: OpenHarness) -> None:
+    one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     await one.store.put(keys.partial_scores(RUN, 0, SegmentId("s1")), b'{"since": "yesterday"}')
-    await one.court.handlers.segment_ready(event)
+    await one.runtime.handlers.segment_ready(event)
     assert [result.status for result in (await one.scores()).judges] == ["judged"] * 3

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
-from services.judge.adapters.route import Route
+from services.judge.adapters.route import RouteClient
 from services.judge.config import load_judges
 from services.judge.ports import RouteUnavailable
+from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup, JudgeSettings
-from services.judge.wiring import Court, wire
+from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
 from shared.runtime.service import Ports
 from shared.store.memory import MemoryStore
@@ -19,11 +20,11 @@ async def test_the_service_asks_what_each_route_serves_before_it_judges_anything
 ) -> None:
     asked = []
 
-    async def models(self: Route) -> dict[str, int | None]:
+    async def models(self: RouteClient) -> dict[str, int | None]:
         asked.append(self.name)
         raise RouteUnavailable("not yet")
 
-    monkeypatch.setattr(Route, "models", models)
+    monkeypatch.setattr(RouteClient, "list_models", models)
     settings = JudgeSettings.model_validate({"store": {"url": "memory://"}})
     await wire(settings, Ports(MemoryBus(), MemoryStore(), asyncio.Event()))
     assert sorted(asked) == ["qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
@@ -32,18 +33,18 @@ async def test_the_service_asks_what_each_route_serves_before_it_judges_anything
 async def test_only_a_route_that_was_away_is_asked_again_for_what_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, away = list[str](), {"qwen25-32b"}
 
-    async def models(self: Route) -> dict[str, int | None]:
+    async def models(self: RouteClient) -> dict[str, int | None]:
         asked.append(self.name)
         if self.name in away:
             raise RouteUnavailable(f"route {self.name}: away")
         return {self.name: 4_096}
 
-    monkeypatch.setattr(Route, "models", models)
-    court = Court(MemoryStore(), load_judges(None, "http://rules.test/v1"), JudgeGroup())
+    monkeypatch.setattr(RouteClient, "list_models", models)
+    runtime = JudgeRuntime(MemoryStore(), load_judges(None, "http://rules.test/v1"), JudgeGroup())
     with pytest.raises(RouteUnavailable, match="qwen25-32b: away"):
-        await court.introduce(patient=False)
-    assert [juror.context for juror in court.panel.jurors] == [4_096, None, 4_096]
+        await runtime.probe_routes(retry=False)
+    assert [judge.context for judge in runtime.pool.judges] == [4_096, None, 4_096]
     away.clear()
-    await court.introduce()
-    assert [juror.context for juror in court.panel.jurors] == [4_096] * 3
+    await runtime.probe_routes()
+    assert [judge.context for judge in runtime.pool.judges] == [4_096] * 3
     assert sorted(asked) == ["qwen25-32b", "qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]

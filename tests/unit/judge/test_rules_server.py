@@ -10,13 +10,13 @@ import pytest
 
 from services.judge.adapters.frames import data_url
 from services.judge.config import load_judges
+from services.judge.domain.facts.timeline import render
 from services.judge.domain.prompts import pair_format, pair_messages, response_format, vote_messages
-from services.judge.domain.timeline import render
 from services.judge.rules_server.app import create_app
-from services.judge.rules_server.scoring import RULES, clip_of
-from services.judge.rules_server.settings import Behaviour, Settings, parse
+from services.judge.rules_server.scoring import RULES, clip_totals
+from services.judge.rules_server.settings import Behaviour, RulesServerSettings, parse_arguments
 from shared.contracts.scores import DIMENSIONS
-from tests.unit.judge.recordings import facts, picture, walk
+from tests.unit.judge.segment_factory import facts, picture, walk
 
 Client = Callable[..., httpx.AsyncClient]
 
@@ -26,7 +26,7 @@ async def client() -> AsyncIterator[Client]:
     opened: list[httpx.AsyncClient] = []
 
     def open_client(behaviour: dict[str, Any] | None = None, **settings: Any) -> httpx.AsyncClient:
-        app = create_app(Settings(behaviour=Behaviour(**(behaviour or {})), **settings))
+        app = create_app(RulesServerSettings(behaviour=Behaviour(**(behaviour or {})), **settings))
         opened.append(httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://rules.test"))
         return opened[-1]
 
@@ -48,7 +48,7 @@ def body(changes: dict[int, dict[str, Any]] | None = None, **fields: Any) -> dic
     } | fields
 
 
-async def ask(one: httpx.AsyncClient, sent: dict[str, Any]) -> dict[str, Any]:
+async def post(one: httpx.AsyncClient, sent: dict[str, Any]) -> dict[str, Any]:
     answer = await one.post("/v1/chat/completions", json=sent)
     assert answer.status_code == 200, answer.text
     result: dict[str, Any] = answer.json()
@@ -61,20 +61,20 @@ def votes(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 async def test_without_noise_the_choices_are_equal_with_noise_they_differ_and_repeat_by_seed(client: Client) -> None:
     exact, noisy = client(), client({"vote_noise": 2.0})
-    assert len({json.dumps(vote) for vote in votes(await ask(exact, body(walk(4))))}) == 1
-    first = votes(await ask(noisy, body(walk(4), n=8)))
+    assert len({json.dumps(vote) for vote in votes(await post(exact, body(walk(4))))}) == 1
+    first = votes(await post(noisy, body(walk(4), n=8)))
     assert len({json.dumps(vote) for vote in first}) > 2
-    assert votes(await ask(noisy, body(walk(4), n=8))) == first
-    assert votes(await ask(noisy, body(walk(4), n=8, seed=9))) != first
-    shifted = votes(await ask(noisy, body(walk(4), n=7, seed=8)))
+    assert votes(await post(noisy, body(walk(4), n=8))) == first
+    assert votes(await post(noisy, body(walk(4), n=8, seed=9))) != first
+    shifted = votes(await post(noisy, body(walk(4), n=7, seed=8)))
     assert shifted == first[1:], "choice i has the seed of the request plus i"
-    assert len({json.dumps(vote) for vote in votes(await ask(noisy, body(walk(4), temperature=0)))}) == 1
+    assert len({json.dumps(vote) for vote in votes(await post(noisy, body(walk(4), temperature=0)))}) == 1
 
 
 async def test_better_play_gets_better_votes(client: Client) -> None:
     one = client()
-    idle = votes(await ask(one, body()))[0]
-    busy = votes(await ask(one, body({**walk(6), 30: {"treasures": ["sword"]}, 60: {"essences": 1}})))[0]
+    idle = votes(await post(one, body()))[0]
+    busy = votes(await post(one, body({**walk(6), 30: {"treasures": ["sword"]}, 60: {"essences": 1}})))[0]
     assert all(idle[name] <= busy[name] for name in ("progress", "novelty", "efficiency"))
     assert (idle["progress"], busy["progress"]) == (0, 5)
 
@@ -82,24 +82,24 @@ async def test_better_play_gets_better_votes(client: Client) -> None:
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_every_dimension_has_a_rule_within_its_scale(name: str) -> None:
     for changes in ({}, walk(2), walk(9), {5: {"deaths": 1}}, {5: {"events": ["solved"] * 9, "essences": 3}}):
-        assert 0 <= RULES[name](clip_of(render(facts(changes), 9_000))) <= 5
+        assert 0 <= RULES[name](clip_totals(render(facts(changes), 9_000))) <= 5
 
 
 def test_walking_in_known_rooms_is_no_progress_and_nothing_new() -> None:
     new = walk(6)
     known = {step: {**change, "rooms_visited": 6} for step, change in new.items()}
-    explored, wandered = (clip_of(render(facts(changes), 9_000)) for changes in (new, known))
+    explored, wandered = (clip_totals(render(facts(changes), 9_000)) for changes in (new, known))
     assert (RULES["progress"](explored), RULES["progress"](wandered)) == (2, 0)
     assert RULES["novelty"](explored) > RULES["novelty"](wandered) == 1
 
 
 async def test_usage_counts_the_prompt_once_and_what_a_prefix_cache_would_have(client: Client) -> None:
     one = client()
-    first = (await ask(one, body(walk(2))))["usage"]
-    second = (await ask(one, body(walk(7))))["usage"]
+    first = (await post(one, body(walk(2))))["usage"]
+    second = (await post(one, body(walk(7))))["usage"]
     assert first["prompt_tokens_details"]["cached_tokens"] == 0
     assert 0 < second["prompt_tokens_details"]["cached_tokens"] < second["prompt_tokens"]
-    single = (await ask(one, body(walk(7), n=1)))["usage"]
+    single = (await post(one, body(walk(7), n=1)))["usage"]
     assert single["prompt_tokens"] == second["prompt_tokens"]
     assert single["completion_tokens"] * 3 == second["completion_tokens"]
 
@@ -108,7 +108,7 @@ async def test_pictures_are_taken_as_data_and_never_fetched(client: Client) -> N
     one = client()
     text = render(facts(walk(3)), 9_000)
     sent = body(messages=vote_messages(DIMENSIONS, text, "", [data_url(picture(1), 3)] * 8))
-    assert (await ask(one, sent))["usage"]["prompt_tokens"] > 8 * 200
+    assert (await post(one, sent))["usage"]["prompt_tokens"] > 8 * 200
     for url in (
         "http://127.0.0.1:1/x.png",
         "file:///etc/passwd",
@@ -124,7 +124,7 @@ async def test_two_clips_are_compared_the_same_in_both_orders(client: Client) ->
     good, bad = render(facts({**walk(6), 30: {"treasures": ["sword"]}}), 9_000), render(facts(), 9_000)
     for first, second, better in ((good, bad, "A"), (bad, good, "B"), (bad, bad, "equal")):
         sent = body(messages=pair_messages(DIMENSIONS, first, second), response_format=pair_format(), n=1)
-        assert votes(await ask(one, sent))[0]["better"] == better
+        assert votes(await post(one, sent))[0]["better"] == better
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ async def test_who_finds_a_free_place_is_served_even_if_nobody_may_wait(client: 
 
 async def test_models_health_and_metrics_answer(client: Client) -> None:
     one = client()
-    await ask(one, body())
+    await post(one, body())
     models = (await one.get("/v1/models")).json()["data"]
     wanted = {judge.model for judge in load_judges(None, "http://rules.test/v1").judges}
     assert wanted <= {model["id"] for model in models}
@@ -192,7 +192,7 @@ async def test_its_behaviour_changes_only_where_that_is_allowed(client: Client) 
 def test_the_command_line_sets_everything() -> None:
     words = ["--port", "0", "--seed", "3", "--model", "a", "--model", "b", "--vote-noise", "0.5"]
     words += ["--ignore-n", "--latency-ms", "20", "--control"]
-    settings = parse(words)
+    settings = parse_arguments(words)
     assert (settings.port, settings.seed, settings.models, settings.control) == (0, 3, ("a", "b"), True)
     assert (settings.behaviour.vote_noise, settings.behaviour.ignore_n) == (0.5, True)
     assert settings.behaviour.latency_ms == 20

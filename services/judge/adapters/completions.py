@@ -1,0 +1,66 @@
+"""Reads the body of a chat completion. A body that is no such thing is the route's fault and counts as an outage."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from services.judge.ports import Choice, Completion
+
+MAX_RESPONSE_BYTES = 2_000_000  # eleven votes need 20 kB
+MAX_TOKENS = 100_000_000
+
+
+class InvalidCompletion(Exception):
+    """The body is not a chat completion."""
+
+
+def parse_completion(raw: bytes, seconds: float) -> Completion:
+    """Parse the body, or raise NoAnswer. The texts inside are not looked at here."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise InvalidCompletion("the body is not JSON") from error
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list):
+        raise InvalidCompletion("the body has no choices")
+    usage = body.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    details = usage.get("prompt_tokens_details")
+    return Completion(
+        choices=tuple(_choice(choice) for choice in choices[:64]),
+        prompt_tokens=_tokens(usage.get("prompt_tokens")),
+        cached_tokens=_tokens(details.get("cached_tokens")) if isinstance(details, Mapping) else None,
+        output_tokens=_tokens(usage.get("completion_tokens")),
+        seconds=seconds,
+    )
+
+
+def _choice(choice: Any) -> Choice:
+    if not isinstance(choice, Mapping):
+        return Choice(None, None)
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return Choice(content, choice.get("finish_reason"))
+
+
+def _tokens(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS else None
+
+
+def error_message(raw: bytes) -> str:
+    """What the server says about an error, for a log line: OpenAI's JSON, or the plain text of a gateway."""
+    try:
+        error = json.loads(raw)["error"]
+        text = str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, RecursionError, KeyError, TypeError):
+        text = raw[:400].decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else " " for char in text)[:200].strip()
+
+
+def parse_model_list(raw: bytes) -> dict[str, int | None]:
+    """Model names and, where told, their longest context; nothing if the body is no list of models."""
+    try:
+        entries = json.loads(raw)["data"]
+        return {str(entry["id"])[:200]: _tokens(entry.get("max_model_len")) or None for entry in entries[:1_000]}
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,146 @@
+"""What happened in a segment, as events in plain words: the only thing the judges are told.
+
+Computed from states alone; never from rewards, milestones or the policy. A judge with the answer key judges nothing.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+
+from services.judge.domain.facts.dialogs import texts_shown
+from services.judge.domain.facts.states import StepState
+
+# Owned for good since the first one; what each of them brings is an event of its own.
+TOLD_APART = frozenset({"rupees", "hearts", "heart container", "small key", "essence", "ore chunks"})
+MARKED_WITHIN = 12  # steps; a scroll between rooms takes about ten
+
+Places = Mapping[str, str]
+"""Names of rooms by `group:room` in hexadecimal, e.g. `0:d9`."""
+
+
+class Importance(IntEnum):
+    """What goes first when a timeline is too long: the lowest."""
+
+    MINOR = 0
+    NORMAL = 1
+    MAJOR = 2
+    VITAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the timeline. `step` counts from the segment's beginning; `what` is free of line breaks."""
+
+    step: int
+    kind: str
+    what: str
+    importance: Importance
+
+
+# What the game's own log says, in words. A sound without an entry is no event for a judge.
+SOUNDS: Mapping[str, tuple[str, str, Importance]] = {
+    "solved": ("solved", "the game confirmed a solved puzzle or task", Importance.MAJOR),
+    "unlocked": ("unlocked", "a lock was opened", Importance.MAJOR),
+    "boss beaten": ("boss", "a boss was beaten", Importance.VITAL),
+    "switch": ("switch", "a switch was pressed", Importance.NORMAL),
+    "pushed": ("pushed", "a block was pushed", Importance.NORMAL),
+    "torch": ("torch", "a torch was lit", Importance.NORMAL),
+    "cut": ("cut", "a bush was cut", Importance.MINOR),
+    "fell": ("fell", "the player fell", Importance.NORMAL),
+    "refused": ("refused", "the game refused what was tried", Importance.MINOR),
+    "enemy killed": ("kill", "an enemy was defeated", Importance.MINOR),
+}
+
+
+def quoted(text: str) -> str:
+    """Game text as data: a JSON string, so that no quote, line break or control character gets out of it."""
+    return json.dumps(text, ensure_ascii=True)
+
+
+def room_label(state: StepState, places: Places) -> str:
+    """How a room is named to a judge: by its name where one is known, else by area and number."""
+    if state.place is None:
+        return "an unknown room"
+    number = f"{state.place[0]:x}:{state.place[1]:02x}"
+    name = places.get(number)
+    label = f"{quoted(name)}, room {number}" if name else f"room {number}"
+    return f"{label} ({state.area})" if state.area else label
+
+
+def detect_events(states: Sequence[StepState], places: Places) -> list[Event]:
+    """All events of a segment, in the order of their steps."""
+    found = list(_moves(states, places))
+    for before, now in pairwise(states):
+        found.extend(_gains(before, now))
+        found.extend(_harm(before, now))
+    for now in states:
+        found.extend(Event(now.step, *SOUNDS[sound]) for sound in now.sounds or () if sound in SOUNDS)
+    for step, text in texts_shown(states):
+        found.append(Event(step, "text", f"the game showed the text {quoted(text)}", Importance.NORMAL))
+    return sorted(found, key=lambda event: event.step)
+
+
+def _moves(states: Sequence[StepState], places: Places) -> Iterator[Event]:
+    """Rooms entered: never seen before, known from before the clip, or seen in it."""
+    seen, visited = {states[0].place}, states[0].rooms_visited
+    for number, (before, now) in enumerate(pairwise(states), start=1):
+        if before.in_dungeon is False and now.in_dungeon is True:
+            yield Event(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
+        if now.place is None or now.place == before.place:
+            continue
+        # The game marks a room as visited some steps before or after the hero is in it.
+        soon = states[min(number + MARKED_WITHIN, len(states) - 1)].rooms_visited
+        label = room_label(now, places)
+        if now.place not in seen and (difference(visited, soon) or 0) > 0:
+            yield Event(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
+            visited = soon
+        elif now.place not in seen:
+            yield Event(now.step, "room", f"entered {label}, known from before this clip", Importance.NORMAL)
+        else:
+            yield Event(now.step, "back", f"went back to {label}", Importance.MINOR)
+        seen.add(now.place)
+
+
+def _gains(before: StepState, now: StepState) -> Iterator[Event]:
+    if before.treasures is not None and now.treasures is not None:
+        for name in sorted(now.treasures - before.treasures - TOLD_APART):
+            yield Event(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
+    if (difference(before.essences, now.essences) or 0) > 0:
+        yield Event(now.step, "essence", "obtained an essence", Importance.VITAL)
+    if (difference(before.max_health, now.max_health) or 0) > 0:
+        yield Event(now.step, "heart", "gained a heart container", Importance.MAJOR)
+    for name, kind, words in (
+        ("items_taken", "taken", "took the treasure of this room"),
+        ("doors_opened", "door", "a door was opened for good"),
+    ):
+        if (difference(getattr(before, name), getattr(now, name)) or 0) > 0:
+            yield Event(now.step, kind, words, Importance.MAJOR)
+    yield from _counted(before, now)
+
+
+def _counted(before: StepState, now: StepState) -> Iterator[Event]:
+    keys = difference(before.keys, now.keys)  # counted per dungeon, and unknown outside
+    if keys and before.in_dungeon == now.in_dungeon:
+        words = f"found a small key (now {now.keys})" if keys > 0 else "used a small key"
+        yield Event(now.step, "key" if keys > 0 else "key_used", words, Importance.MAJOR)
+    rupees = difference(before.rupees, now.rupees)
+    if rupees:
+        words = f"gained {rupees} rupees" if rupees > 0 else f"paid {-rupees} rupees"
+        yield Event(now.step, "rupees" if rupees > 0 else "paid", words, Importance.MINOR)
+
+
+def _harm(before: StepState, now: StepState) -> Iterator[Event]:
+    health = difference(before.health, now.health) or 0
+    if health < 0:
+        yield Event(now.step, "hurt", f"lost {-health} quarter hearts", Importance.NORMAL)
+    elif health > 0:
+        yield Event(now.step, "healed", f"regained {health} quarter hearts", Importance.MINOR)
+    if (difference(before.deaths, now.deaths) or 0) > 0:
+        yield Event(now.step, "death", "died", Importance.VITAL)
+
+
+def difference(before: int | None, now: int | None) -> int | None:
+    """Change of a count, or None when one side is unknown."""
+    return None if before is None or now is None else now - before

@@ -1,0 +1,1 @@
+"""Judging outside the service: `zelda judge segments` and `zelda judge compare`."""

@@ -1,0 +1,184 @@
+"""Compares two judges, or two rubric versions, on the same segments of a run: do they agree, who sees progress better,
+what do they cost?
+
+A side is named `RUBRIC` (its weighted score) or `RUBRIC/JUDGE` (that judge alone), e.g. `default/state`.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import combinations
+from typing import Self, TypeVar
+
+import structlog
+
+from services.judge.domain.agreement import cohen_kappa, spearman
+from services.judge.domain.budget import add
+from services.judge.domain.ledger_rows import LedgerPart, SegmentRow, segment_row
+from services.judge.domain.report import build_report
+from shared.contracts.archive import read_manifest
+from shared.contracts.ids import RunId
+from shared.contracts.judging import Correlation
+from shared.contracts.scores import SegmentScores, Usage
+from shared.contracts.segment import SegmentManifest
+from shared.errors import Permanent
+from shared.state.segments import recorded
+from shared.store import keys
+from shared.store.port import Store
+
+MAX_PAIRS = 20_000  # pairs of segments for kappa; more change it by less than a hundredth
+CONCURRENT_READS = 16
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+Point = tuple[float, float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSource:
+    """Which scores to take: a rubric version, and one of its judges or all."""
+
+    rubric: str
+    judge: str | None
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Parse `RUBRIC` or `RUBRIC/JUDGE`."""
+        rubric, _, judge = name.partition("/")
+        return cls(rubric, judge or None)
+
+    def __str__(self) -> str:
+        return self.rubric if self.judge is None else f"{self.rubric}/{self.judge}"
+
+    def value(self, row: SegmentRow) -> float | None:
+        """Its value for one segment; None when it abstained."""
+        if self.judge is None:
+            return row.weighted
+        return next((judge.value for judge in row.judges if judge.judge == self.judge), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SideSummary:
+    """One side alone."""
+
+    judged: int
+    votes_per_segment: float | None
+    unanimous: float | None
+    correlation: Correlation
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both sides. `points` are (value of A, value of B, milestones gained) of segments that both judged."""
+
+    sides: tuple[str, str]
+    summaries: tuple[SideSummary, SideSummary]
+    points: list[Point]
+    rank_correlation: float | None
+    kappa: float | None
+    mean_difference: float | None
+
+
+async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[str]) -> Comparison:
+    """Read scores and manifests, and compare. A side without any score is a LookupError."""
+    first, second = (ScoreSource.of(name) for name in names)
+    read = {rubric: await _scores(store, run, epoch, rubric) for rubric in {first.rubric, second.rubric}}
+    # What is dead has most likely no manifest that could be read.
+    alive = {rubric: [scores for scores in found if scores.status != "dead"] for rubric, found in read.items()}
+    keys_of = {str(scores.segment): scores.segment_key for found in alive.values() for scores in found}
+    manifests = await _manifests(store, keys_of)
+    rows = {
+        rubric: [segment_row(scores, manifest) for scores in found if (manifest := manifests[str(scores.segment)])]
+        for rubric, found in alive.items()
+    }
+    summaries = tuple(_summary(run, side, rows[side.rubric], read[side.rubric]) for side in (first, second))
+    values = [{row.segment: row for row in rows[side.rubric]} for side in (first, second)]
+    points = []
+    for segment in sorted(values[0].keys() & values[1].keys()):
+        a, b = first.value(values[0][segment]), second.value(values[1][segment])
+        if a is not None and b is not None:
+            points.append((a, b, values[0][segment].gained))
+    return Comparison(
+        sides=(str(first), str(second)),
+        summaries=(summaries[0], summaries[1]),
+        points=points,
+        rank_correlation=spearman([a for a, _, _ in points], [b for _, b, _ in points]),
+        kappa=_kappa(points),
+        mean_difference=sum(b - a for a, b, _ in points) / len(points) if points else None,
+    )
+
+
+def _summary(run: RunId, side: ScoreSource, rows: Sequence[SegmentRow], scores: Sequence[SegmentScores]) -> SideSummary:
+    usage: dict[str, Usage] = {}
+    for one in scores:
+        for result in one.judges:
+            usage[str(result.judge)] = add(usage.get(str(result.judge), Usage()), result.usage)
+    part = LedgerPart(replica="compare", rows=list(rows), usage=usage)
+    merged = build_report(run, 0, side.rubric, [part], datetime.now(UTC))
+    if side.judge is None:
+        judged = sum(row.weighted is not None for row in rows)
+        votes = merged.votes / judged if judged else None
+        return SideSummary(judged, votes, merged.agreement, merged.correlation, merged.usage)
+    judge = next((figures for name, figures in merged.judges.items() if name == side.judge), None)
+    if judge is None:
+        raise LookupError(f"no judge {side.judge!r} in rubric {side.rubric!r}; there are {', '.join(merged.judges)}")
+    return SideSummary(judge.judged, judge.votes_per_segment, judge.unanimous, judge.correlation, judge.usage)
+
+
+def _kappa(points: Sequence[Point]) -> float | None:
+    """Cohen's kappa of the order in which both sides put each two segments."""
+    pairs = _pairs(points)
+    return cohen_kappa([_order(x[0], y[0]) for x, y in pairs], [_order(x[1], y[1]) for x, y in pairs])
+
+
+def _pairs(points: Sequence[Point]) -> list[tuple[Point, Point]]:
+    """Each two points; of very many, some drawn from all of them, the same ones every time."""
+    if len(points) * (len(points) - 1) // 2 <= MAX_PAIRS:
+        return list(combinations(points, 2))
+    draw = random.Random(0)  # noqa: S311  # a sample, not a secret
+    chosen = [draw.sample(range(len(points)), 2) for _ in range(MAX_PAIRS)]
+    return [(points[first], points[second]) for first, second in chosen]
+
+
+def _order(x: float, y: float) -> str:
+    return "equal" if x == y else "first" if x > y else "second"
+
+
+async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> list[SegmentScores]:
+    """All scores of a rubric version, in all epochs or in one."""
+    prefixes = [keys.scores_prefix(run, number, rubric) for number in await _epochs(store, run, epoch)]
+    names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
+    if not names:
+        raise LookupError(f"run {run} has no scores under rubric {rubric!r}")
+    return [scores for scores in await _read(store, names, SegmentScores.from_bytes) if scores is not None]
+
+
+async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
+    if epoch is not None:
+        return [epoch]
+    return sorted({place.epoch for place in (await recorded(store, run)).values()})
+
+
+async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest | None]:
+    return dict(zip(keys_of, await _read(store, list(keys_of.values()), read_manifest), strict=True))
+
+
+async def _read(store: Store, names: Sequence[str], parse: Callable[[bytes], T]) -> list[T | None]:
+    """What many objects hold, some at a time; None for one that cannot be read, which costs its own place alone.
+
+    No object is kept longer than it is parsed: archives would fill the memory.
+    """
+    free = asyncio.Semaphore(CONCURRENT_READS)
+
+    async def one(name: str) -> T | None:
+        async with free:
+            try:
+                return parse(await store.get(name))
+            except Permanent as error:  # damaged, or expired since it was judged
+                log.error("left out of the comparison", key=name, error=str(error))
+                return None
+
+    return await asyncio.gather(*(one(name) for name in names))

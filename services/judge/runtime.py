@@ -1,0 +1,97 @@
+"""Assembles everything that judges: the one place where adapters are chosen. It needs a store, but no bus."""
+
+import asyncio
+
+import structlog
+
+from services.judge.adapters.route import RouteClient
+from services.judge.adapters.rules_model import RulesModel
+from services.judge.config import JudgesFile, load_phases
+from services.judge.domain.budget import Budget
+from services.judge.ports import RouteUnavailable
+from services.judge.service.handlers import Handlers
+from services.judge.service.judge import Judge
+from services.judge.service.ledger_store import LedgerStore
+from services.judge.service.loader import SegmentLoader
+from services.judge.service.monitor import JudgeMonitor
+from services.judge.service.pool import JudgePool
+from services.judge.settings import JudgeGroup
+from shared.store.port import Store
+
+PROBE_RETRY_S = 30.0  # pause before an unreachable route is probed again
+log = structlog.get_logger(__name__)
+
+
+class JudgeRuntime:
+    """Routes, judges, ledgers and handlers of one process. The service and `zelda judge` both use it."""
+
+    def __init__(self, store: Store, file: JudgesFile, group: JudgeGroup, *, monitoring: bool = True) -> None:
+        self.file = file
+        self.routes = {
+            name: RouteClient(name, spec, use_direct=group.use_direct)
+            for name, spec in file.routes.items()
+            if any(judge.route == name for judge in file.judges)
+        }
+        self._unprobed_routes = set(self.routes)
+        judges = [
+            Judge(spec, RulesModel() if spec.route is None else self.routes[spec.route], group.cache_size)
+            for spec in file.judges
+        ]
+        self.pool = JudgePool(judges)
+        phases = load_phases(group.phases_file)
+        self.loader = SegmentLoader(store, phases, frames=any(judge.frames for judge in file.judges))
+        budget = Budget(calls=group.budget_calls, tokens=group.budget_tokens, money=group.budget_money)
+        self.ledgers = LedgerStore(store, group.replica, file.rubric, budget.share(group.replicas))
+        self.monitor = (
+            JudgeMonitor(store, self.pool, self.loader, file.rubric, group.canary_segments, group.audit_share)
+            if monitoring
+            else None
+        )
+        self.handlers = Handlers(
+            store,
+            self.pool,
+            self.loader,
+            self.ledgers,
+            self.monitor,
+            rubric=file.rubric,
+            weights=file.weights,
+            min_weight=group.min_weight,
+            patience_s=group.patience_s,
+        )
+
+    async def probe_routes(self, *, retry: bool = True) -> None:
+        """Query the models of each unprobed route: unknown model names are logged, contexts bound the prompts.
+
+        With `retry`, an unreachable route is probed until it answers; without, RouteUnavailable is raised at the end.
+        """
+        probes = [self._probe_route(name, retry) for name in sorted(self._unprobed_routes)]
+        for error in await asyncio.gather(*probes, return_exceptions=True):
+            if error is not None:
+                raise error
+
+    async def _probe_route(self, name: str, retry: bool) -> None:
+        while True:
+            try:
+                served = await self.routes[name].list_models()
+                break
+            except RouteUnavailable as error:
+                if not retry:
+                    raise
+                log.warning("route probe failed", route=name, error=str(error), retry_s=PROBE_RETRY_S)
+                await asyncio.sleep(PROBE_RETRY_S)
+        for judge in self.pool.judges:
+            if judge.spec.route != name:
+                continue
+            if served and judge.spec.model not in served:
+                log.error("model not served", route=name, model=judge.spec.model, served=sorted(served)[:20])
+            judge.context = served.get(judge.spec.model)
+        self._unprobed_routes.discard(name)
+
+    async def close(self) -> None:
+        """Flush the ledgers, finish the monitor's checks, close the connections."""
+        await self.ledgers.flush()  # first: the checks may outlast the time that a stopping service has
+        if self.monitor is not None:
+            await self.monitor.drain()
+            await self.ledgers.flush()
+        for route in self.routes.values():
+            await route.close()

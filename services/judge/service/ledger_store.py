@@ -1,0 +1,132 @@
+"""The books of an epoch: what it cost and how good the judging was, kept in the store so that a restart goes on.
+
+Every process writes its own part; whoever writes merges all parts into the epoch's report. Scores never depend on it.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from datetime import UTC, datetime
+
+import structlog
+
+from services.judge import telemetry
+from services.judge.domain.budget import Budget
+from services.judge.domain.ledger_rows import LedgerPart
+from services.judge.domain.report import build_report
+from services.judge.service.epoch_ledger import EpochLedger
+from shared.contracts.ids import RunId
+from shared.contracts.judging import EpochJudging
+from shared.errors import ContractError, ZeldaError
+from shared.store import keys
+from shared.store.port import NotFound, Store
+
+MERGE_ATTEMPTS = (
+    3  # times a report is merged in a row while others write, too; more and our own part would wait for too long
+)
+OPEN_LEDGERS = 4  # epochs kept in memory, more only while more are in use; too few and books are read again and again
+
+log = structlog.get_logger(__name__)
+
+
+class LedgerStore:
+    """All open books of this process."""
+
+    def __init__(self, store: Store, replica: str, rubric: str, budget: Budget) -> None:
+        self._store, self._replica, self._rubric, self._budget = store, replica, rubric, budget
+        self._open: OrderedDict[tuple[RunId, int], EpochLedger] = OrderedDict()  # the last used one at the end
+        self._opening = asyncio.Lock()
+
+    async def open(self, run: RunId, epoch: int) -> EpochLedger:
+        """The book of an epoch, continued from the store if it is not open. To be held at once, without a pause."""
+        async with self._opening:
+            ledger = self._open.get((run, epoch))
+            if ledger is None:
+                await self._evict()
+                part = await self._read(self._part_key(run, epoch)) or LedgerPart(replica=self._replica)
+                ledger = self._open[run, epoch] = EpochLedger(run, epoch, part, self._budget)
+            self._open.move_to_end((run, epoch))
+        return ledger
+
+    async def run_flush_loop(self) -> None:
+        """Write due books, for ever."""
+        while True:
+            await asyncio.sleep(0.25)
+            await self.flush(only_due=True)
+
+    async def flush(self, *, only_due: bool = False) -> None:
+        """Write the changed books; with `only_due`, those that rested or waited long enough."""
+        now = time.monotonic()
+        for ledger in list(self._open.values()):
+            if not only_due or ledger.due(now):
+                await self._write(ledger)
+
+    async def _write(self, ledger: EpochLedger) -> None:
+        async with ledger.write_lock:  # a write that is cancelled while we wait for the pen leaves its changes to us
+            began, ledger.first_change = ledger.first_change, None
+            if began is None:
+                return
+            try:
+                await self._store.put(self._part_key(ledger.run, ledger.epoch), ledger.snapshot().to_bytes())
+                await self._merge_report(ledger.run, ledger.epoch)
+                began = None
+            except ZeldaError as error:
+                log.warning("report not written", run=ledger.run, epoch=ledger.epoch, error=str(error))
+            finally:  # what was not written, for whatever reason, is written the next time
+                ledger.first_change = began or ledger.first_change
+
+    async def _merge_report(self, run: RunId, epoch: int) -> None:
+        """Merge all parts; again, if one was written meanwhile: our report may have replaced the one that has it."""
+        prefix = keys.judge_reports_prefix(run, epoch, self._rubric)
+        entries = await self._store.list(prefix)
+        for _ in range(MERGE_ATTEMPTS):
+            parts = [await self._read(entry.key) for entry in entries]
+            known = [part for part in parts if part is not None]
+            merged = build_report(run, epoch, self._rubric, known, datetime.now(UTC))
+            await self._store.put(keys.judge_report(run, epoch, self._rubric), merged.to_bytes())
+            export_metrics(merged)
+            before, entries = entries, await self._store.list(prefix)
+            if entries == before:
+                return
+
+    async def _read(self, key: str) -> LedgerPart | None:
+        try:
+            return LedgerPart.from_bytes(await self._store.get(key))
+        except NotFound:
+            return None
+        except ContractError as error:  # begun again: notes and spending before are lost, judging is not
+            log.error("notes not readable", key=key, error=str(error))
+            return None
+
+    async def _evict(self) -> None:
+        """Make room for one more by closing the books that nobody used for longest; those in use stay."""
+        for key, ledger in list(self._open.items()):
+            if len(self._open) < OPEN_LEDGERS:
+                return
+            if not ledger.pins and ledger.first_change is not None:
+                await self._write(ledger)
+            if ledger.is_evictable():
+                del self._open[key]
+
+    def _part_key(self, run: RunId, epoch: int) -> str:
+        return f"{keys.judge_reports_prefix(run, epoch, self._rubric)}{self._replica}.json"
+
+
+def export_metrics(merged: EpochJudging) -> None:
+    """The report as metrics. What is unknown is not shown."""
+    for name, judge in merged.judges.items():
+        alphas = [value for value in judge.alpha.values() if value is not None]
+        if judge.unanimous is not None:
+            telemetry.AGREEMENT.labels(name).set(judge.unanimous)
+        if alphas:
+            telemetry.ALPHA.labels(name).set(sum(alphas) / len(alphas))
+        if judge.drift is not None:
+            telemetry.DRIFT.labels(name).set(judge.drift)
+        for when, value in (("segment", judge.correlation.segment), ("next", judge.correlation.next)):
+            if value is not None:
+                telemetry.CORRELATION.labels(name, when).set(value)
+    if merged.pairs.bias is not None:
+        telemetry.POSITION_BIAS.set(merged.pairs.bias)
+    if merged.pairs.consistent is not None:
+        telemetry.INCONSISTENT.set(1 - merged.pairs.consistent)
+    telemetry.EXHAUSTED.set(merged.budget_exhausted)

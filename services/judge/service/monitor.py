@@ -1,0 +1,177 @@
+"""Judging the judges while they work: the canary set, judged again each epoch, and pairs compared in both orders.
+
+Runs beside the real work, after the score is committed; a failure here costs a number in the report, never a score.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import structlog
+from pydantic import Field
+
+from services.judge.domain.facts.timeline import PromptTooLong
+from services.judge.domain.judge_input import JudgeInput
+from services.judge.domain.ledger_rows import CanaryRow, PairRow, mean_value
+from services.judge.ports import RouteUnavailable
+from services.judge.service.epoch_ledger import EpochLedger
+from services.judge.service.judge import Judge
+from services.judge.service.loader import SegmentLoader
+from services.judge.service.pool import JudgePool
+from shared.contracts.base import Contract
+from shared.contracts.events import Epoch
+from shared.contracts.ids import Digest, RunId, SegmentId
+from shared.contracts.scores import SegmentScores
+from shared.errors import ZeldaError
+from shared.store import keys
+from shared.store.port import AlreadyExists, NotFound, Store
+
+log = structlog.get_logger(__name__)
+
+
+class CanarySegment(Contract):
+    """One segment of the canary set, and what each judge said the first time."""
+
+    segment: SegmentId
+    key: str = Field(max_length=512)
+    digest: Digest
+    values: dict[str, float]
+
+
+class CanarySet(Contract):
+    """The canary set of a run. `epoch` is the one whose segments it holds."""
+
+    run: RunId
+    epoch: Epoch
+    segments: list[CanarySegment]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredInput:
+    """A judged clip and its weighted score, kept for the next comparison."""
+
+    judge_input: JudgeInput
+    weighted: float
+
+
+class JudgeMonitor:
+    """The canary set and the audit of pairs, for all runs of this process."""
+
+    def __init__(
+        self, store: Store, pool: JudgePool, loader: SegmentLoader, rubric: str, size: int, audit_share: float
+    ) -> None:
+        self._store, self._pool, self._loader, self._rubric = store, pool, loader, rubric
+        self._size, self._audit_share = size, audit_share
+        self._candidates: dict[RunId, list[CanarySegment]] = {}
+        self._previous: WeakKeyDictionary[EpochLedger, ScoredInput] = (
+            WeakKeyDictionary()
+        )  # of each epoch, while its book is open
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def on_score_committed(self, judge_input: JudgeInput, scores: SegmentScores, ledger: EpochLedger) -> None:
+        """A segment was judged: perhaps it joins the canary set, is compared, or its epoch's canaries are due."""
+        if self._size and not ledger.canaries_started:
+            if scores.epoch == 0:
+                self._add_candidate(scores, ledger)
+            else:
+                ledger.canaries_started = True
+                self._start(self._judge_canaries(ledger), ledger)
+        if scores.weighted is None:
+            return
+        before, now = self._previous.get(ledger), ScoredInput(judge_input, scores.weighted)
+        if before is not None and draw(scores.segment) < self._audit_share:
+            self._start(self._compare(before, now, ledger), ledger)
+        self._previous[ledger] = now
+
+    async def drain(self) -> None:
+        """Wait for what runs."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _add_candidate(self, scores: SegmentScores, ledger: EpochLedger) -> None:
+        """Collect the first judged segments of epoch 0; when there are enough, they are the set."""
+        found = {str(result.judge): mean_value(result) for result in scores.judges}
+        values = {name: value for name, value in found.items() if value is not None}
+        if not values:
+            return  # all abstained: later votes would have nothing to be compared with
+        canary = CanarySegment(
+            segment=scores.segment, key=scores.segment_key, digest=scores.segment_digest, values=values
+        )
+        candidates = self._candidates.setdefault(ledger.run, [])
+        candidates.append(canary)
+        if len(candidates) == self._size:
+            ledger.canaries_started = True
+            chosen = CanarySet(run=ledger.run, epoch=ledger.epoch, segments=self._candidates.pop(ledger.run))
+            self._start(self._create_object(keys.canary_set(ledger.run, self._rubric), chosen.to_bytes()), ledger)
+
+    async def _judge_canaries(self, ledger: EpochLedger) -> None:
+        """Judge the set again, if no other process does it for this epoch."""
+        try:
+            raw = await self._store.get(keys.canary_set(ledger.run, self._rubric))
+        except NotFound:
+            log.info("no canary set", run=ledger.run, epoch=ledger.epoch)
+            return
+        if not await self._create_object(keys.canary_claim(ledger.run, ledger.epoch, self._rubric), b"{}"):
+            return
+        for canary in CanarySet.from_bytes(raw).segments:
+            loaded = await self._loader.load(ledger.run, canary.segment, canary.key, canary.digest)
+            for judge in self._pool.judges:
+                await self._judge_canary(judge, loaded.judge_input, canary, ledger)
+
+    async def _judge_canary(
+        self, judge: Judge, judge_input: JudgeInput, canary: CanarySegment, ledger: EpochLedger
+    ) -> None:
+        first = canary.values.get(str(judge.spec.name))
+        if first is None:
+            return
+        try:
+            value = mean_value(await judge.evaluate(judge_input, ledger.budget, fresh=True))
+        except RouteUnavailable as error:  # the other judges and segments have their numbers
+            log.warning("canary not judged", judge=judge.spec.name, segment=canary.segment, error=str(error))
+            return
+        if value is not None:
+            ledger.record(canary=CanaryRow(judge=judge.spec.name, change=value - first))
+
+    async def _compare(self, first: ScoredInput, second: ScoredInput, ledger: EpochLedger) -> None:
+        """Ask the judge of progress about two clips, in both orders."""
+        judge = next((judge for judge in self._pool.judges if "progress" in judge.spec.dimensions), None)
+        if judge is None:
+            return
+        forward = await judge.compare(first.judge_input, second.judge_input, ledger.budget)
+        backward = await judge.compare(second.judge_input, first.judge_input, ledger.budget)
+        if forward and backward:
+            ledger.record(pair=PairRow(forward=forward, backward=backward, gap=first.weighted - second.weighted))
+
+    async def _create_object(self, key: str, raw: bytes) -> bool:
+        """Create the object; False if somebody else did."""
+        try:
+            await self._store.create(key, raw)
+        except AlreadyExists:
+            return False
+        return True
+
+    def _start(self, work: Coroutine[None, None, object], ledger: EpochLedger) -> None:
+        ledger.pins += 1  # from now on, not from the task's first step on
+        task = asyncio.create_task(_log_failure(work))
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._ended, ledger))
+
+    def _ended(self, ledger: EpochLedger, task: asyncio.Task[None]) -> None:
+        ledger.pins -= 1
+        self._tasks.discard(task)
+
+
+async def _log_failure(work: Coroutine[None, None, object]) -> None:
+    """A check that cannot be made leaves its number out of the report; the log says why."""
+    try:
+        await work
+    except (ZeldaError, PromptTooLong) as error:
+        log.warning("check not made", error=str(error))
+
+
+def draw(segment: str) -> float:
+    """A number in [0, 1) that depends on the segment alone: every replica audits the same ones."""
+    return int.from_bytes(hashlib.sha256(f"audit|{segment}".encode()).digest()[:8], "big") / 2**64

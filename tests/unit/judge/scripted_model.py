@@ -1,0 +1,19 @@
+"""A model whose replies a test decides: tests/contract/test_models.py holds it to what real ones do."""
+
+from services.judge.ports import Choice, Completion, CompletionRequest
+
+
+class ScriptedModel:
+    """A model that gives the same replies to every question, first those given."""
+
+    def __init__(self, *choices: Choice) -> None:
+        self.choices = choices
+        self.asked: list[int] = []
+
+    async def complete(self, question: CompletionRequest) -> Completion:
+        question.on_send()
+        self.asked.append(question.n)
+        return Completion(self.choices[: question.n], 900, 400, 60, 0.1)
+
+    def seconds_since_response(self) -> float:
+        return 0.0

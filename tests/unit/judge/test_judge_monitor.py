@@ -1,0 +1,70 @@
+"""The judges are judged while they work: what the canary set and the pairs say when something is away."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from services.judge.domain.ledger_rows import LedgerPart
+from services.judge.service.monitor import CanarySet
+from shared.store import keys
+from tests.unit.judge.harness import JudgeHarness, OpenHarness, refuse
+from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
+
+
+async def judged(one: JudgeHarness, name: str, epoch: int = 0) -> None:
+    """Judge a segment unlike all others, and wait for the checks that it starts."""
+    number = int(name.removeprefix("s"))
+    raw = archive(name, {**walk(2 + number % 5), 7: {"rupees": number}}, epoch=epoch)
+    await one.runtime.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
+    assert one.runtime.monitor is not None
+    await one.runtime.monitor.drain()
+
+
+async def test_the_canary_set_holds_segments_that_were_judged(harness: OpenHarness) -> None:
+    one = harness(canary_segments=2, patience_s=0)
+    ways = {name: route.clients.transport for name, route in one.runtime.routes.items()}
+    for route in one.runtime.routes.values():
+        route.clients.transport = httpx.MockTransport(refuse)
+    for name in ("s0", "s1"):
+        await judged(one, name)
+    for name, route in one.runtime.routes.items():
+        await route.clients.close()
+        route.clients.transport = ways[name]
+    for name in ("s2", "s3"):
+        await judged(one, name)
+    chosen = CanarySet.from_bytes(await one.store.get(keys.canary_set(RUN)))
+    assert [canary.segment for canary in chosen.segments] == ["s2", "s3"]
+
+
+async def test_a_route_that_is_away_costs_the_drift_of_its_own_judge_alone(harness: OpenHarness) -> None:
+    one = harness(canary_segments=3, patience_s=0)
+    for name in ("s0", "s1", "s2"):
+        await judged(one, name)
+    puzzle = one.runtime.routes["qwen25-32b"].clients
+    await puzzle.close()
+    puzzle.transport = httpx.MockTransport(refuse)
+    await judged(one, "s3", epoch=1)
+    await one.runtime.ledgers.flush()
+    part = LedgerPart.from_bytes(await one.store.get(f"{keys.judge_reports_prefix(RUN, 1)}judge-0.json"))
+    assert sorted(row.judge for row in part.canary) == ["state"] * 3 + ["vision"] * 3
+
+
+async def test_checks_that_take_long_do_not_keep_the_books_from_being_written(harness: OpenHarness) -> None:
+    one, answered = harness(audit_share=1.0), asyncio.Event()
+
+    async def late(request: httpx.Request) -> httpx.Response:
+        await answered.wait()
+        return httpx.Response(400)
+
+    await judged(one, "s0")
+    await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", walk(6)), "s1"))
+    state = one.runtime.routes["qwen25-7b"].clients
+    await state.close()
+    state.transport = httpx.MockTransport(late)  # for the pair
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one.runtime.close(), 0.5)
+    answered.set()
+    part = LedgerPart.from_bytes(await one.store.get(f"{keys.judge_reports_prefix(RUN, 0)}judge-0.json"))
+    assert {row.segment for row in part.rows} == {"s0", "s1"}
+    assert part.usage["state"].calls == 2
