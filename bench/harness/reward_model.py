@@ -8,19 +8,19 @@ from itertools import cycle
 import numpy as np
 import torch
 
-from services.rewardmodel.domain.dataset import STORED_STEPS, Dataset
-from services.rewardmodel.domain.gates import GateRules
-from services.rewardmodel.domain.preferences import Rated
-from services.rewardmodel.training.problem import TrainRules
+from services.rewardmodel.domain.dataset import STORED_STEPS, SegmentDataset
+from services.rewardmodel.domain.gates import GateThresholds
+from services.rewardmodel.domain.preferences import RatingArrays
+from services.rewardmodel.training.fit_problem import TrainingConfig
 from services.rewardmodel.training.report import report
-from services.rewardmodel.training.train import Task, train
+from services.rewardmodel.training.train import TrainingTask, train
 from services.trainer.domain.shaping import ConservativePotential
 from shared.rewardnet import Floats, RewardNet, RewardWeights
 
 FEATURES = [f"feature_{number}" for number in range(128)]
 
 
-def data(segments: int, seed: int = 0) -> Dataset:
+def data(segments: int, seed: int = 0) -> SegmentDataset:
     """Segments that wander about a place each; their score is a noisy non-linear function of where they are."""
     rng = np.random.default_rng(seed)
     centre = rng.uniform(-1, 1, (segments, 1, 128)).astype(np.float32)
@@ -28,11 +28,11 @@ def data(segments: int, seed: int = 0) -> Dataset:
     states = np.clip(centre + walk, -1, 1)
     liked = np.tanh(2 * states[..., :8].sum(-1)) + states[..., 8] * states[..., 9]
     episode = np.arange(segments) // 4
-    return Dataset(
+    return SegmentDataset(
         states=states,
-        rated=Rated(
+        rated=RatingArrays(
             value=np.clip(0.5 + liked.mean(1) / 4 + rng.normal(0, 0.03, segments), 0, 1),
-            deviation=np.full(segments, 0.03),
+            standard_error=np.full(segments, 0.03),
             agreement=np.full(segments, 0.7),
         ),
         fold=rng.integers(0, 5, episode.max() + 1)[episode],
@@ -68,16 +68,16 @@ def inference(weights: RewardWeights) -> dict[str, float]:
 def measure(segments: int) -> dict[str, object]:
     """Train on so many segments, report, and time the forward pass."""
     torch.set_num_threads(1)
-    rules = TrainRules()
-    task = Task(data(segments), "obs/v1")
+    config = TrainingConfig()
+    task = TrainingTask(data(segments), "obs/v1")
     began, began_cpu = timeit.default_timer(), time.process_time()
-    trained = train(task, rules, lambda: False)
+    trained = train(task, config, lambda: False)
     train_s, train_cpu_s = timeit.default_timer() - began, time.process_time() - began_cpu
     began = time.process_time()
-    measured = report(task, trained, 0, True, FEATURES, GateRules(), lambda: False)
+    measured = report(task, trained, 0, True, FEATURES, GateThresholds(), lambda: False)
     return {
         "segments": segments,
-        "members": rules.members,
+        "members": config.members,
         "pairs": measured.pairs_train,
         "pairs_per_member": [block.pairs for block in trained.blocks if block is not None],
         "train_s": round(train_s, 2),

@@ -16,8 +16,8 @@ from services.judge.config import JudgesFile, JudgeSpec
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
 from services.rewardmodel.settings import RewardModelGroup
-from services.rewardmodel.training.make import in_this_process
-from services.rewardmodel.wiring import assemble
+from services.rewardmodel.training.pipeline import train_in_thread
+from services.rewardmodel.wiring import build_components
 from shared import rewardnet
 from shared.bus.memory import MemoryBus
 from shared.contracts.archive import read_manifest
@@ -60,7 +60,7 @@ class Trained:
     def __init__(self, store: Store, pooling: Pooling) -> None:
         self.store = store
         group = RewardModelGroup(streaming=False, pooling=pooling)
-        self._handlers, _ = assemble(group, Ports(MemoryBus(), store, asyncio.Event()), in_this_process)
+        self._handlers, _ = build_components(group, Ports(MemoryBus(), store, asyncio.Event()), train_in_thread)
 
     async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
         """Label every segment, train, and let the coordinator's rule choose."""

@@ -3,7 +3,7 @@
 from shared.errors import Transient
 
 
-class Interrupted(Transient):
+class TrainingCancelled(Transient):
     """No fault: the service is stopping, or a finished epoch needs the workbench now."""
 
 

@@ -14,14 +14,14 @@ from typing import Final
 import structlog
 
 from services.rewardmodel import telemetry
-from services.rewardmodel.adapters.scores import Scores
-from services.rewardmodel.adapters.shelf import Filed, Shelf, history
-from services.rewardmodel.cards import Circumstances, card_of
-from services.rewardmodel.domain.completeness import Outcomes, tally
-from services.rewardmodel.orders import Product
+from services.rewardmodel.adapters.model_store import RewardModelStore, StoredCard, history
+from services.rewardmodel.adapters.score_cache import ScoreCache
+from services.rewardmodel.card_builder import CardContext, build_card
+from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
+from services.rewardmodel.interim_trainer import InterimTrainer
 from services.rewardmodel.settings import RewardModelGroup
-from services.rewardmodel.streaming import Streaming
-from services.rewardmodel.workbench import Workbench
+from services.rewardmodel.training_protocol import TrainingResult
+from services.rewardmodel.training_runner import TrainingRunner
 from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
@@ -37,7 +37,7 @@ from shared.store import keys
 from shared.store.port import NotFound, Store
 
 SOURCE = "rewardmodel"
-STANDING: Final[frozenset[RunState]] = frozenset({"stopping", "stopped", "failed"})
+HALTED_STATES: Final[frozenset[RunState]] = frozenset({"stopping", "stopped", "failed"})
 log = structlog.get_logger(__name__)
 
 
@@ -51,23 +51,23 @@ class Handlers:
     def __init__(
         self,
         store: Store,
-        scores: Scores,
-        shelf: Shelf,
-        workbench: Workbench,
-        streaming: Streaming,
+        scores: ScoreCache,
+        models: RewardModelStore,
+        runner: TrainingRunner,
+        streaming: InterimTrainer,
         group: RewardModelGroup,
         stopping: Callable[[], bool],
         now: Callable[[], datetime] = _now,
     ) -> None:
         """Nothing is read yet."""
-        self._store, self._scores, self._shelf, self._workbench = store, scores, shelf, workbench
-        self._streaming, self._group, self._stopping, self._now = streaming, group, stopping, now
+        self._store, self._scores, self._models, self._runner = store, scores, models, runner
+        self._interim_trainer, self._group, self._stopping, self._now = streaming, group, stopping, now
         self._runs = Runs(store)
         self._in_progress: InProgress[tuple[RunId, int]] = InProgress()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
         """Wake whoever waits for this epoch's scores, and count it for a retraining in between."""
-        self._streaming.score(event.runid, event.epoch, time.monotonic())
+        self._interim_trainer.score(event.runid, event.epoch, time.monotonic())
         return []
 
     async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
@@ -78,10 +78,10 @@ class Handlers:
                 # The reconciler republishes while judges are slow. A second event that waited would hold a slot of
                 # the consumer, and soon all of them: other runs would get no model.
                 return []
-            filed = await self._shelf.filed(*epoch) or await self._made(event)
-        return [self._announcement(filed, event)] if filed is not None else []
+            committed = await self._models.committed(*epoch) or await self._made(event)
+        return [self._announcement(committed, event)] if committed is not None else []
 
-    async def _made(self, event: Envelope) -> Filed | None:
+    async def _made(self, event: Envelope) -> StoredCard | None:
         """The reward model of an epoch that has none.
 
         None if its run stands still, and its judges may get on later, or if it was deleted meanwhile.
@@ -93,32 +93,32 @@ class Handlers:
         if outcomes is None:
             log.info("left until the run is resumed", run=event.runid, epoch=event.epoch)
             return None
-        card, product = await self._trained(finished, outcomes)
-        filed = await self._committed(event, card, product)
-        self._streaming.done(event.runid, event.epoch)
-        return filed
+        card, result = await self._trained(finished, outcomes)
+        committed = await self._committed(event, card, result)
+        self._interim_trainer.done(event.runid, event.epoch)
+        return committed
 
-    async def _committed(self, event: Envelope, card: RewardModelCard, product: Product) -> Filed | None:
+    async def _committed(self, event: Envelope, card: RewardModelCard, result: TrainingResult) -> StoredCard | None:
         """The committed model; None if its epoch's account is gone: the next run of that name would inherit it."""
         try:
             await self._store.get(event.data.key, event.data.digest)
         except (NotFound, DigestMismatch) as error:
             log.warning("run deleted meanwhile, no reward model", run=event.runid, epoch=event.epoch, error=str(error))
             return None
-        return await self._shelf.commit(card, product.weights, product.state_dict)
+        return await self._models.commit(card, result.weights, result.state_dict)
 
-    async def _awaited(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> Outcomes | None:
+    async def _awaited(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> OutcomeCounts | None:
         """The epoch's outcomes once all are in, or as they are at the deadline; None if the run stands still then."""
         until = finished.deadline(judge_deadline_s)
         while True:
-            wake = self._streaming.arrival(finished.run, finished.epoch)
+            wake = self._interim_trainer.arrival(finished.run, finished.epoch)
             scores = await self._scores.of_epoch(finished.run, finished.epoch)
             found = {scored.segment: scored.status for scored in scores}
-            outcomes = tally([segment.segment for segment in finished.segments], found)
+            outcomes = count_outcomes([segment.segment for segment in finished.segments], found)
             left = (until - self._now()).total_seconds()
             if left <= 0 and not outcomes.complete:
                 record = await self._record(finished.run)
-                if record is not None and record.state in STANDING:
+                if record is not None and record.state in HALTED_STATES:
                     return None  # a card is for ever; the coordinator rings when the run goes on
                 until = finished.deadline(judge_deadline_s, record.updated if record else None)
                 left = (until - self._now()).total_seconds()
@@ -138,34 +138,36 @@ class Handlers:
             log.warning("run record not read", run=run, error=str(error))
             return None
 
-    async def _trained(self, finished: EpochFinishedRecord, outcomes: Outcomes) -> tuple[RewardModelCard, Product]:
+    async def _trained(
+        self, finished: EpochFinishedRecord, outcomes: OutcomeCounts
+    ) -> tuple[RewardModelCard, TrainingResult]:
         run, epoch = finished.run, finished.epoch
-        newest = await self._shelf.newest_before(run, epoch)
-        previous = self._streaming.interim(run, epoch) or await self._previous(newest)
-        material = await self._workbench.material(run, epoch)
-        product = await self._workbench.make(material, epoch, outcomes.quorum(self._group.quorum), previous)
-        about = Circumstances(run, epoch, outcomes, history(newest), self._group, self._now())
-        card = card_of(about, material.ratings, product, load(product.weights, VERSION))
-        _measure(card, product)
-        return card, product
+        newest = await self._models.latest_before(run, epoch)
+        previous = self._interim_trainer.interim(run, epoch) or await self._previous(newest)
+        data = await self._runner.load_data(run, epoch)
+        result = await self._runner.train_final(data, epoch, outcomes.quorum(self._group.quorum), previous)
+        about = CardContext(run, epoch, outcomes, history(newest), self._group, self._now())
+        card = build_card(about, data.ratings, result, load(result.weights, VERSION))
+        _measure(card, result)
+        return card, result
 
-    async def _previous(self, newest: Filed | None) -> RewardWeights | None:
+    async def _previous(self, newest: StoredCard | None) -> RewardWeights | None:
         if newest is None:
             return None
         try:
-            return await self._shelf.weights(newest, VERSION)
+            return await self._models.weights(newest, VERSION)
         except Permanent as error:  # another layout, damaged, or gone: a full fit needs no predecessor
             log.warning("earlier model not continued", epoch=newest.card.epoch, error=str(error))
             return None
 
-    def _announcement(self, filed: Filed, cause: Envelope) -> Envelope:
-        card = filed.card
-        data = RmTrained(run=card.run, epoch=card.epoch, key=filed.key, digest=Digest(filed.digest))
+    def _announcement(self, committed: StoredCard, cause: Envelope) -> Envelope:
+        card = committed.card
+        data = RmTrained(run=card.run, epoch=card.epoch, key=committed.key, digest=Digest(committed.digest))
         return wrap(data, source=SOURCE, fence=cause.fence, traceparent=cause.traceparent)
 
 
-def _measure(card: RewardModelCard, product: Product) -> None:
-    telemetry.TRAINING_SECONDS.labels("final").observe(product.seconds)
+def _measure(card: RewardModelCard, result: TrainingResult) -> None:
+    telemetry.TRAINING_SECONDS.labels("final").observe(result.seconds)
     telemetry.TRAINED.labels(str(card.gates_passed).lower()).inc()
     telemetry.SEGMENTS.set(card.segments)
     for gate, passed in card.gates.items():

@@ -1,15 +1,15 @@
 """Puts the reward model service together: the one place where its parts are chosen."""
 
-from services.rewardmodel.adapters.child import in_a_child
-from services.rewardmodel.adapters.recordings import Recordings
-from services.rewardmodel.adapters.scores import Scores
-from services.rewardmodel.adapters.shelf import Shelf
-from services.rewardmodel.domain.debounce import Rhythm
+from services.rewardmodel.adapters.model_store import RewardModelStore
+from services.rewardmodel.adapters.score_cache import ScoreCache
+from services.rewardmodel.adapters.segment_features import SegmentFeatureLoader
+from services.rewardmodel.adapters.training_process import train_in_subprocess
+from services.rewardmodel.domain.debounce import DebounceConfig
 from services.rewardmodel.handlers import Handlers
-from services.rewardmodel.orders import Training
+from services.rewardmodel.interim_trainer import InterimTrainer
 from services.rewardmodel.settings import RewardModelGroup, RewardModelSettings
-from services.rewardmodel.streaming import Streaming
-from services.rewardmodel.workbench import Workbench
+from services.rewardmodel.training_protocol import TrainFunction
+from services.rewardmodel.training_runner import TrainingRunner
 from shared.bus import topology
 from shared.bus.consumer import Consumer
 from shared.runtime.service import Ports, Service
@@ -17,7 +17,7 @@ from shared.runtime.service import Ports, Service
 
 async def wire(settings: RewardModelSettings, ports: Ports) -> Service:
     """Two consumers, and the retraining in between as a background job."""
-    handlers, streaming = assemble(settings.rewardmodel, ports, in_a_child)
+    handlers, streaming = build_components(settings.rewardmodel, ports, train_in_subprocess)
     return Service(
         consumers=[
             Consumer(topology.REWARDMODEL_SCORES, handlers.score_ready),
@@ -27,11 +27,11 @@ async def wire(settings: RewardModelSettings, ports: Ports) -> Service:
     )
 
 
-def assemble(group: RewardModelGroup, ports: Ports, training: Training) -> tuple[Handlers, Streaming]:
+def build_components(group: RewardModelGroup, ports: Ports, training: TrainFunction) -> tuple[Handlers, InterimTrainer]:
     """The same parts without a runtime around them; `training` says where models are trained."""
-    scores = Scores(ports.store)
-    recordings = Recordings(ports.store, group.capacity)
-    workbench = Workbench(scores, recordings, group, training, ports.stopping.is_set)
-    streaming = Streaming(ports.store, workbench, Rhythm(quiet_s=group.quiet_s, rest_s=group.rest_s))
-    shelf = Shelf(ports.store)
-    return Handlers(ports.store, scores, shelf, workbench, streaming, group, ports.stopping.is_set), streaming
+    scores = ScoreCache(ports.store)
+    recordings = SegmentFeatureLoader(ports.store, group.capacity)
+    runner = TrainingRunner(scores, recordings, group, training, ports.stopping.is_set)
+    streaming = InterimTrainer(ports.store, runner, DebounceConfig(quiet_s=group.quiet_s, rest_s=group.rest_s))
+    models = RewardModelStore(ports.store)
+    return Handlers(ports.store, scores, models, runner, streaming, group, ports.stopping.is_set), streaming

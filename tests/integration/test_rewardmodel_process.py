@@ -20,7 +20,7 @@ from shared.contracts.events import RmTrained
 from shared.store import keys
 from shared.store.object_store import local_store
 from tests.servers import NatsServer, free_ports
-from tests.unit.rewardmodel.world import RUN, World
+from tests.unit.rewardmodel.harness import RUN, Harness
 
 
 def rewardmodel(bus: NatsServer, store: Path, **more: str) -> "subprocess.Popen[bytes]":
@@ -37,9 +37,9 @@ def rewardmodel(bus: NatsServer, store: Path, **more: str) -> "subprocess.Popen[
     return subprocess.Popen([sys.executable, "-m", "services.rewardmodel"], env=env)
 
 
-async def judged_epoch(nats_server: NatsServer, folder: Path) -> World:
+async def judged_epoch(nats_server: NatsServer, folder: Path) -> Harness:
     """An epoch whose segments are all judged, and whose events are on the bus."""
-    world = World(store=local_store(folder))
+    world = Harness(store=local_store(folder))
     await provision(nats_server.settings)
     finished = await world.play(0, episodes=8)
     scores = await world.judge(0, await world.listed(0))

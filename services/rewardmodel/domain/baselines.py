@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 from scipy.special import expit
 
-from services.rewardmodel.domain.preferences import Ints, Pairs, Reals
+from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
 
 NEWTON_STEPS: Final = 12
 RIDGE: Final = 1.0  # of weights in standardised features, in pairs: without it separable data have no optimum
-MOST_PAIRS: Final = 20_000  # more do not change 128 weights noticeably
+MAX_PAIRS: Final = 20_000  # more do not change 128 weights noticeably
 
 
 def step_features(first_step: Reals, steps: Reals) -> Reals:
@@ -22,14 +22,14 @@ def step_features(first_step: Reals, steps: Reals) -> Reals:
     return np.stack([middle, middle**2, np.sqrt(middle), np.log1p(10 * middle)], axis=1)
 
 
-def linear_margins(features: Reals, train: Pairs, test: Pairs) -> Reals:
+def linear_margins(features: Reals, train: PreferencePairs, test: PreferencePairs) -> Reals:
     """Margins (P,) of the `test` pairs under weights fitted on the `train` pairs; `features` is (n, d)."""
     weights = fit(_standardised(features), train)
     margins: Reals = (_standardised(features)[test.first] - _standardised(features)[test.second]) @ weights
     return margins
 
 
-def fit(features: Reals, train: Pairs) -> Reals:
+def fit(features: Reals, train: PreferencePairs) -> Reals:
     """Weights (d,) of the logistic regression of the soft labels on feature differences."""
     keep = _spread_out(len(train))
     difference = features[train.first[keep]] - features[train.second[keep]]
@@ -44,7 +44,7 @@ def fit(features: Reals, train: Pairs) -> Reals:
 
 
 def _spread_out(count: int) -> Ints:
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_PAIRS)).astype(np.int64)) if count else np.zeros(0, int)
+    return np.unique(np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)) if count else np.zeros(0, int)
 
 
 def _standardised(features: Reals) -> Reals:

@@ -11,7 +11,7 @@ from shared.contracts.ids import SegmentId
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class OutcomeCounts:
     """How many of an epoch's listed segments were judged, abstained from, dead, or have no outcome yet."""
 
     judged: int
@@ -39,7 +39,9 @@ class Outcomes:
         return {"judged": self.judged, "abstained": self.abstained, "dead": self.dead, "missing": self.missing}
 
 
-def tally(listed: Iterable[SegmentId], found: Mapping[SegmentId, ScoreStatus]) -> Outcomes:
+def count_outcomes(listed: Iterable[SegmentId], found: Mapping[SegmentId, ScoreStatus]) -> OutcomeCounts:
     """Count the outcomes of the listed segments; scores of others are ignored."""
     statuses = [found.get(segment) for segment in listed]
-    return Outcomes(statuses.count("judged"), statuses.count("abstained"), statuses.count("dead"), statuses.count(None))
+    return OutcomeCounts(
+        statuses.count("judged"), statuses.count("abstained"), statuses.count("dead"), statuses.count(None)
+    )

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from services.rewardmodel.domain.preferences import Ints, Rated, Reals
+from services.rewardmodel.domain.preferences import Ints, RatingArrays, Reals
 from services.rewardmodel.domain.ratings import Rating
 from shared.rewardnet import WIDTH, Floats
 
@@ -16,7 +16,7 @@ STORED_STEPS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class SegmentFeatures:
     """What is kept of one segment archive; its states packed, which takes 2 kB instead of 16."""
 
     packed: bytes
@@ -32,11 +32,11 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class SegmentDataset:
     """n segments as arrays. `episode` numbers the episodes from 0; `milestones` are those reached at the end."""
 
     states: Floats  # (n, STORED_STEPS, 128)
-    rated: Rated
+    rated: RatingArrays
     fold: Ints
     epoch: Ints
     episode: Ints
@@ -59,28 +59,30 @@ def packed(states: Floats) -> bytes:
     return zlib.compress(states.tobytes(), 1)
 
 
-def thinned(observations: Floats) -> Floats:
+def subsample(observations: Floats) -> Floats:
     """STORED_STEPS rows of `observations` (T, 128), first and last among them; short segments repeat rows."""
     rows = np.linspace(0, len(observations) - 1, STORED_STEPS).round().astype(np.int64)
     return np.ascontiguousarray(observations[rows])
 
 
-def assemble(ratings: Sequence[Rating], recordings: Sequence[Recording], folds: Sequence[int]) -> Dataset:
-    """Arrays from as many ratings, recordings and folds, in the same order."""
+def build_dataset(
+    ratings: Sequence[Rating], features: Sequence[SegmentFeatures], folds: Sequence[int]
+) -> SegmentDataset:
+    """Arrays from as many ratings, features and folds, in the same order."""
     episodes = sorted({rating.episode for rating in ratings})
     number = {episode: place for place, episode in enumerate(episodes)}
-    states = [recording.states for recording in recordings]
-    return Dataset(
+    states = [features.states for features in features]
+    return SegmentDataset(
         states=np.stack(states) if states else np.zeros((0, STORED_STEPS, WIDTH), np.float32),
-        rated=Rated(
+        rated=RatingArrays(
             value=np.array([rating.value for rating in ratings], np.float64),
-            deviation=np.array([rating.deviation for rating in ratings], np.float64),
+            standard_error=np.array([rating.standard_error for rating in ratings], np.float64),
             agreement=np.array([rating.agreement for rating in ratings], np.float64),
         ),
         fold=np.array(folds, np.int64),
         epoch=np.array([rating.epoch for rating in ratings], np.int64),
         episode=np.array([number[rating.episode] for rating in ratings], np.int64),
-        first_step=np.array([recording.first_step for recording in recordings], np.float64),
-        steps=np.array([recording.steps for recording in recordings], np.float64),
-        milestones=np.array([recording.milestones for recording in recordings], np.float64),
+        first_step=np.array([features.first_step for features in features], np.float64),
+        steps=np.array([features.steps for features in features], np.float64),
+        milestones=np.array([features.milestones for features in features], np.float64),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class DebounceConfig:
     """`quiet_s` without a score ends a burst; `most` scores need no pause; `rest_s` is the least time between two."""
 
     quiet_s: float = 5.0
@@ -19,9 +19,9 @@ class Rhythm:
 class Debounce:
     """Counts scores since the last retraining and says when the next is due. Times are seconds of one clock."""
 
-    def __init__(self, rhythm: Rhythm) -> None:
+    def __init__(self, config: DebounceConfig) -> None:
         """Nothing has come yet."""
-        self._rhythm = rhythm
+        self._config = config
         self._new = 0
         self._last_score = 0.0
         self._last_run: float | None = None
@@ -33,11 +33,11 @@ class Debounce:
 
     def due(self, now: float) -> bool:
         """Whether to retrain now."""
-        if self._new < self._rhythm.least:
+        if self._new < self._config.least:
             return False
-        if self._last_run is not None and now - self._last_run < self._rhythm.rest_s:
+        if self._last_run is not None and now - self._last_run < self._config.rest_s:
             return False
-        return self._new >= self._rhythm.most or now - self._last_score >= self._rhythm.quiet_s
+        return self._new >= self._config.most or now - self._last_score >= self._config.quiet_s
 
     def ran(self, now: float) -> None:
         """A retraining began; scores from now on count anew."""

@@ -10,7 +10,7 @@ from services.rewardmodel.domain.metrics import Reliability
 
 
 @dataclass(frozen=True, slots=True)
-class GateRules:
+class GateThresholds:
     """The thresholds. Shares are in [0, 1]."""
 
     accuracy_confident: float = 0.70  # below it shaping is mostly noise
@@ -26,7 +26,7 @@ class GateRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class GateInputs:
     """What was measured on held-out episodes; None where there was nothing to measure."""
 
     accuracy_confident: float | None
@@ -39,21 +39,21 @@ class Figures:
     quorum: bool
 
 
-def gates(figures: Figures, rules: GateRules) -> dict[str, bool]:
+def gates(figures: GateInputs, thresholds: GateThresholds) -> dict[str, bool]:
     """Each gate by name, and whether it is passed."""
     accuracy = figures.accuracy_confident
     shuffled = figures.baselines.get("shuffled_labels")
     return {
         "quorum": figures.quorum,
-        "enough_pairs": figures.confident_pairs >= rules.pairs,
-        "enough_episodes": figures.episodes >= rules.episodes,
-        "accuracy_confident": _at_least(accuracy, rules.accuracy_confident),
-        "accuracy_all": _at_least(figures.accuracy_all, rules.accuracy_all),
-        "beats_step_index": _beats(accuracy, figures.baselines.get("step_index"), rules.over_step_index),
-        "beats_linear": _beats(accuracy, figures.baselines.get("linear"), rules.over_linear),
-        "shuffled_is_chance": shuffled is not None and rules.shuffled_low <= shuffled <= rules.shuffled_high,
-        "calibrated": figures.reliability is not None and figures.reliability.ece <= rules.ece,
-        "spread": _at_least(figures.spread, rules.spread),
+        "enough_pairs": figures.confident_pairs >= thresholds.pairs,
+        "enough_episodes": figures.episodes >= thresholds.episodes,
+        "accuracy_confident": _at_least(accuracy, thresholds.accuracy_confident),
+        "accuracy_all": _at_least(figures.accuracy_all, thresholds.accuracy_all),
+        "beats_step_index": _beats(accuracy, figures.baselines.get("step_index"), thresholds.over_step_index),
+        "beats_linear": _beats(accuracy, figures.baselines.get("linear"), thresholds.over_linear),
+        "shuffled_is_chance": shuffled is not None and thresholds.shuffled_low <= shuffled <= thresholds.shuffled_high,
+        "calibrated": figures.reliability is not None and figures.reliability.ece <= thresholds.ece,
+        "spread": _at_least(figures.spread, thresholds.spread),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from services.rewardmodel.domain.preferences import Ints, Pairs, Reals
+from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
 
 BINS: Final = 10
 RESAMPLES: Final = 400
@@ -18,10 +18,10 @@ TEMPERATURES: Final = np.geomspace(0.02, 50.0, 120)  # steps of 7 %: finer than 
 
 
 @dataclass(frozen=True)
-class Heldout:
+class HeldoutPairs:
     """All held-out pairs of all folds: the pairs, the margin (P,) predicted for each, and its fold (P,)."""
 
-    pairs: Pairs
+    pairs: PreferencePairs
     margin: Reals
     fold: Ints
     value: Reals  # ratings (n,), to know the true order
@@ -43,7 +43,7 @@ def accuracy(hits: Reals, chosen: NDArray[np.bool_]) -> float | None:
     return float(hits[chosen].mean()) if chosen.any() else None
 
 
-def interval(heldout: Heldout, episode: Ints, rng: np.random.Generator) -> tuple[float, float] | None:
+def bootstrap_interval(heldout: HeldoutPairs, episode: Ints, rng: np.random.Generator) -> tuple[float, float] | None:
     """95 % interval of the confident accuracy, resampling episodes: the pairs are not independent, the episodes are.
 
     `episode` (n,) numbers the episode of each row from 0.
@@ -62,7 +62,7 @@ def interval(heldout: Heldout, episode: Ints, rng: np.random.Generator) -> tuple
     return (float(np.quantile(found, 0.025)), float(np.quantile(found, 0.975))) if found else None
 
 
-def best_temperature(margin: Reals, outcome: Reals) -> float:
+def fit_temperature(margin: Reals, outcome: Reals) -> float:
     """The divisor of the margins under which `outcome` (1 if the first is better, else 0) is likeliest; 1 without data.
 
     One pseudo-pair against the model keeps it finite when every margin is right.
@@ -84,7 +84,7 @@ class Reliability:
     brier: float
 
 
-def reliability(heldout: Heldout) -> Reliability | None:
+def reliability(heldout: HeldoutPairs) -> Reliability | None:
     """Fit the temperature on all folds but one, measure on that one, for each; None without confident pairs."""
     sure = heldout.pairs.confident
     margin, fold, outcome = heldout.margin[sure], heldout.fold[sure], (heldout.hits[sure] > 0.5).astype(np.float64)
@@ -95,22 +95,22 @@ def reliability(heldout: Heldout) -> Reliability | None:
     probability = np.empty(len(margin))
     for one in np.unique(fold):
         others = fold != one if (fold != one).any() else fold == one
-        probability[fold == one] = expit(
-            confidence[fold == one] / best_temperature(confidence[others], outcome[others])
-        )
+        probability[fold == one] = expit(confidence[fold == one] / fit_temperature(confidence[others], outcome[others]))
     brier = float(np.mean((probability - outcome) ** 2))
     # An undecided pair is predicted at one half and counts as one half: it is as often right as wrong.
-    return Reliability(best_temperature(confidence, outcome), expected_error(probability, heldout.hits[sure]), brier)
+    return Reliability(
+        fit_temperature(confidence, outcome), expected_calibration_error(probability, heldout.hits[sure]), brier
+    )
 
 
-def ranks(values: Reals) -> Reals:
+def average_ranks(values: Reals) -> Reals:
     """Ranks from 1, ties at their mean. By hand, because importing scipy.stats costs the service 60 MB of memory."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean: Reals = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return mean
 
 
-def expected_error(probability: Reals, outcome: Reals) -> float:
+def expected_calibration_error(probability: Reals, outcome: Reals) -> float:
     """ECE: mean distance of predicted probability and share of outcomes, over BINS bins with equally many pairs."""
     order = np.argsort(probability)
     bins = np.array_split(order, min(BINS, len(order)))
@@ -122,8 +122,16 @@ def rank_correlation(score: Reals, value: Reals, fold: Ints) -> float | None:
     found, sizes = [], []
     for one in np.unique(fold):
         rows = fold == one
-        a, b = ranks(score[rows]), ranks(value[rows])
+        a, b = average_ranks(score[rows]), average_ranks(value[rows])
         if rows.sum() >= 3 and a.std() > 0 and b.std() > 0:
             found.append(float(np.corrcoef(a, b)[0, 1]))
             sizes.append(int(rows.sum()))
     return float(np.clip(np.average(found, weights=sizes), -1, 1)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSpread:
+    """Over the newest epoch's states: deviation of the ensemble's mean, and the share beyond two deviations."""
+
+    deviation: float
+    outside: float

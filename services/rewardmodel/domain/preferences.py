@@ -15,11 +15,11 @@ from scipy.special import ndtr
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
-LEAST_WEIGHT: Final = 0.25  # of a pair whose votes never agreed: a doubtful opinion is still one
+MIN_PAIR_WEIGHT: Final = 0.25  # of a pair whose votes never agreed: a doubtful opinion is still one
 
 
 @dataclass(frozen=True)
-class PairRules:
+class PairingConfig:
     """How pairs are made. Scores and margins are in [0, 1]."""
 
     margin: float = 0.05  # a difference up to it is a tie; larger loses real preferences, smaller trains on noise
@@ -30,16 +30,16 @@ class PairRules:
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatingArrays:
     """Ratings as arrays (n,)."""
 
     value: Reals
-    deviation: Reals
+    standard_error: Reals
     agreement: Reals
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PreferencePairs:
     """P comparisons of rows: probability that `first` is better, weight, and whether the scores differ at all."""
 
     first: Ints
@@ -54,7 +54,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class PairBlocks:
     """K minibatches: `rows` (K, B) of the data, and pairs (K, P) as positions within the block; weight 0 is padding."""
 
     rows: Ints
@@ -68,34 +68,38 @@ class Blocks:
         """Number of pairs in all blocks."""
         return int(np.count_nonzero(self.weight))
 
-    def flat(self) -> Pairs:
+    def flat(self) -> PreferencePairs:
         """The same pairs without their blocks."""
         used = self.weight > 0
         first = np.take_along_axis(self.rows, self.first, 1)[used]
         second = np.take_along_axis(self.rows, self.second, 1)[used]
         target = self.target[used]
-        return Pairs(first, second, target, self.weight[used], target != 0.5)
+        return PreferencePairs(first, second, target, self.weight[used], target != 0.5)
 
 
-def compare(rated: Rated, first: Ints, second: Ints, rules: PairRules) -> Pairs:
+def label_pairs(rated: RatingArrays, first: Ints, second: Ints, config: PairingConfig) -> PreferencePairs:
     """Label pairs of rows: the probability that the first scores higher, given how far the votes were apart."""
     difference = rated.value[first] - rated.value[second]
-    spread = np.sqrt(rated.deviation[first] ** 2 + rated.deviation[second] ** 2 + 2 * rules.noise**2)
-    confident = np.abs(difference) > rules.margin + 1e-9
+    spread = np.sqrt(rated.standard_error[first] ** 2 + rated.standard_error[second] ** 2 + 2 * config.noise**2)
+    confident = np.abs(difference) > config.margin + 1e-9
     target = np.where(confident, ndtr(difference / np.maximum(spread, 1e-9)), 0.5)
     agreement = (rated.agreement[first] + rated.agreement[second]) / 2
-    weight = LEAST_WEIGHT + (1.0 - LEAST_WEIGHT) * agreement
-    return Pairs(first, second, target, weight, confident)
+    weight = MIN_PAIR_WEIGHT + (1.0 - MIN_PAIR_WEIGHT) * agreement
+    return PreferencePairs(first, second, target, weight, confident)
 
 
-def heldout_pairs(rated: Rated, rows: Ints, rng: np.random.Generator, rules: PairRules, cap: int = 60) -> Pairs:
+def sample_pairs(
+    rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig, cap: int = 60
+) -> PreferencePairs:
     """Random pairs within `rows`, each row in at most `cap`; all of them when the rows are few."""
     order = rng.permutation(rows)
     first, second = _around(len(order), _offsets(len(order), cap // 2, rng))
-    return compare(rated, order[first], order[second], rules)
+    return label_pairs(rated, order[first], order[second], config)
 
 
-def training_blocks(rated: Rated, rows: Ints, rng: np.random.Generator, rules: PairRules) -> Blocks | None:
+def training_blocks(
+    rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig
+) -> PairBlocks | None:
     """Minibatches over `rows`, each row in at most `rules.cap` pairs; None if fewer than two rows.
 
     With more rows than one block holds there are two rounds with different neighbours, so that blocks are connected.
@@ -103,19 +107,21 @@ def training_blocks(rated: Rated, rows: Ints, rng: np.random.Generator, rules: P
     """
     if len(rows) < 2:
         return None
-    rounds = 1 if len(rows) <= rules.block or rules.cap < 2 * 2 else 2
+    rounds = 1 if len(rows) <= config.block or config.cap < 2 * 2 else 2
     parts = [
         part
         for _ in range(rounds)
-        for part in np.array_split(rng.permutation(rows), -(-len(rows) // rules.block))
+        for part in np.array_split(rng.permutation(rows), -(-len(rows) // config.block))
         if len(part) > 1
     ]
-    return _stack(rated, parts, rules.cap // (2 * rounds), rng, rules)
+    return _stack(rated, parts, config.cap // (2 * rounds), rng, config)
 
 
-def _stack(rated: Rated, parts: list[Ints], reach: int, rng: np.random.Generator, rules: PairRules) -> Blocks:
+def _stack(
+    rated: RatingArrays, parts: list[Ints], reach: int, rng: np.random.Generator, config: PairingConfig
+) -> PairBlocks:
     """Put blocks of unequal size into common arrays and scale the weight of ties."""
-    found = [_block(rated, part, reach, rng, rules) for part in parts]
+    found = [_block(rated, part, reach, rng, config) for part in parts]
     size, most = max(len(part) for part in parts), max(len(pairs) for pairs, _, _ in found)
     shape = (len(parts), most)
     first, second = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -126,17 +132,17 @@ def _stack(rated: Rated, parts: list[Ints], reach: int, rng: np.random.Generator
         count = len(pairs)
         first[k, :count], second[k, :count] = left, right
         target[k, :count], weight[k, :count], ties[k, :count] = pairs.target, pairs.weight, ~pairs.confident
-    return Blocks(rows, first, second, target, _limit_ties(weight, ties, rules.tie_share))
+    return PairBlocks(rows, first, second, target, _limit_ties(weight, ties, config.tie_share))
 
 
 def _block(
-    rated: Rated, part: Ints, reach: int, rng: np.random.Generator, rules: PairRules
-) -> tuple[Pairs, Ints, Ints]:
+    rated: RatingArrays, part: Ints, reach: int, rng: np.random.Generator, config: PairingConfig
+) -> tuple[PreferencePairs, Ints, Ints]:
     """Pairs of one block and their positions in it. Half of them far apart in score, where judges are surest."""
     ranked = np.argsort(rated.value[part] + rng.uniform(0, 1e-6, len(part)))
     left, right = _around(len(part), _offsets(len(part), reach, rng, far=True))
     left, right = ranked[left], ranked[right]
-    return compare(rated, part[left], part[right], rules), left, right
+    return label_pairs(rated, part[left], part[right], config), left, right
 
 
 def _offsets(size: int, count: int, rng: np.random.Generator, far: bool = False) -> Ints:

@@ -23,7 +23,7 @@ class Rating:
     segment_digest: Digest
     score_digest: str
     value: float
-    deviation: float
+    standard_error: float
     agreement: float
 
 
@@ -39,7 +39,7 @@ def rating(scores: SegmentScores, digest: str) -> Rating | None:
         segment_digest=scores.segment_digest,
         score_digest=digest,
         value=scores.weighted,
-        deviation=_deviation(scores),
+        standard_error=_deviation(scores),
         agreement=scores.agreement if scores.agreement is not None else 0.0,
     )
 

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from services.rewardmodel.domain.preferences import Blocks, Ints, Pairs, Reals
-from shared.contracts.card import Pooling
+from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, Reals
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,10 @@ class Batch:
         return (self.weight * entropy).sum(1) / self.weight.sum(1).clamp_min(1e-9)
 
 
-class Stream:
+class BatchStream:
     """Endless minibatches; every member passes over its own blocks in a new random order each time."""
 
-    def __init__(self, blocks: Sequence[Blocks | None], seed: int) -> None:
+    def __init__(self, blocks: Sequence[PairBlocks | None], seed: int) -> None:
         """One `Blocks` per member; None (nothing to learn from) becomes blocks of weight 0."""
         found = [block for block in blocks if block is not None]
         self.length = max((len(block.rows) for block in found), default=1)
@@ -55,14 +54,14 @@ class Stream:
         return Batch(self._rows[self._members, chosen], **{n: p[self._members, chosen] for n, p in self._parts.items()})
 
 
-def _rows(block: Blocks | None, length: int, size: int) -> Tensor:
+def _rows(block: PairBlocks | None, length: int, size: int) -> Tensor:
     if block is None:
         return torch.zeros(length, size, dtype=torch.int64)
     padded = np.pad(block.rows, ((0, 0), (0, size - block.rows.shape[1])), mode="wrap")
     return torch.from_numpy(padded[np.arange(length) % len(padded)])
 
 
-def _part(block: Blocks | None, name: str, length: int, most: int) -> Tensor:
+def _part(block: PairBlocks | None, name: str, length: int, most: int) -> Tensor:
     whole = name in ("first", "second")
     if block is None:
         return torch.zeros(length, most, dtype=torch.int64 if whole else torch.float32)
@@ -71,7 +70,7 @@ def _part(block: Blocks | None, name: str, length: int, most: int) -> Tensor:
     return torch.from_numpy(padded[np.arange(length) % len(padded)].astype(np.int64 if whole else np.float32))
 
 
-def validation_batch(pairs: Sequence[Pairs]) -> Batch:
+def validation_batch(pairs: Sequence[PreferencePairs]) -> Batch:
     """One batch of validation pairs, one `Pairs` (of data rows) per member; empty ones have weight 0."""
     rows = [np.unique(np.concatenate([p.first, p.second, [0]])) for p in pairs]
     size, most = max(len(r) for r in rows), max(1, *(len(p) for p in pairs))
@@ -86,42 +85,3 @@ def validation_batch(pairs: Sequence[Pairs]) -> Batch:
         target=part([p.target for p in pairs], np.float32),
         weight=part([p.weight for p in pairs], np.float32),
     )
-
-
-class Reading:
-    """Which stored states of a segment are read, and how their scores become the segment's score.
-
-    `mean` reads one random state of each of `strata` equal parts, an unbiased sample of the mean at a fraction of its
-    cost; `gain` is the score of the last state minus that of the first.
-    """
-
-    def __init__(self, states: Tensor, pooling: Pooling, strata: int, seed: int) -> None:
-        """`states` is (n, S, 128), standardised."""
-        self._states = states
-        self._pooling = pooling
-        self._strata = min(strata, states.shape[1])
-        self._rng = torch.Generator().manual_seed(seed)
-
-    def inputs(self, rows: Tensor, sampled: bool) -> Tensor:
-        """States (M, B * s, 128) of the segments `rows` (M, B); without `sampled`, the middle of each part."""
-        where = self._positions(sampled)
-        return self._states[rows[:, :, None], where].flatten(1, 2)
-
-    def hidden(self, share: Tensor) -> Tensor:
-        """A random factor (M, 1, 128) that hides a share (M,) of the features and scales the others up."""
-        drawn = torch.rand(len(share), 1, self._states.shape[2], generator=self._rng)
-        return (drawn >= share[:, None, None]) / (1.0 - share[:, None, None])
-
-    def pool(self, scores: Tensor, segments: int) -> Tensor:
-        """Segment scores (M, B) from state scores (M, B * s)."""
-        apart = scores.reshape(len(scores), segments, -1)
-        pooled: Tensor = apart[:, :, 1] - apart[:, :, 0] if self._pooling == "gain" else apart.mean(2)
-        return pooled
-
-    def _positions(self, sampled: bool) -> Tensor:
-        length = self._states.shape[1]
-        if self._pooling == "gain":
-            return torch.tensor([0, length - 1])
-        width = length // self._strata
-        within = torch.randint(width, (self._strata,), generator=self._rng) if sampled else width // 2
-        return torch.arange(self._strata) * width + within

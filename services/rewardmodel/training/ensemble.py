@@ -14,7 +14,7 @@ Parameters = dict[str, Tensor]
 NAMES = ("hidden1_weight", "hidden1_bias", "hidden2_weight", "hidden2_bias", "value_weight", "value_bias")
 
 
-def fresh(members: int, seed: int) -> Parameters:
+def initial_parameters(members: int, seed: int) -> Parameters:
     """He-initialised parameters of M members."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -32,7 +32,7 @@ def fresh(members: int, seed: int) -> Parameters:
     }
 
 
-def continued(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters:
+def warm_started(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters:
     """Parameters that compute what `weights` do, for inputs standardised with another mean and scale (128,).
 
     A feature that has scale 0 now is constant in the new data and moves into the bias.
@@ -46,7 +46,7 @@ def continued(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters
     return found
 
 
-def joined(groups: list[Parameters]) -> Parameters:
+def concatenate(groups: list[Parameters]) -> Parameters:
     """Several ensembles as one, members behind each other."""
     return {name: torch.cat([group[name] for group in groups]) for name in NAMES}
 
@@ -58,7 +58,9 @@ def score(parameters: Parameters, inputs: Tensor) -> Tensor:
     return torch.bmm(second, parameters["value_weight"][:, :, None])[:, :, 0] + parameters["value_bias"][:, None]
 
 
-def exported(parameters: Parameters, members: slice, mean: Floats, scale: Floats, observation: str) -> RewardWeights:
+def to_reward_weights(
+    parameters: Parameters, members: slice, mean: Floats, scale: Floats, observation: str
+) -> RewardWeights:
     """The chosen members as weights for the numpy network, not yet standardised in their output."""
     arrays = {name: parameters[name][members].detach().numpy().astype(np.float32).copy() for name in NAMES}
     count = len(arrays["value_bias"])

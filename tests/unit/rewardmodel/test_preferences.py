@@ -6,26 +6,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from services.rewardmodel.domain.dataset import STORED_STEPS, thinned
+from services.rewardmodel.domain.dataset import STORED_STEPS, subsample
 from services.rewardmodel.domain.folds import fold_of, heldout, training_rows, validation
-from services.rewardmodel.domain.preferences import PairRules, Pairs, Rated, compare, heldout_pairs, training_blocks
+from services.rewardmodel.domain.preferences import (
+    PairingConfig,
+    PreferencePairs,
+    RatingArrays,
+    label_pairs,
+    sample_pairs,
+    training_blocks,
+)
 from services.rewardmodel.domain.ratings import Rating, rating
-from services.rewardmodel.domain.reservoir import FREE_OLD, choose
+from services.rewardmodel.domain.segment_selection import FREE_OLD, select_ratings
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.rewardnet import WIDTH
 
-RULES = PairRules()
+RULES = PairingConfig()
 
 
-def rated(*values: float, deviation: float = 0.0, agreement: float = 1.0) -> Rated:
+def rated(*values: float, standard_error: float = 0.0, agreement: float = 1.0) -> RatingArrays:
     count = len(values)
-    return Rated(np.array(values), np.full(count, deviation), np.full(count, agreement))
+    return RatingArrays(np.array(values), np.full(count, standard_error), np.full(count, agreement))
 
 
-def pair(left: float, right: float, deviation: float = 0.0, agreement: float = 1.0) -> Pairs:
-    both = rated(left, right, deviation=deviation, agreement=agreement)
-    return compare(both, np.array([0]), np.array([1]), RULES)
+def pair(left: float, right: float, standard_error: float = 0.0, agreement: float = 1.0) -> PreferencePairs:
+    both = rated(left, right, standard_error=standard_error, agreement=agreement)
+    return label_pairs(both, np.array([0]), np.array([1]), RULES)
 
 
 def test_a_clear_difference_is_a_nearly_sure_preference() -> None:
@@ -45,7 +52,7 @@ def test_two_scores_of_which_nobody_doubts_any_have_an_error_each() -> None:
 
 
 def test_votes_that_disagree_make_the_label_softer_and_the_pair_lighter() -> None:
-    sure, doubtful = pair(0.6, 0.5), pair(0.6, 0.5, deviation=0.1, agreement=0.0)
+    sure, doubtful = pair(0.6, 0.5), pair(0.6, 0.5, standard_error=0.1, agreement=0.0)
     assert 0.5 < doubtful.target[0] < sure.target[0]
     assert doubtful.weight[0] == pytest.approx(0.25 * sure.weight[0])
 
@@ -56,8 +63,8 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
     rng = np.random.default_rng(seed)
     values = rng.choice([0.1, 0.1, 0.1, 0.5, 0.9], count) + rng.uniform(0, 0.01, count)
     rows = np.arange(count)
-    blocks = training_blocks(rated(*values), rows, rng, PairRules(cap=cap))
-    found = [heldout_pairs(rated(*values), rows, rng, RULES, cap)] + ([blocks.flat()] if blocks else [])
+    blocks = training_blocks(rated(*values), rows, rng, PairingConfig(cap=cap))
+    found = [sample_pairs(rated(*values), rows, rng, RULES, cap)] + ([blocks.flat()] if blocks else [])
     for pairs in found:
         assert (pairs.first != pairs.second).all()
         assert np.bincount(np.concatenate([pairs.first, pairs.second, rows]), minlength=1).max(initial=1) <= cap + 1
@@ -67,14 +74,14 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
 @pytest.mark.parametrize("cap", [2, 3, 4, 5, 20])
 def test_every_segment_is_compared_however_low_the_cap_is(cap: int, count: int) -> None:
     values, rows = np.linspace(0, 1, count), np.arange(count)
-    blocks = training_blocks(rated(*values), rows, np.random.default_rng(0), PairRules(cap=cap))
+    blocks = training_blocks(rated(*values), rows, np.random.default_rng(0), PairingConfig(cap=cap))
     assert blocks is not None
     pairs = blocks.flat()
     assert set(np.concatenate([pairs.first, pairs.second])) == set(rows)
 
 
 def test_with_few_segments_every_pair_is_used_once() -> None:
-    pairs = heldout_pairs(rated(*np.linspace(0, 1, 12)), np.arange(12), np.random.default_rng(0), RULES)
+    pairs = sample_pairs(rated(*np.linspace(0, 1, 12)), np.arange(12), np.random.default_rng(0), RULES)
     assert len({frozenset(ends) for ends in zip(pairs.first, pairs.second, strict=True)}) == 12 * 11 // 2 == len(pairs)
 
 
@@ -94,7 +101,7 @@ def test_blocks_made_flat_tell_the_same_pairs_with_what_is_sure_among_them() -> 
     blocks = training_blocks(rated(*values), np.arange(40), np.random.default_rng(0), RULES)
     assert blocks is not None
     flat = blocks.flat()
-    again = compare(rated(*values), flat.first, flat.second, RULES)
+    again = label_pairs(rated(*values), flat.first, flat.second, RULES)
     assert np.array_equal(flat.target, again.target)
     assert np.array_equal(flat.confident, again.confident)
     assert 0 < flat.confident.sum() < len(flat)
@@ -150,14 +157,14 @@ def test_more_votes_and_closer_votes_leave_less_doubt() -> None:
     def doubt(*votes: int) -> float:
         found = rating(scores(votes=votes), "d")
         assert found is not None
-        return found.deviation
+        return found.standard_error
 
     assert doubt(3, 3, 3) < doubt(2, 3, 4) < doubt(0, 3, 5)
     assert doubt(2, 3, 4, 2, 3, 4, 3) < doubt(2, 3, 4)
     assert doubt(3, 3, 3) > 0
 
 
-def deviation(*judges: dict[str, tuple[int, ...]], **weights: float) -> float:
+def standard_error(*judges: dict[str, tuple[int, ...]], **weights: float) -> float:
     """The standard error of a score with these votes by judge and dimension."""
     one = scores()
     results = [
@@ -173,17 +180,17 @@ def deviation(*judges: dict[str, tuple[int, ...]], **weights: float) -> float:
     ]
     found = rating(one.model_copy(update={"judges": results, "weights": weights}), "d")
     assert found is not None
-    return found.deviation
+    return found.standard_error
 
 
 def test_the_error_of_a_score_is_that_of_its_votes() -> None:
     alone = (0.5**2 / 3) ** 0.5 / 5  # three equal votes are each half a step from the truth, a step is a fifth
-    assert deviation({"progress": (3, 3, 3)}, progress=0.4) == pytest.approx(alone)
-    twice = deviation({"progress": (3, 3, 3)}, {"progress": (2, 2, 2)}, progress=0.4)
+    assert standard_error({"progress": (3, 3, 3)}, progress=0.4) == pytest.approx(alone)
+    twice = standard_error({"progress": (3, 3, 3)}, {"progress": (2, 2, 2)}, progress=0.4)
     assert twice == pytest.approx(alone / 2**0.5), "two judges of one dimension"
-    both = deviation({"progress": (3, 3, 3), "dialog": (0, 0, 0)}, progress=0.4, dialog=0.2)
+    both = standard_error({"progress": (3, 3, 3), "dialog": (0, 0, 0)}, progress=0.4, dialog=0.2)
     assert both == pytest.approx(alone * 5**0.5 / 3), "two thirds and one third of the weight"
-    assert deviation({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight brings no doubt"
+    assert standard_error({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight brings no doubt"
 
 
 def test_a_score_without_agreement_or_number_is_not_taken_for_a_good_one() -> None:
@@ -196,7 +203,7 @@ def test_a_score_without_agreement_or_number_is_not_taken_for_a_good_one() -> No
 @pytest.mark.parametrize("steps", [2, 20, 301])
 def test_of_a_segments_states_the_first_and_the_last_are_kept(steps: int) -> None:
     states = np.arange(steps * WIDTH, dtype=np.float32).reshape(steps, WIDTH)
-    kept = thinned(states)
+    kept = subsample(states)
     assert len(kept) == STORED_STEPS
     assert np.array_equal(kept[[0, -1]], states[[0, -1]])
 
@@ -226,17 +233,17 @@ def stored(epoch: int, number: int) -> Rating:
 def test_the_reservoir_keeps_all_new_segments_and_a_stable_share_of_the_old() -> None:
     old = [stored(0, number) for number in range(3_000)]
     new = [stored(1, number) for number in range(600)]
-    kept = choose(old + new, 1, 4_000, 0.3)
+    kept = select_ratings(old + new, 1, 4_000, 0.3)
     assert set(new) <= set(kept)
     assert len(kept) == 600 + 1_400  # 30 % are new
-    later = choose([*old, *new, *[stored(2, number) for number in range(600)]], 2, 4_000, 0.3)
+    later = select_ratings([*old, *new, *[stored(2, number) for number in range(600)]], 2, 4_000, 0.3)
     survivors = {r for r in later if r.epoch == 0}
     assert survivors <= {r for r in kept if r.epoch == 0}  # who left does not come back
 
 
 def test_few_old_segments_are_all_kept_and_the_capacity_holds() -> None:
     old = [stored(0, number) for number in range(FREE_OLD)]
-    assert len(choose([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD + 1
-    assert len(choose([*old, stored(1, 0)], 1, 10, 0.5)) == 10
-    assert len(choose([stored(1, number) for number in range(30)], 1, 10, 0.5)) == 10
-    assert choose([*old, stored(5, 0)], 3, 4_000, 0.5) == sorted(old, key=lambda r: r.segment)
+    assert len(select_ratings([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD + 1
+    assert len(select_ratings([*old, stored(1, 0)], 1, 10, 0.5)) == 10
+    assert len(select_ratings([stored(1, number) for number in range(30)], 1, 10, 0.5)) == 10
+    assert select_ratings([*old, stored(5, 0)], 3, 4_000, 0.5) == sorted(old, key=lambda r: r.segment)

@@ -7,37 +7,39 @@ import numpy as np
 import pytest
 import torch
 
-from services.rewardmodel.domain.dataset import Dataset
-from services.rewardmodel.domain.gates import GateRules
-from services.rewardmodel.domain.preferences import Rated
-from services.rewardmodel.errors import Interrupted
-from services.rewardmodel.orders import Report
-from services.rewardmodel.training.ensemble import continued, exported, fresh, score
-from services.rewardmodel.training.fit import FitRules
-from services.rewardmodel.training.problem import Problem, TrainRules, standardised_inputs
+from services.rewardmodel.domain.dataset import SegmentDataset
+from services.rewardmodel.domain.gates import GateThresholds
+from services.rewardmodel.domain.preferences import RatingArrays
+from services.rewardmodel.errors import TrainingCancelled
+from services.rewardmodel.training.ensemble import initial_parameters, score, to_reward_weights, warm_started
+from services.rewardmodel.training.fit import FitConfig
+from services.rewardmodel.training.fit_problem import FitProblem, TrainingConfig, standardised_inputs
 from services.rewardmodel.training.report import report
-from services.rewardmodel.training.shuffled import shuffled_accuracy
-from services.rewardmodel.training.train import Task, Trained, train
+from services.rewardmodel.training.shuffled_labels import shuffled_accuracy
+from services.rewardmodel.training.train import TrainedEnsemble, TrainingTask, train
+from services.rewardmodel.training_protocol import TrainingReport
 from shared.rewardnet import RewardNet, input_statistics
-from tests.unit.rewardmodel.synthetic import judged, rule, wander
+from tests.unit.rewardmodel.synthetic_judge import judged, rule, wander
 
 NAMES = [f"f{number}" for number in range(128)]
-QUICK = TrainRules(shuffles=2, fit=FitRules(most_steps=200, least_steps=200))
+QUICK = TrainingConfig(shuffles=2, fit=FitConfig(max_steps=200, min_steps=200))
 
 
 def never() -> bool:
     return False
 
 
-def learnt(data: Dataset, rules: TrainRules = QUICK, masked: Sequence[int] = ()) -> tuple[Trained, Report]:
-    task = Task(data, "obs/v1", masked)
-    trained = train(task, rules, never)
-    return trained, report(task, trained, int(data.epoch.max()), True, NAMES, GateRules(), never)
+def learnt(
+    data: SegmentDataset, config: TrainingConfig = QUICK, masked: Sequence[int] = ()
+) -> tuple[TrainedEnsemble, TrainingReport]:
+    task = TrainingTask(data, "obs/v1", masked)
+    trained = train(task, config, never)
+    return trained, report(task, trained, int(data.epoch.max()), True, NAMES, GateThresholds(), never)
 
 
 def test_a_judge_with_a_known_rule_is_recovered() -> None:
-    rules = TrainRules(shuffles=2, fit=FitRules(most_steps=1_200))
-    trained, found = learnt(judged(1_600, 300, active=6), rules)
+    config = TrainingConfig(shuffles=2, fit=FitConfig(max_steps=1_200))
+    trained, found = learnt(judged(1_600, 300, active=6), config)
     assert found.accuracy.confident is not None
     assert found.accuracy.confident >= 0.90
     assert found.baselines["linear"] is not None
@@ -55,7 +57,7 @@ def test_a_judge_with_a_known_rule_is_recovered() -> None:
     assert np.corrcoef(order, truth)[0, 1] > 0.85
 
 
-def with_episode_marks(by_segment: bool) -> Dataset:
+def with_episode_marks(by_segment: bool) -> SegmentDataset:
     """Scores that belong to the episode alone, at random, and features that only tell which episode it is."""
     rng = np.random.default_rng(0)
     episodes, each = 60, 10
@@ -79,7 +81,7 @@ def test_shuffled_labels_are_chance_on_average() -> None:
     data = judged(300, 80, active=8)
     inputs = torch.from_numpy(data.states)
     found = [
-        shuffled_accuracy(Problem(inputs, data.rated, data.fold, replace(QUICK, shuffles=4), seed), never) or 0
+        shuffled_accuracy(FitProblem(inputs, data.rated, data.fold, replace(QUICK, shuffles=4), seed), never) or 0
         for seed in (0, 100)
     ]
     assert 0.45 <= np.mean(found) <= 0.55
@@ -87,16 +89,16 @@ def test_shuffled_labels_are_chance_on_average() -> None:
 
 def test_the_same_data_give_the_same_model() -> None:
     data = judged(80, 30)
-    first, second = (train(Task(data, "obs/v1", seed=4), QUICK, never).weights for _ in range(2))
+    first, second = (train(TrainingTask(data, "obs/v1", seed=4), QUICK, never).weights for _ in range(2))
     assert np.array_equal(first.hidden1_weight, second.hidden1_weight)
 
 
 def test_torch_and_numpy_compute_the_same() -> None:
     states = wander(np.random.default_rng(0), 20).reshape(-1, 128)
     mean, scale = input_statistics(states)
-    parameters = fresh(3, seed=1)
+    parameters = initial_parameters(3, seed=1)
     inputs = standardised_inputs(states, mean, scale).expand(3, -1, -1)
-    weights = exported(parameters, slice(0, 3), mean, scale, "obs/v1")
+    weights = to_reward_weights(parameters, slice(0, 3), mean, scale, "obs/v1")
     assert np.abs(RewardNet(weights).forward(states) - score(parameters, inputs).numpy()).max() < 1e-4
 
 
@@ -105,40 +107,40 @@ def test_a_continued_model_starts_as_the_same_function_although_the_statistics_h
     new = (old * 0.5 + 0.2).astype(np.float32)
     new[:, 9] = 0.3  # constant now
     mean, scale = input_statistics(old)
-    weights = exported(fresh(5, seed=1), slice(0, 5), mean, scale, "obs/v1")
+    weights = to_reward_weights(initial_parameters(5, seed=1), slice(0, 5), mean, scale, "obs/v1")
     moved_mean, moved_scale = input_statistics(new)
-    parameters = continued(weights, moved_mean, moved_scale)
+    parameters = warm_started(weights, moved_mean, moved_scale)
     again = score(parameters, standardised_inputs(new, moved_mean, moved_scale).expand(5, -1, -1)).numpy()
     assert np.abs(again - RewardNet(weights).forward(new)).max() < 1e-3
 
 
 def test_warm_start_and_full_refits_are_compared_on_validation_episodes_and_the_best_is_kept() -> None:
     data = judged(200, 60, active=8)
-    first = train(Task(data, "obs/v1"), QUICK, never)
-    second = train(Task(data, "obs/v1", previous=first.weights), QUICK, never)
+    first = train(TrainingTask(data, "obs/v1"), QUICK, never)
+    second = train(TrainingTask(data, "obs/v1", previous=first.weights), QUICK, never)
     assert set(first.validation_loss) == {"full", "strict"}
     assert set(second.validation_loss) == {"full", "strict", "warm"}
     assert second.fit == min(second.validation_loss, key=second.validation_loss.__getitem__)
-    other = train(Task(data, "obs/v1", previous=replace(first.weights, observation="pixels/v1")), QUICK, never)
+    other = train(TrainingTask(data, "obs/v1", previous=replace(first.weights, observation="pixels/v1")), QUICK, never)
     assert "warm" not in other.validation_loss
 
 
 def test_scores_are_standardised_over_the_training_states() -> None:
     data = judged(120, 40, active=8)
-    weights = train(Task(data, "obs/v1"), QUICK, never).weights
+    weights = train(TrainingTask(data, "obs/v1"), QUICK, never).weights
     scores = RewardNet(weights).forward(data.states.reshape(-1, 128))
     assert np.abs(scores.mean(axis=1)).max() < 1e-3
     assert np.abs(scores.std(axis=1) - 1).max() < 1e-2
 
 
-def gaining(segments: int = 800) -> Dataset:
+def gaining(segments: int = 800) -> SegmentDataset:
     """A judge of behaviour: what counts is how much feature 0 grew during the segment, wherever it began."""
     rng = np.random.default_rng(0)
     data = judged(segments, 200, active=6)
     grown = rng.uniform(-1, 1, segments)
     states = data.states.copy()
     states[:, :, 0] = rng.uniform(-1, 1, segments)[:, None] + np.linspace(0, 1, states.shape[1]) * grown[:, None]
-    rated = Rated((grown + 1) / 2, np.full(segments, 0.02), np.ones(segments))
+    rated = RatingArrays((grown + 1) / 2, np.full(segments, 0.02), np.ones(segments))
     return replace(data, states=states, rated=rated)
 
 
@@ -165,5 +167,5 @@ def test_with_a_handful_of_segments_it_stays_sensible_and_says_so(segments: int)
 
 
 def test_an_interrupted_training_ends_at_once() -> None:
-    with pytest.raises(Interrupted):
-        train(Task(judged(60, 20), "obs/v1"), TrainRules(), lambda: True)
+    with pytest.raises(TrainingCancelled):
+        train(TrainingTask(judged(60, 20), "obs/v1"), TrainingConfig(), lambda: True)

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
-from services.rewardmodel.adapters.scores import MOST_RUNS, Scores
+from services.rewardmodel.adapters.score_cache import CACHED_RUNS, ScoreCache
 from shared.contracts.ids import RunId
 from shared.store.memory import MemoryStore
 from shared.store.port import Entry
-from tests.unit.rewardmodel.world import RUN, World
+from tests.unit.rewardmodel.harness import RUN, Harness
 
 
 class Meanwhile(MemoryStore):
@@ -23,12 +23,12 @@ class Meanwhile(MemoryStore):
 
 async def test_a_run_that_is_forgotten_for_others_while_its_scores_are_read_gets_them_all_the_same() -> None:
     store = Meanwhile()
-    world, scores = World(store=store), Scores(store)
+    world, scores = Harness(store=store), ScoreCache(store)
     await world.play(0, episodes=1)
     await world.judge(0, await world.listed(0))
 
     async def others_come() -> None:
-        for number in range(MOST_RUNS):
+        for number in range(CACHED_RUNS):
             await scores.of_epoch(RunId(f"other-{number}"), 0)
 
     store.happens = others_come

@@ -9,11 +9,11 @@ from shared.contracts.ids import RunId, SegmentId
 from shared.state.scores import ScoreObject, ScoreReader
 from shared.store.port import Entry, Store
 
-MOST_RUNS = 16  # remembered; the oldest is read again when it comes back
+CACHED_RUNS = 16  # remembered; the oldest is read again when it comes back
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class SegmentOutcome:
     """What is known about one segment; `rating` only if it was judged."""
 
     segment: SegmentId
@@ -21,24 +21,24 @@ class Scored:
     rating: Rating | None
 
 
-class Scores:
+class ScoreCache:
     """Reads and remembers the score objects of runs."""
 
     def __init__(self, store: Store) -> None:
         """Nothing is read yet."""
         self._reader = ScoreReader(store)
-        self._known: dict[RunId, dict[int, dict[Entry, Scored | None]]] = {}
+        self._known: dict[RunId, dict[int, dict[Entry, SegmentOutcome | None]]] = {}
 
-    async def of_epoch(self, run: RunId, epoch: int) -> list[Scored]:
+    async def of_epoch(self, run: RunId, epoch: int) -> list[SegmentOutcome]:
         """All readable scores of an epoch."""
-        if run not in self._known and len(self._known) >= MOST_RUNS:
+        if run not in self._known and len(self._known) >= CACHED_RUNS:
             del self._known[next(iter(self._known))]
         of_run = self._known.setdefault(run, {})  # held on to: while we read, other runs may take its place
         before = of_run.get(epoch, {})
         listed = await self._reader.listed(run, epoch)
-        fresh = await self._reader.of([entry for entry in listed if entry not in before])
+        initial_parameters = await self._reader.of([entry for entry in listed if entry not in before])
         # Only what is listed: scores of a deleted run must not teach the next one of that name.
-        known = {entry: before[entry] if entry in before else _scored(fresh[entry]) for entry in listed}
+        known = {entry: before[entry] if entry in before else _scored(initial_parameters[entry]) for entry in listed}
         of_run[epoch] = known
         return [scored for scored in known.values() if scored is not None]
 
@@ -48,9 +48,9 @@ class Scores:
         return [scored.rating for scores in epochs for scored in scores if scored.rating is not None]
 
 
-def _scored(found: ScoreObject | None) -> Scored | None:
+def _scored(found: ScoreObject | None) -> SegmentOutcome | None:
     if found is None:
         # One damaged object must not hold up a run; its segment counts as missing and the card says so.
         telemetry.SKIPPED.labels("score").inc()
         return None
-    return Scored(found.scores.segment, found.scores.status, rating(found.scores, found.digest))
+    return SegmentOutcome(found.scores.segment, found.scores.status, rating(found.scores, found.digest))

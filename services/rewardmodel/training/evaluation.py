@@ -1,18 +1,23 @@
 """Measures an ensemble on what each member did not see, and on the states of the newest epoch. Numpy only."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from services.rewardmodel.domain import folds
-from services.rewardmodel.domain.dataset import STORED_STEPS, Dataset
-from services.rewardmodel.domain.metrics import Heldout
-from services.rewardmodel.domain.preferences import Ints, PairRules, Pairs, Rated, Reals, heldout_pairs
+from services.rewardmodel.domain.dataset import STORED_STEPS, SegmentDataset
+from services.rewardmodel.domain.metrics import HeldoutPairs, ScoreSpread
+from services.rewardmodel.domain.preferences import (
+    Ints,
+    PairingConfig,
+    PreferencePairs,
+    RatingArrays,
+    Reals,
+    sample_pairs,
+)
 from shared.contracts.card import EpochScore, Pooling
 from shared.rewardnet import WIDTH, Floats, RewardNet, RewardWeights
 
-STATES_FOR_SENSITIVITY = 1_024  # 128 forward passes over them take about a second
+SENSITIVITY_STATES = 1_024  # 128 forward passes over them take about a second
 
 
 def state_scores(weights: RewardWeights, states: Floats) -> Floats:
@@ -27,18 +32,20 @@ def segment_scores(scores: Floats, pooling: Pooling) -> Floats:
     return pooled
 
 
-def pairs_by_fold(rated: Rated, fold: Ints, count: int, seed: int, rules: PairRules) -> list[Pairs]:
+def pairs_by_fold(
+    rated: RatingArrays, fold: Ints, count: int, seed: int, config: PairingConfig
+) -> list[PreferencePairs]:
     """Held-out pairs of each fold."""
     return [
-        heldout_pairs(rated, folds.rows_of(fold, one), np.random.default_rng([seed, 1, one]), rules)
+        sample_pairs(rated, folds.rows_of(fold, one), np.random.default_rng([seed, 1, one]), config)
         for one in range(count)
     ]
 
 
-def heldout(pairs: list[Pairs], margins: list[Reals], value: Reals) -> Heldout:
+def heldout(pairs: list[PreferencePairs], margins: list[Reals], value: Reals) -> HeldoutPairs:
     """The pairs of all folds with the margins predicted for them."""
-    return Heldout(
-        pairs=Pairs(
+    return HeldoutPairs(
+        pairs=PreferencePairs(
             first=np.concatenate([p.first for p in pairs]),
             second=np.concatenate([p.second for p in pairs]),
             target=np.concatenate([p.target for p in pairs]),
@@ -51,7 +58,7 @@ def heldout(pairs: list[Pairs], margins: list[Reals], value: Reals) -> Heldout:
     )
 
 
-def crossed_margins(scores: Floats, pairs: list[Pairs]) -> list[Reals]:
+def crossed_margins(scores: Floats, pairs: list[PreferencePairs]) -> list[Reals]:
     """Margins of each fold's pairs by the member that saw nothing of that fold; `scores` is (M, n)."""
     found = []
     for one, chosen in enumerate(pairs):
@@ -69,7 +76,7 @@ def sensitivity(weights: RewardWeights, states: Floats, names: list[str], seed: 
     """Per feature, how far the mean score of a state moves when the feature takes another state's value."""
     rng = np.random.default_rng([seed, 2])
     flat = states.reshape(-1, WIDTH)
-    sample = flat[rng.permutation(len(flat))[:STATES_FOR_SENSITIVITY]]
+    sample = flat[rng.permutation(len(flat))[:SENSITIVITY_STATES]]
     net = RewardNet(weights)
     before = net.forward(sample).mean(axis=0)
     found = {}
@@ -80,23 +87,15 @@ def sensitivity(weights: RewardWeights, states: Floats, names: list[str], seed: 
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Over the newest epoch's states: deviation of the ensemble's mean, and the share beyond two deviations."""
-
-    deviation: float
-    outside: float
-
-
-def spread(scores: Floats, rows: Ints) -> Spread | None:
+def spread(scores: Floats, rows: Ints) -> ScoreSpread | None:
     """Spread over the segments `rows`, from state scores (M, n, S); None without segments."""
     if not len(rows):
         return None
     mean = scores[:, rows].mean(axis=0)
-    return Spread(float(mean.std()), float((np.abs(mean) > 2.0).mean()))
+    return ScoreSpread(float(mean.std()), float((np.abs(mean) > 2.0).mean()))
 
 
-def epoch_rows(data: Dataset, scores: Floats) -> list[EpochScore]:
+def epoch_rows(data: SegmentDataset, scores: Floats) -> list[EpochScore]:
     """One row per epoch in the data, from state scores (M, n, S); the newest hundred."""
     rows = []
     for epoch in np.unique(data.epoch)[-100:]:
@@ -114,7 +113,7 @@ def epoch_rows(data: Dataset, scores: Floats) -> list[EpochScore]:
     return rows
 
 
-def pooled_states(data: Dataset, pooling: Pooling, seen: NDArray[np.bool_]) -> Reals:
+def pooled_states(data: SegmentDataset, pooling: Pooling, seen: NDArray[np.bool_]) -> Reals:
     """What a linear baseline sees of a segment (n, 128): the network's states and features, 0 where not `seen`."""
     if pooling == "gain":
         pooled: Reals = (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64)

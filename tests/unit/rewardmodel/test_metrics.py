@@ -9,30 +9,30 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
-from services.rewardmodel.domain.completeness import Outcomes, tally
-from services.rewardmodel.domain.debounce import Debounce, Rhythm
-from services.rewardmodel.domain.gates import Figures, GateRules, gates
+from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
+from services.rewardmodel.domain.debounce import Debounce, DebounceConfig
+from services.rewardmodel.domain.gates import GateInputs, GateThresholds, gates
 from services.rewardmodel.domain.metrics import (
-    Heldout,
+    HeldoutPairs,
     Reliability,
     accuracy,
-    best_temperature,
-    expected_error,
-    interval,
+    average_ranks,
+    bootstrap_interval,
+    expected_calibration_error,
+    fit_temperature,
     rank_correlation,
-    ranks,
     reliability,
 )
-from services.rewardmodel.domain.preferences import Ints, PairRules, Rated, Reals, compare
+from services.rewardmodel.domain.preferences import Ints, PairingConfig, RatingArrays, Reals, label_pairs
 from shared.contracts.ids import SegmentId
 
 
-def held(value: Reals, margin_of: Reals, first: Ints, second: Ints, fold: Ints | None = None) -> Heldout:
+def held(value: Reals, margin_of: Reals, first: Ints, second: Ints, fold: Ints | None = None) -> HeldoutPairs:
     """Held-out pairs of segments with these values, predicted by the differences of `margin_of`."""
     count = len(value)
-    pairs = compare(Rated(value, np.zeros(count), np.ones(count)), first, second, PairRules())
+    pairs = label_pairs(RatingArrays(value, np.zeros(count), np.ones(count)), first, second, PairingConfig())
     folds = np.zeros(len(first), np.int64) if fold is None else fold
-    return Heldout(pairs, margin_of[first] - margin_of[second], folds, value)
+    return HeldoutPairs(pairs, margin_of[first] - margin_of[second], folds, value)
 
 
 def many(count: int = 400, pairs: int = 6_000, seed: int = 0) -> tuple[Reals, Ints, Ints]:
@@ -64,7 +64,7 @@ def test_the_interval_widens_when_the_same_pairs_come_from_fewer_episodes() -> N
     found = held(value, wrong_in_some, first, second)
     widths = []
     for episode in (np.random.default_rng(1).permutation(len(value)), block):
-        low, high = interval(found, episode, np.random.default_rng(0)) or (0, 0)
+        low, high = bootstrap_interval(found, episode, np.random.default_rng(0)) or (0, 0)
         share = accuracy(found.hits, found.pairs.confident)
         assert share is not None
         assert low < share < high
@@ -75,7 +75,7 @@ def test_the_interval_widens_when_the_same_pairs_come_from_fewer_episodes() -> N
 def test_a_pair_counts_as_often_as_both_of_its_episodes_are_drawn() -> None:
     value, first, second = np.array([0.9, 0.1, 0.1]), np.array([0, 0]), np.array([1, 2])
     found = held(value, np.array([0.5, 0.0, 1.0]), first, second)  # right against one episode, wrong against the other
-    assert interval(found, np.arange(3), np.random.default_rng(0)) == (0.0, 1.0)
+    assert bootstrap_interval(found, np.arange(3), np.random.default_rng(0)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("true_temperature", [0.3, 1.0, 4.0])
@@ -83,15 +83,15 @@ def test_the_temperature_that_made_the_outcomes_is_found_again(true_temperature:
     rng = np.random.default_rng(0)
     margin = rng.normal(0, 2, 20_000)
     outcome = (rng.random(20_000) < 1 / (1 + np.exp(-margin / true_temperature))).astype(float)
-    assert best_temperature(margin, outcome) == pytest.approx(true_temperature, rel=0.12)
+    assert fit_temperature(margin, outcome) == pytest.approx(true_temperature, rel=0.12)
 
 
 def test_calibration_error_is_small_for_honest_and_large_for_boastful_probabilities() -> None:
     rng = np.random.default_rng(0)
     probability = rng.uniform(0.5, 1, 20_000)
     outcome = (rng.random(20_000) < probability).astype(float)
-    assert expected_error(probability, outcome) < 0.02
-    assert expected_error(np.full(20_000, 0.99), outcome) > 0.2
+    assert expected_calibration_error(probability, outcome) < 0.02
+    assert expected_calibration_error(np.full(20_000, 0.99), outcome) > 0.2
 
 
 def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_did_not_fit_it() -> None:
@@ -152,7 +152,7 @@ def test_rank_correlation_weighs_folds_by_their_size_and_leaves_out_the_smallest
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=40))
 def test_ranks_are_those_of_scipy(values: list[float]) -> None:
-    assert ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()
+    assert average_ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()
 
 
 def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -> None:
@@ -162,9 +162,9 @@ def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -
     count, pairs = 300, 4_000
     a = rng.integers(0, count, pairs)
     b = (a + rng.integers(1, count, pairs)) % count
-    every = compare(Rated(value, np.zeros(count), np.ones(count)), a, b, PairRules())
+    every = label_pairs(RatingArrays(value, np.zeros(count), np.ones(count)), a, b, PairingConfig())
     margin = linear_margins(step_features(first_step, np.full(count, 300.0)), every, every)
-    found = Heldout(every, margin, np.zeros(pairs, int), value)
+    found = HeldoutPairs(every, margin, np.zeros(pairs, int), value)
     share = accuracy(found.hits, every.confident)
     assert share is not None
     assert share > 0.85
@@ -175,7 +175,7 @@ def test_the_position_of_a_segment_is_its_middle() -> None:
     assert position.tolist() == [0.25, 0.75]
 
 
-def figures(**changes: object) -> Figures:
+def figures(**changes: object) -> GateInputs:
     good = {
         "accuracy_confident": 0.8,
         "accuracy_all": 0.7,
@@ -186,11 +186,11 @@ def figures(**changes: object) -> Figures:
         "spread": 0.8,
         "quorum": True,
     }
-    return Figures(**{**good, **changes})  # type: ignore[arg-type]
+    return GateInputs(**{**good, **changes})  # type: ignore[arg-type]
 
 
 def test_a_good_model_passes_every_gate() -> None:
-    assert all(gates(figures(), GateRules()).values())
+    assert all(gates(figures(), GateThresholds()).values())
 
 
 @pytest.mark.parametrize(
@@ -213,55 +213,55 @@ def test_a_good_model_passes_every_gate() -> None:
     ],
 )
 def test_each_gate_stops_the_model_that_it_is_for(gate: str, changes: dict[str, object]) -> None:
-    outcome = gates(figures(**changes), GateRules())
+    outcome = gates(figures(**changes), GateThresholds())
     assert not outcome[gate]
     assert [name for name, passed in outcome.items() if not passed] == [gate]
 
 
 def test_a_figure_that_is_just_enough_passes() -> None:
-    rules = GateRules()
+    config = GateThresholds()
     just = figures(
-        accuracy_confident=rules.accuracy_confident,
-        accuracy_all=rules.accuracy_all,
-        confident_pairs=rules.pairs,
-        episodes=rules.episodes,
+        accuracy_confident=config.accuracy_confident,
+        accuracy_all=config.accuracy_all,
+        confident_pairs=config.pairs,
+        episodes=config.episodes,
         baselines={
-            "step_index": rules.accuracy_confident - rules.over_step_index,
-            "linear": rules.accuracy_confident - rules.over_linear,
-            "shuffled_labels": rules.shuffled_low,
+            "step_index": config.accuracy_confident - config.over_step_index,
+            "linear": config.accuracy_confident - config.over_linear,
+            "shuffled_labels": config.shuffled_low,
         },
-        reliability=Reliability(1.0, rules.ece, 0.2),
-        spread=rules.spread,
+        reliability=Reliability(1.0, config.ece, 0.2),
+        spread=config.spread,
     )
-    assert [name for name, passed in gates(just, rules).items() if not passed] == []
+    assert [name for name, passed in gates(just, config).items() if not passed] == []
 
 
 def test_what_could_not_be_measured_does_not_pass() -> None:
-    outcome = gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateRules())
+    outcome = gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateThresholds())
     failed = {name for name, passed in outcome.items() if not passed}
     assert failed == {"accuracy_confident", "accuracy_all", "beats_step_index", "beats_linear", "spread"}
 
 
 def test_completeness_is_decided_against_the_list() -> None:
     listed = [SegmentId("s1"), SegmentId("s2"), SegmentId("s3")]
-    found = tally(listed, {SegmentId("s1"): "judged", SegmentId("s2"): "dead", SegmentId("other"): "judged"})
+    found = count_outcomes(listed, {SegmentId("s1"): "judged", SegmentId("s2"): "dead", SegmentId("other"): "judged"})
     assert found.counts() == {"judged": 1, "abstained": 0, "dead": 1, "missing": 1}
     assert not found.complete
     assert found.quorum(0.3)
     assert not found.quorum(0.5)
     assert found.quorum(1 / 3)
-    assert tally([], {}).complete
-    assert tally([], {}).quorum(1.0)
-    assert tally([], {}).quorum(0.5)
+    assert count_outcomes([], {}).complete
+    assert count_outcomes([], {}).quorum(1.0)
+    assert count_outcomes([], {}).quorum(0.5)
 
 
 def test_a_quorum_is_reached_by_exactly_its_share() -> None:
-    assert Outcomes(judged=14, abstained=0, dead=0, missing=11).quorum(0.56)
-    assert not Outcomes(judged=13, abstained=0, dead=0, missing=12).quorum(0.56)
+    assert OutcomeCounts(judged=14, abstained=0, dead=0, missing=11).quorum(0.56)
+    assert not OutcomeCounts(judged=13, abstained=0, dead=0, missing=12).quorum(0.56)
 
 
 def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
-    debounce = Debounce(Rhythm(quiet_s=5, most=100, rest_s=30, least=20))
+    debounce = Debounce(DebounceConfig(quiet_s=5, most=100, rest_s=30, least=20))
     for number in range(50):
         debounce.score(now=number * 0.1)
     assert not debounce.due(now=6.0)  # 1.1 s after the last score
@@ -280,7 +280,7 @@ def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
 
 
 def test_a_stream_without_any_pause_is_learnt_from_after_so_many_scores() -> None:
-    debounce = Debounce(Rhythm(quiet_s=5, most=100, rest_s=30, least=20))
+    debounce = Debounce(DebounceConfig(quiet_s=5, most=100, rest_s=30, least=20))
     due = []
     for number in range(120):
         debounce.score(now=number * 0.5)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from services.rewardmodel.domain.completeness import Outcomes
+from services.rewardmodel.domain.completeness import OutcomeCounts
 from services.rewardmodel.domain.ratings import Rating
-from services.rewardmodel.orders import Product
 from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.training_protocol import TrainingResult
 from shared.contracts.base import sha256
 from shared.contracts.card import Calibration, RewardModelCard
 from shared.contracts.epoch import RewardModelRef
@@ -18,12 +18,12 @@ from shared.store import keys
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class CardContext:
     """What the card says besides the measurements."""
 
     run: RunId
     epoch: int
-    outcomes: Outcomes
+    outcomes: OutcomeCounts
     history: Sequence[RewardModelRef]
     group: RewardModelGroup
     created: datetime
@@ -34,11 +34,11 @@ def data_digest(ratings: Sequence[Rating]) -> Digest:
     return Digest(hashlib.sha256("".join(sorted(rating.score_digest for rating in ratings)).encode()).hexdigest())
 
 
-def card_of(
-    about: Circumstances, ratings: Sequence[Rating], product: Product, weights: RewardWeights
+def build_card(
+    about: CardContext, ratings: Sequence[Rating], result: TrainingResult, weights: RewardWeights
 ) -> RewardModelCard:
     """The card of a model trained on these ratings; `weights` are what its file holds."""
-    digest, report = sha256(product.weights), product.report
+    digest, report = sha256(result.weights), result.report
     found = report.reliability
     return RewardModelCard(
         run=about.run,
@@ -59,11 +59,11 @@ def card_of(
         spread=report.spread.deviation if report.spread else None,
         gates_passed=all(report.gates.values()),
         gates=report.gates,
-        seconds=round(product.seconds, 3),
+        seconds=round(result.seconds, 3),
         created=about.created,
         pooling=about.group.pooling,
-        fit=product.fit,
-        validation_loss=product.validation_loss,
+        fit=result.fit,
+        validation_loss=result.validation_loss,
         episodes=len({rating.episode for rating in ratings}),
         outcomes=about.outcomes.counts(),
         epochs=report.epochs,

@@ -8,22 +8,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import torch
 
-from services.rewardmodel.orders import Order, Product
 from services.rewardmodel.settings import GateSettings, RewardModelGroup
-from services.rewardmodel.training.make import in_this_process
+from services.rewardmodel.training.pipeline import train_in_thread
+from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
 from shared.contracts.base import sha256
 from shared.contracts.events import RmTrained
 from shared.errors import Transient
 from shared.rewardnet import RewardNet
 from shared.runtime import failpoints
 from shared.store import keys
-from tests.unit.rewardmodel.world import QUICK, RUN, World
+from tests.unit.rewardmodel.harness import QUICK, RUN, Harness
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
 
 async def test_when_every_score_is_in_a_model_is_trained_and_its_card_announced() -> None:
-    world = World(group=QUICK.model_copy(update={"steps": 600}))
+    world = Harness(group=QUICK.model_copy(update={"steps": 600}))
     finished = await world.play(0)
     await world.judge(0, await world.listed(0))
     handlers, _ = world.service()
@@ -46,7 +46,7 @@ async def test_when_every_score_is_in_a_model_is_trained_and_its_card_announced(
 
 
 async def test_a_run_whose_policy_sees_pictures_gets_a_model_of_the_features_in_its_segments() -> None:
-    world = World(observation="pixels/v1")
+    world = Harness(observation="pixels/v1")
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     await world.service()[0].epoch_finished(finished)
@@ -56,7 +56,7 @@ async def test_a_run_whose_policy_sees_pictures_gets_a_model_of_the_features_in_
 
 
 async def test_the_copies_for_people_are_the_committed_weights_and_a_plain_state_dict() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     await world.service()[0].epoch_finished(finished)
@@ -67,7 +67,7 @@ async def test_the_copies_for_people_are_the_committed_weights_and_a_plain_state
 
 
 async def test_it_waits_for_the_last_score_of_the_list_however_many_events_came() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     first, *others = await world.listed(0)
     handlers, _ = world.service()
@@ -84,7 +84,7 @@ async def test_it_waits_for_the_last_score_of_the_list_however_many_events_came(
 
 
 async def test_abstained_and_dead_segments_are_outcomes_but_teach_nothing() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=12)
     listed = await world.listed(0)
     await world.judge(0, listed[:40])
@@ -97,7 +97,7 @@ async def test_abstained_and_dead_segments_are_outcomes_but_teach_nothing() -> N
 
 
 async def test_at_the_deadline_a_quorum_trains() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, ended=LONG_AGO)
     listed = await world.listed(0)
     await world.judge(0, listed[:72])
@@ -108,7 +108,7 @@ async def test_at_the_deadline_a_quorum_trains() -> None:
 
 
 async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pass() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, ended=LONG_AGO)
     await world.judge(0, (await world.listed(0))[:10])
     await world.service()[0].epoch_finished(finished)
@@ -119,7 +119,7 @@ async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pa
 
 
 async def test_no_deadline_is_blamed_for_segments_from_which_the_judges_abstained() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=4)
     first, *others = await world.listed(0)
     await world.judge(0, [first])
@@ -131,7 +131,7 @@ async def test_no_deadline_is_blamed_for_segments_from_which_the_judges_abstaine
 
 
 async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_after_the_resume() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8, ended=LONG_AGO)
     first, *others = await world.listed(0)
     await world.judge(0, [first])
@@ -151,12 +151,12 @@ async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_
 
 
 async def test_a_run_that_is_deleted_while_its_model_is_trained_leaves_the_next_one_of_that_name_alone() -> None:
-    world = World()
+    world = Harness()
 
-    async def deleted_meanwhile(order: Order, interrupted: Callable[[], bool]) -> Product:
+    async def deleted_meanwhile(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
         for entry in await world.store.list(keys.run_prefix(RUN)):
             await world.store.delete(entry.key)
-        return await in_this_process(order, interrupted)
+        return await train_in_thread(request, should_cancel)
 
     world.training = deleted_meanwhile
     finished = await world.play(0, episodes=2, ended=LONG_AGO)
@@ -165,7 +165,7 @@ async def test_a_run_that_is_deleted_while_its_model_is_trained_leaves_the_next_
 
 
 async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_pass() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=2, ended=LONG_AGO)
     await world.service()[0].epoch_finished(finished)
     card = await world.card(0)
@@ -178,13 +178,13 @@ async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_
     assert not net.forward(torch.rand(3, 128).numpy()).any()
 
 
-async def not_again(order: Order, interrupted: Callable[[], bool]) -> Product:
+async def not_again(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
     """A training that nobody should ask for."""
     raise AssertionError("trained again")
 
 
 async def test_an_event_that_comes_again_announces_the_same_card_without_training() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     handlers, _ = world.service()
@@ -198,7 +198,7 @@ async def test_an_event_that_comes_again_announces_the_same_card_without_trainin
 async def test_a_crash_between_weights_and_card_is_made_good_by_the_next_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     monkeypatch.setenv("ZELDA_FAILPOINTS", "rewardmodel.after_weights=error:1")
@@ -216,7 +216,7 @@ async def test_a_crash_between_weights_and_card_is_made_good_by_the_next_process
 
 
 async def test_two_processes_at_once_agree_on_one_card() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     first, second = world.service()[0], world.service()[0]
@@ -225,7 +225,7 @@ async def test_two_processes_at_once_agree_on_one_card() -> None:
 
 
 async def test_an_event_that_comes_again_meanwhile_holds_no_place_of_the_consumer() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     handlers, _ = world.service()
     waiting = asyncio.create_task(handlers.epoch_finished(finished))
@@ -240,7 +240,7 @@ async def test_an_event_that_comes_again_meanwhile_holds_no_place_of_the_consume
 
 @pytest.mark.parametrize("lost", ["weights damaged", "weights gone", "card damaged"])
 async def test_an_earlier_model_that_cannot_be_read_is_not_continued(lost: str) -> None:
-    world = World()
+    world = Harness()
     for epoch in (0, 1):
         finished = await world.play(epoch, episodes=8)
         await world.judge(epoch, await world.listed(epoch))
@@ -253,7 +253,7 @@ async def test_an_earlier_model_that_cannot_be_read_is_not_continued(lost: str) 
 
 
 async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_before() -> None:
-    world = World(group=QUICK.model_copy(update={"gates": GateSettings(ece=1.0, accuracy_all=0.5)}))
+    world = Harness(group=QUICK.model_copy(update={"gates": GateSettings(ece=1.0, accuracy_all=0.5)}))
     for epoch in (0, 1):
         finished = await world.play(epoch)
         await world.judge(epoch, await world.listed(epoch))
@@ -269,7 +269,7 @@ async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_
 
 
 async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_published() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=16)
     handlers, streaming = world.service()
     listed = await world.listed(0)
@@ -289,12 +289,12 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
 
 
 async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_not_continued() -> None:
-    world = World()
-    continued: list[bytes | None] = []
+    world = Harness()
+    warm_started: list[bytes | None] = []
 
-    async def noted(order: Order, interrupted: Callable[[], bool]) -> Product:
-        continued.append(order.previous)
-        return await in_this_process(order, interrupted)
+    async def noted(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
+        warm_started.append(request.previous)
+        return await train_in_thread(request, should_cancel)
 
     world.training = noted
     ours, streaming = world.service()
@@ -309,11 +309,11 @@ async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_no
     second = await world.play(1, episodes=8)
     await world.judge(1, await world.listed(1))
     await ours.epoch_finished(second)
-    assert continued[-1] == await world.store.get((await world.card(0)).weights_key)
+    assert warm_started[-1] == await world.store.get((await world.card(0)).weights_key)
 
 
 async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_it_trains() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=8)
     handlers, _ = world.service()
     waiting = asyncio.create_task(handlers.epoch_finished(finished))
@@ -327,7 +327,7 @@ async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_
 
 
 async def test_a_damaged_segment_or_score_is_left_out_and_the_rest_still_teaches() -> None:
-    world = World()
+    world = Harness()
     finished = await world.play(0, episodes=12, ended=LONG_AGO)
     listed = await world.listed(0)
     await world.judge(0, listed[1:])
@@ -345,7 +345,7 @@ def test_an_unknown_masked_feature_is_refused_by_name() -> None:
 
 
 async def test_a_masked_feature_is_on_the_card_and_has_no_influence() -> None:
-    world = World(group=QUICK.model_copy(update={"masked": ("x",)}))
+    world = Harness(group=QUICK.model_copy(update={"masked": ("x",)}))
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
     await world.service()[0].epoch_finished(finished)

@@ -4,42 +4,42 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from services.rewardmodel.adapters.recordings import Recordings
-from services.rewardmodel.adapters.scores import Scores
-from services.rewardmodel.cards import data_digest
-from services.rewardmodel.domain.dataset import Recording
+from services.rewardmodel.adapters.score_cache import ScoreCache
+from services.rewardmodel.adapters.segment_features import SegmentFeatureLoader
+from services.rewardmodel.card_builder import data_digest
+from services.rewardmodel.domain.dataset import SegmentFeatures
 from services.rewardmodel.domain.folds import fold_of
 from services.rewardmodel.domain.ratings import Rating
-from services.rewardmodel.domain.reservoir import choose
-from services.rewardmodel.orders import Order, Product, Training
+from services.rewardmodel.domain.segment_selection import select_ratings
 from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.training_protocol import TrainFunction, TrainingRequest, TrainingResult
 from shared.contracts.ids import RunId
 from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, dump
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingData:
     """What one training is made of; three lists of one length."""
 
     ratings: Sequence[Rating]
-    recordings: Sequence[Recording]
+    features: Sequence[SegmentFeatures]
     folds: Sequence[int]
 
 
-class Workbench:
+class TrainingRunner:
     """`interrupted` is asked while a training runs; when it turns true, that training raises Interrupted."""
 
     def __init__(
         self,
-        scores: Scores,
-        recordings: Recordings,
+        scores: ScoreCache,
+        features: SegmentFeatureLoader,
         group: RewardModelGroup,
-        training: Training,
-        interrupted: Callable[[], bool],
+        training: TrainFunction,
+        should_cancel: Callable[[], bool],
     ) -> None:
         """Nothing is loaded yet."""
-        self._scores, self._recordings, self._group, self._interrupted = scores, recordings, group, interrupted
+        self._scores, self._features, self._group, self._interrupted = scores, features, group, should_cancel
         self._training = training
         self._one_at_a_time = asyncio.Lock()
         self._urgent = 0  # finished epochs that wait for the workbench or use it
@@ -49,44 +49,46 @@ class Workbench:
         """Whether a training runs now."""
         return self._one_at_a_time.locked()
 
-    async def material(self, run: RunId, epoch: int) -> Material:
+    async def load_data(self, run: RunId, epoch: int) -> TrainingData:
         """The run's judged segments up to `epoch`, as far as the reservoir holds them.
 
         They hold obs/v1 whatever the run's policy sees, and so that is what a reward model reads.
         """
         ratings = await self._scores.ratings(run, epoch)
-        chosen = choose(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
-        usable = await self._recordings.of(chosen, VERSION)
+        chosen = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
+        usable = await self._features.of(chosen, VERSION)
         kept = [rating for rating, _ in usable]
         folds = [fold_of(run, rating.episode, self._group.members) for rating in kept]
-        return Material(kept, [recording for _, recording in usable], folds)
+        return TrainingData(kept, [recording for _, recording in usable], folds)
 
-    async def make(self, material: Material, epoch: int, quorum: bool, previous: RewardWeights | None) -> Product:
+    async def train_final(
+        self, data: TrainingData, epoch: int, quorum: bool, previous: RewardWeights | None
+    ) -> TrainingResult:
         """Train and measure for a finished epoch; raise Interrupted when the service is stopping."""
         self._urgent += 1
         try:
             async with self._one_at_a_time:
-                return await self._training(self._order(material, epoch, quorum, previous), self._interrupted)
+                return await self._training(self._request(data, epoch, quorum, previous), self._interrupted)
         finally:
             self._urgent -= 1
 
-    async def try_out(self, material: Material, epoch: int, previous: RewardWeights | None) -> Product:
+    async def train_interim(self, data: TrainingData, epoch: int, previous: RewardWeights | None) -> TrainingResult:
         """Train and measure with the scores so far; raise Interrupted as soon as a finished epoch needs its turn."""
         async with self._one_at_a_time:
-            return await self._training(self._order(material, epoch, False, previous), self._yielding)
+            return await self._training(self._request(data, epoch, False, previous), self._yielding)
 
     def _yielding(self) -> bool:
         return self._urgent > 0 or self._interrupted()
 
-    def _order(self, material: Material, epoch: int, quorum: bool, previous: RewardWeights | None) -> Order:
-        return Order(
+    def _request(self, data: TrainingData, epoch: int, quorum: bool, previous: RewardWeights | None) -> TrainingRequest:
+        return TrainingRequest(
             group=self._group,
-            ratings=list(material.ratings),
-            recordings=list(material.recordings),
-            folds=list(material.folds),
+            ratings=list(data.ratings),
+            features=list(data.features),
+            folds=list(data.folds),
             observation=VERSION,
             # The data decide the seed: whoever trains on them again gets the same model.
-            seed=int(data_digest(material.ratings)[:8], 16),
+            seed=int(data_digest(data.ratings)[:8], 16),
             epoch=epoch,
             quorum=quorum,
             previous=dump(previous) if previous is not None else None,

@@ -15,31 +15,31 @@ from typing import Final
 
 import structlog
 
-from services.rewardmodel.errors import Interrupted, TrainingFailed
-from services.rewardmodel.orders import Order, Product, slices
+from services.rewardmodel.errors import TrainingCancelled, TrainingFailed
+from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult, split_request
 
-CHILD: Final = "services.rewardmodel.training.child"
+CHILD: Final = "services.rewardmodel.training.worker"
 LOOK_S: Final = 0.1  # how often the reasons to give up are looked at
 KEPT: Final = 4_000  # characters of a failed child's last words that go to the log
 
 log = structlog.get_logger(__name__)
 
 
-async def in_a_child(order: Order, interrupted: Callable[[], bool]) -> Product:
-    """Fill the order in a process of its own; raise Interrupted or TrainingFailed."""
+async def train_in_subprocess(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
+    """Fill the request in a process of its own; raise Interrupted or TrainingFailed."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", CHILD),
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": str(order.group.threads)},
+        env={**os.environ, "OMP_NUM_THREADS": str(request.group.threads)},
         start_new_session=True,  # ctrl-C in a terminal is for the service, which then ends the child
     )
-    work = asyncio.create_task(_filled(process, order))
+    work = asyncio.create_task(_filled(process, request))
     try:
         while not work.done():
-            if interrupted():
-                raise Interrupted("a reward model training was given up; its epoch will be trained again")
+            if should_cancel():
+                raise TrainingCancelled("a reward model training was given up; its epoch will be trained again")
             await asyncio.wait({work}, timeout=LOOK_S)
         return work.result()
     finally:
@@ -49,12 +49,12 @@ async def in_a_child(order: Order, interrupted: Callable[[], bool]) -> Product:
         work.cancel()
 
 
-async def _filled(process: Process, order: Order) -> Product:
+async def _filled(process: Process, request: TrainingRequest) -> TrainingResult:
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
         raise AssertionError("the child was started without its pipes")
     with contextlib.suppress(ConnectionError):  # it died; its last words say why
-        for part in slices(order):
+        for part in split_request(request):
             stdin.write(part.model_dump_json().encode() + b"\n")
             await stdin.drain()
         stdin.write(b"\n")
@@ -63,7 +63,7 @@ async def _filled(process: Process, order: Order) -> Product:
     answer, words = await asyncio.gather(stdout.read(), stderr.read())
     code = await process.wait()
     if code == 0:
-        return Product.model_validate_json(answer)
+        return TrainingResult.model_validate_json(answer)
     said = words.decode(errors="replace").strip()
     log.error("training process failed", code=code, said=said[-KEPT:])
     raise TrainingFailed(_sentence(code, said))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from services.rewardmodel.domain.dataset import STORED_STEPS, Dataset
+from services.rewardmodel.domain.dataset import STORED_STEPS, SegmentDataset
 from services.rewardmodel.domain.folds import fold_of
-from services.rewardmodel.domain.preferences import Rated, Reals
+from services.rewardmodel.domain.preferences import RatingArrays, Reals
 from shared.contracts.ids import EpisodeId, RunId
 from shared.rewardnet import Floats
 
@@ -28,7 +28,7 @@ def wander(rng: np.random.Generator, segments: int, active: int = 128) -> Floats
 
 def judged(
     segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epochs: int = 1, folds: int = 5, active: int = 128
-) -> Dataset:
+) -> SegmentDataset:
     """A data set that the synthetic judge has rated, on the scale of votes, with an error of its own."""
     rng = np.random.default_rng(seed)
     states = wander(rng, segments, active)
@@ -36,9 +36,9 @@ def judged(
     value = np.clip(liked / 1.7 + rng.normal(0, noise, segments), 0, 1)
     episode = np.sort(rng.integers(0, episodes, segments))
     names = [EpisodeId(f"e{number:04d}") for number in episode]
-    return Dataset(
+    return SegmentDataset(
         states=states,
-        rated=Rated(value, np.full(segments, 0.02), np.full(segments, 0.8)),
+        rated=RatingArrays(value, np.full(segments, 0.02), np.full(segments, 0.8)),
         fold=np.array([fold_of(RunId("synthetic"), name, folds) for name in names]),
         epoch=episode * epochs // episodes,
         episode=np.unique(episode, return_inverse=True)[1],

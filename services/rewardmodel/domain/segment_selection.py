@@ -16,7 +16,7 @@ FREE_OLD: Final = (
 )
 
 
-def choose(ratings: Sequence[Rating], epoch: int, capacity: int, new_share: float) -> list[Rating]:
+def select_ratings(ratings: Sequence[Rating], epoch: int, capacity: int, new_share: float) -> list[Rating]:
     """At most `capacity` ratings, ordered by segment name.
 
     Ratings of `epoch` are new; older ones may not push their share below `new_share`, beyond the first FREE_OLD.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from services.rewardmodel import telemetry
-from services.rewardmodel.domain.debounce import Debounce, Rhythm
-from services.rewardmodel.errors import Interrupted
-from services.rewardmodel.workbench import Workbench
+from services.rewardmodel.domain.debounce import Debounce, DebounceConfig
+from services.rewardmodel.errors import TrainingCancelled
+from services.rewardmodel.training_runner import TrainingRunner
 from shared.contracts.ids import RunId
 from shared.game.layout import VERSION
 from shared.rewardnet import RewardWeights, load
@@ -21,7 +21,7 @@ from shared.store import keys
 from shared.store.port import Store
 
 TICK_S = 1.0
-MOST_OPEN = 256  # epochs remembered at once; the oldest is forgotten first
+MAX_OPEN_EPOCHS = 256  # epochs remembered at once; the oldest is forgotten first
 log = structlog.get_logger(__name__)
 
 
@@ -34,12 +34,12 @@ class _Open:
     model: RewardWeights | None = None  # the newest interim one
 
 
-class Streaming:
+class InterimTrainer:
     """Open epochs, each with its newest interim model."""
 
-    def __init__(self, store: Store, workbench: Workbench, rhythm: Rhythm) -> None:
+    def __init__(self, store: Store, runner: TrainingRunner, config: DebounceConfig) -> None:
         """Nothing is open yet."""
-        self._store, self._workbench, self._rhythm = store, workbench, rhythm
+        self._store, self._runner, self._config = store, runner, config
         self._open: dict[tuple[RunId, int], _Open] = {}
 
     def score(self, run: RunId, epoch: int, now: float) -> None:
@@ -68,7 +68,7 @@ class Streaming:
         while True:
             await asyncio.sleep(TICK_S)
             for (run, epoch), entry in list(self._open.items()):
-                if entry.debounce.due(time.monotonic()) and not self._workbench.busy:
+                if entry.debounce.due(time.monotonic()) and not self._runner.busy:
                     entry.debounce.ran(time.monotonic())
                     await self.retrain(run, epoch)
 
@@ -78,22 +78,22 @@ class Streaming:
         if await self._store.exists(key):
             self.done(run, epoch)
             return
-        material = await self._workbench.material(run, epoch)
+        data = await self._runner.load_data(run, epoch)
         try:
-            product = await self._workbench.try_out(material, epoch, self.interim(run, epoch))
-        except Interrupted:
+            result = await self._runner.train_interim(data, epoch, self.interim(run, epoch))
+        except TrainingCancelled:
             return  # a finished epoch is trained instead, on more scores
-        telemetry.TRAINING_SECONDS.labels("interim").observe(product.seconds)
-        accuracy = product.report.accuracy.confident
+        telemetry.TRAINING_SECONDS.labels("interim").observe(result.seconds)
+        accuracy = result.report.accuracy.confident
         if accuracy is not None:
             telemetry.ACCURACY.labels("interim").set(accuracy)
-        log.info("interim reward model", run=run, epoch=epoch, segments=len(material.ratings), accuracy=accuracy)
+        log.info("interim reward model", run=run, epoch=epoch, segments=len(data.ratings), accuracy=accuracy)
         if (run, epoch) in self._open:  # else the epoch was closed meanwhile
-            self._open[run, epoch].model = load(product.weights, VERSION)
+            self._open[run, epoch].model = load(result.weights, VERSION)
 
     def _entry(self, run: RunId, epoch: int) -> _Open:
         if (run, epoch) not in self._open:
-            while len(self._open) >= MOST_OPEN:
+            while len(self._open) >= MAX_OPEN_EPOCHS:
                 del self._open[next(iter(self._open))]
-            self._open[run, epoch] = _Open(Debounce(self._rhythm))
+            self._open[run, epoch] = _Open(Debounce(self._config))
         return self._open[run, epoch]

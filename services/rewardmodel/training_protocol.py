@@ -9,16 +9,15 @@ from typing import Final, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from services.rewardmodel.domain.dataset import Recording
-from services.rewardmodel.domain.metrics import Reliability
+from services.rewardmodel.domain.dataset import SegmentFeatures
+from services.rewardmodel.domain.metrics import Reliability, ScoreSpread
 from services.rewardmodel.domain.ratings import Rating
 from services.rewardmodel.settings import RewardModelGroup
-from services.rewardmodel.training.measure import Spread
 from shared.contracts.card import EpochScore, Fit, PairAccuracy
 
 
 @dataclass(frozen=True)
-class Report:
+class TrainingReport:
     """The measured part of a card."""
 
     accuracy: PairAccuracy
@@ -28,24 +27,24 @@ class Report:
     reliability: Reliability | None
     rank_correlation: float | None
     sensitivity: dict[str, float]
-    spread: Spread | None
+    spread: ScoreSpread | None
     epochs: list[EpochScore]
     gates: dict[str, bool]
     notes: list[str]
 
 
-class _Crossing(BaseModel):
+class _WireModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants"
     )
 
 
-class Order(_Crossing):
+class TrainingRequest(_WireModel):
     """One training: what to learn from (three lists of one length) and how. `previous` is a reward model file."""
 
     group: RewardModelGroup
     ratings: list[Rating]
-    recordings: list[Recording]
+    features: list[SegmentFeatures]
     folds: list[int]
     observation: str
     seed: int
@@ -54,36 +53,34 @@ class Order(_Crossing):
     previous: bytes | None
 
 
-SLICE: Final = 100  # segments of an order that cross at once: thousands as one document would be tens of megabytes
+SLICE: Final = 100  # segments of an request that cross at once: thousands as one document would be tens of megabytes
 
 
-def slices(order: Order) -> Iterator[Order]:
-    """The order in several, at least one; `joined` is the inverse."""
-    for begin in range(0, max(1, len(order.ratings)), SLICE):
+def split_request(request: TrainingRequest) -> Iterator[TrainingRequest]:
+    """The request in several, at least one; `join_request` is the inverse."""
+    for begin in range(0, max(1, len(request.ratings)), SLICE):
         part = slice(begin, begin + SLICE)
-        yield order.model_copy(
+        yield request.model_copy(
             update={
-                "ratings": order.ratings[part],
-                "recordings": order.recordings[part],
-                "folds": order.folds[part],
-                "previous": order.previous if begin == 0 else None,
+                "ratings": request.ratings[part],
+                "features": request.features[part],
+                "folds": request.folds[part],
+                "previous": request.previous if begin == 0 else None,
             }
         )
 
 
-def joined(parts: Iterable[Order]) -> Order:
-    """One order again."""
+def join_request(parts: Iterable[TrainingRequest]) -> TrainingRequest:
+    """One request again."""
     whole = list(parts)
-    lists = {
-        name: [one for part in whole for one in getattr(part, name)] for name in ("ratings", "recordings", "folds")
-    }
+    lists = {name: [one for part in whole for one in getattr(part, name)] for name in ("ratings", "features", "folds")}
     return whole[0].model_copy(update=lists)
 
 
-class Product(_Crossing):
+class TrainingResult(_WireModel):
     """A trained and measured model: its file, its plain state dict for other tools, and how long it took."""
 
-    report: Report
+    report: TrainingReport
     fit: Fit
     validation_loss: dict[str, float]
     weights: bytes
@@ -91,9 +88,9 @@ class Product(_Crossing):
     seconds: float
 
 
-class Training(Protocol):
-    """Fills an order somewhere else than on the event loop."""
+class TrainFunction(Protocol):
+    """Fills an request somewhere else than on the event loop."""
 
-    async def __call__(self, order: Order, interrupted: Callable[[], bool]) -> Product:
+    async def __call__(self, request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
         """Raise Interrupted soon after `interrupted()` turned true."""
         ...

@@ -10,28 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from services.rewardmodel.adapters.child import CHILD, in_a_child
-from services.rewardmodel.errors import Interrupted, TrainingFailed
-from services.rewardmodel.orders import Order
-from services.rewardmodel.training.child import ORPHANED
-from services.rewardmodel.training.make import make
-from tests.unit.rewardmodel.world import QUICK, World
+from services.rewardmodel.adapters.training_process import CHILD, train_in_subprocess
+from services.rewardmodel.errors import TrainingCancelled, TrainingFailed
+from services.rewardmodel.training.pipeline import run_training
+from services.rewardmodel.training.worker import ORPHANED
+from services.rewardmodel.training_protocol import TrainingRequest
+from tests.unit.rewardmodel.harness import QUICK, Harness
 
 ENDLESS = QUICK.model_copy(update={"steps": 100_000})
 
 
-async def order(episodes: int = 6) -> Order:
+async def training_request(episodes: int = 6) -> TrainingRequest:
     """What the service would order after an epoch."""
-    kept: list[Order] = []
+    kept: list[TrainingRequest] = []
 
-    async def refuse(wanted: Order, interrupted: Callable[[], bool]) -> None:
+    async def refuse(wanted: TrainingRequest, should_cancel: Callable[[], bool]) -> None:
         kept.append(wanted)
-        raise Interrupted("the order is all that is wanted")
+        raise TrainingCancelled("the order is all that is wanted")
 
-    world = World(training=refuse)  # type: ignore[arg-type] # it never gives a product
+    world = Harness(training=refuse)  # type: ignore[arg-type] # it never gives a product
     finished = await world.play(0, episodes=episodes)
     await world.judge(0, await world.listed(0))
-    with pytest.raises(Interrupted):
+    with pytest.raises(TrainingCancelled):
         await world.service()[0].epoch_finished(finished)
     return kept[0]
 
@@ -55,9 +55,9 @@ async def child() -> int:
 
 
 async def test_a_child_makes_the_very_same_model_and_report() -> None:
-    wanted = await order()
-    here = make(wanted, lambda: False)
-    there = await in_a_child(wanted, lambda: False)
+    wanted = await training_request()
+    here = run_training(wanted, lambda: False)
+    there = await train_in_subprocess(wanted, lambda: False)
     assert there.weights == here.weights
     assert there.report == here.report
     assert there.validation_loss == here.validation_loss
@@ -65,41 +65,41 @@ async def test_a_child_makes_the_very_same_model_and_report() -> None:
 
 
 async def test_the_second_training_continues_the_first_in_a_child_too() -> None:
-    first = await order()
-    before = make(first, lambda: False)
-    after = await in_a_child(first.model_copy(update={"previous": before.weights}), lambda: False)
+    first = await training_request()
+    before = run_training(first, lambda: False)
+    after = await train_in_subprocess(first.model_copy(update={"previous": before.weights}), lambda: False)
     assert set(after.validation_loss) == {"full", "strict", "warm"}
 
 
 async def test_a_child_that_is_killed_is_an_error_that_names_the_likely_reason() -> None:
-    wanted = (await order()).model_copy(update={"group": ENDLESS})
-    training = asyncio.create_task(in_a_child(wanted, lambda: False))
+    wanted = (await training_request()).model_copy(update={"group": ENDLESS})
+    training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
     os.kill(await child(), signal.SIGKILL)
     with pytest.raises(TrainingFailed, match=r"was killed \(signal 9\), most likely for its memory: give the service"):
         await asyncio.wait_for(training, 20)
 
 
 async def test_a_training_that_crashes_is_an_error_with_its_last_words() -> None:
-    wanted = await order()
-    broken = [replace(recording, packed=b"broken") for recording in wanted.recordings]
+    wanted = await training_request()
+    broken = [replace(features, packed=b"broken") for features in wanted.features]
     with pytest.raises(TrainingFailed, match=r"the training process failed: zlib\.error"):
-        await in_a_child(wanted.model_copy(update={"recordings": broken}), lambda: False)
+        await train_in_subprocess(wanted.model_copy(update={"features": broken}), lambda: False)
 
 
 async def test_when_the_service_stops_the_child_is_ended_at_once() -> None:
-    wanted = (await order()).model_copy(update={"group": ENDLESS})
+    wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     stopping = asyncio.Event()
-    training = asyncio.create_task(in_a_child(wanted, stopping.is_set))
+    training = asyncio.create_task(train_in_subprocess(wanted, stopping.is_set))
     await child()
     stopping.set()
-    with pytest.raises(Interrupted, match="given up"):
+    with pytest.raises(TrainingCancelled, match="given up"):
         await asyncio.wait_for(training, 5)
     assert children() == []
 
 
 async def test_a_handler_that_is_cancelled_leaves_no_child_behind() -> None:
-    wanted = (await order()).model_copy(update={"group": ENDLESS})
-    training = asyncio.create_task(in_a_child(wanted, lambda: False))
+    wanted = (await training_request()).model_copy(update={"group": ENDLESS})
+    training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
     await child()
     training.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -108,7 +108,7 @@ async def test_a_handler_that_is_cancelled_leaves_no_child_behind() -> None:
 
 
 async def test_a_child_ends_when_the_service_that_ordered_is_gone() -> None:
-    wanted = (await order()).model_copy(update={"group": ENDLESS})
+    wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", CHILD, stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(wanted.model_dump_json().encode() + b"\n\n")

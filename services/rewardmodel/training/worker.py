@@ -1,4 +1,4 @@
-"""A training as a process of its own: an order as lines on standard input, its product on standard output.
+"""A training as a process of its own: an request as lines on standard input, its result on standard output.
 
 Started by `adapters/child.py`. It ends when standard input is closed: then whoever ordered is gone.
 """
@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from services.rewardmodel.orders import Order, joined
-from services.rewardmodel.training.make import make
+from services.rewardmodel.training.pipeline import run_training
+from services.rewardmodel.training_protocol import TrainingRequest, join_request
 
 FIRST_TO_GO: Final = "500"  # when memory is short: a training can be repeated, the service should live on
 ORPHANED: Final = 3  # exit code
@@ -21,11 +21,11 @@ def main() -> None:
     """Read up to the empty line, train, answer."""
     with contextlib.suppress(OSError):  # not on every system
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
-    order = joined(map(Order.model_validate_json, iter(sys.stdin.buffer.readline, b"\n")))
+    request = join_request(map(TrainingRequest.model_validate_json, iter(sys.stdin.buffer.readline, b"\n")))
     threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library prints is not part of the answer
-        product = make(order, lambda: False)
-    sys.stdout.buffer.write(product.model_dump_json().encode())
+        result = run_training(request, lambda: False)
+    sys.stdout.buffer.write(result.model_dump_json().encode())
     sys.stdout.buffer.flush()
     os._exit(0)  # the thread still waits for standard input
 

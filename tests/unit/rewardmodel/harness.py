@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from services.rewardmodel.handlers import Handlers
-from services.rewardmodel.orders import Training
+from services.rewardmodel.interim_trainer import InterimTrainer
 from services.rewardmodel.settings import RewardModelGroup
-from services.rewardmodel.streaming import Streaming
-from services.rewardmodel.training.make import in_this_process
-from services.rewardmodel.wiring import assemble
+from services.rewardmodel.training.pipeline import train_in_thread
+from services.rewardmodel.training_protocol import TrainFunction
+from services.rewardmodel.wiring import build_components
 from shared.bus.memory import MemoryBus
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
@@ -29,7 +29,7 @@ from shared.runtime.service import Ports
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import Store
-from tests.unit.rewardmodel.synthetic import rule
+from tests.unit.rewardmodel.synthetic_judge import rule
 
 RUN = RunId("demo")
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -92,7 +92,7 @@ def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus =
 
 
 @dataclass
-class World:
+class Harness:
     """Everything around the service. `deadline_s` is the run's patience with its judges, `observation` what its policy
     sees."""
 
@@ -101,12 +101,12 @@ class World:
     deadline_s: float = 600.0
     observation: ObservationName = "obs/v1"
     group: RewardModelGroup = QUICK
-    training: Training = in_this_process
+    training: TrainFunction = train_in_thread
     values: dict[SegmentId, float] = field(default_factory=dict)
 
-    def service(self) -> tuple[Handlers, Streaming]:
+    def service(self) -> tuple[Handlers, InterimTrainer]:
         """A fresh process on this store."""
-        return assemble(self.group, Ports(MemoryBus(), self.store, self.stopping), self.training)
+        return build_components(self.group, Ports(MemoryBus(), self.store, self.stopping), self.training)
 
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
         """Play an epoch: archives, start order and account. Returns its `epoch.finished`."""

@@ -20,13 +20,13 @@ from shared.store import keys
 from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import Store
 
-MOST_HISTORY: Final = 100
+MAX_HISTORY: Final = 100
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class StoredCard:
     """A committed card: its key, the SHA-256 of its bytes, and what it says."""
 
     key: str
@@ -39,26 +39,26 @@ class Filed:
         return self.card.reference(self.key, self.digest)
 
 
-class Shelf:
+class RewardModelStore:
     """The reward models of all runs."""
 
     def __init__(self, store: Store) -> None:
         """Nothing is read yet."""
         self._store = store
 
-    async def filed(self, run: RunId, epoch: int) -> Filed | None:
+    async def committed(self, run: RunId, epoch: int) -> StoredCard | None:
         """The card of an epoch, or None if it was not committed."""
         key = keys.reward_model_card(run, epoch)
         if not await self._store.exists(key):
             return None
         raw = await self._store.get(key)
-        return Filed(key, sha256(raw), RewardModelCard.from_bytes(raw))
+        return StoredCard(key, sha256(raw), RewardModelCard.from_bytes(raw))
 
-    async def newest_before(self, run: RunId, epoch: int) -> Filed | None:
+    async def latest_before(self, run: RunId, epoch: int) -> StoredCard | None:
         """The newest card of an earlier epoch that can be read."""
         for number in range(epoch - 1, -1, -1):
             try:
-                found = await self.filed(run, number)
+                found = await self.committed(run, number)
             except ContractError as error:
                 log.warning("card of an earlier epoch left out", run=run, epoch=number, error=str(error))
                 continue
@@ -66,11 +66,11 @@ class Shelf:
                 return found
         return None
 
-    async def weights(self, filed: Filed, observation: str) -> RewardWeights:
+    async def weights(self, committed: StoredCard, observation: str) -> RewardWeights:
         """The checked weights of a committed card."""
-        return load(await self._store.get(filed.card.weights_key, filed.card.weights_digest), observation)
+        return load(await self._store.get(committed.card.weights_key, committed.card.weights_digest), observation)
 
-    async def commit(self, card: RewardModelCard, weights: bytes, state_dict: bytes) -> Filed:
+    async def commit(self, card: RewardModelCard, weights: bytes, state_dict: bytes) -> StoredCard:
         """Write weights, then create the card. If another writer was faster, its card is returned."""
         prefix = keys.reward_model_prefix(card.run, card.epoch)
         await create_if_absent(self._store, card.weights_key, weights)  # the name is the digest: the same bytes
@@ -78,16 +78,16 @@ class Shelf:
         key = keys.reward_model_card(card.run, card.epoch)
         committed = await create_or_read(self._store, key, card.to_bytes())
         if not committed.created:
-            return Filed(key, committed.digest, RewardModelCard.from_bytes(committed.data))
+            return StoredCard(key, committed.digest, RewardModelCard.from_bytes(committed.data))
         reach("rewardmodel.after_card")
         await self._store.put(f"{prefix}rm.safetensors", weights)
         await self._store.put(f"{prefix}rm.pt", state_dict)
-        return Filed(key, committed.digest, card)
+        return StoredCard(key, committed.digest, card)
 
 
-def history(newest: Filed | None) -> list[RewardModelRef]:
+def history(newest: StoredCard | None) -> list[RewardModelRef]:
     """The good models before the next one, oldest first: those the newest card knows, and itself if it passed."""
     if newest is None:
         return []
     own = [newest.reference] if newest.card.gates_passed else []
-    return [*newest.card.history, *own][-MOST_HISTORY:]
+    return [*newest.card.history, *own][-MAX_HISTORY:]

@@ -1,0 +1,92 @@
+"""What the fitting loop is given: standardised states, ratings, folds and rules; and the batches made of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from services.rewardmodel.domain import folds
+from services.rewardmodel.domain.preferences import (
+    Ints,
+    PairBlocks,
+    PairingConfig,
+    PreferencePairs,
+    RatingArrays,
+    sample_pairs,
+    training_blocks,
+)
+from services.rewardmodel.training.batches import BatchStream, validation_batch
+from services.rewardmodel.training.ensemble import Parameters
+from services.rewardmodel.training.fit import FitConfig, FitResult, Regularisation, fit
+from services.rewardmodel.training.state_sampler import StateSampler
+from shared.contracts.card import Pooling
+from shared.rewardnet import Floats
+
+MAX_VALIDATION_SEGMENTS = 512  # segments: enough to see an improvement, cheap enough to look often
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Everything that shapes a training besides the data. One fold per member."""
+
+    members: int = 5
+    pooling: Pooling = "mean"
+    warm_start: bool = True
+    shuffles: int = 4  # trainings on shuffled labels; fewer leave their mean accuracy to chance
+    pairs: PairingConfig = field(default_factory=PairingConfig)
+    fit: FitConfig = field(default_factory=FitConfig)
+
+
+@dataclass(frozen=True)
+class FitProblem:
+    """One set of labels on one set of states; `inputs` is (n, S, 128), standardised."""
+
+    inputs: Tensor
+    rated: RatingArrays
+    fold: Ints
+    config: TrainingConfig
+    seed: int
+
+    def blocks(self) -> list[PairBlocks | None]:
+        """Training pairs of each member; None for a member whose folds hold nothing to compare."""
+        return [
+            training_blocks(
+                self.rated,
+                folds.training_rows(self.fold, member, self.config.members),
+                np.random.default_rng([self.seed, 0, member]),
+                self.config.pairs,
+            )
+            for member in range(self.config.members)
+        ]
+
+    def validation(self) -> list[PreferencePairs]:
+        """Validation pairs of each member."""
+        found = []
+        for member in range(self.config.members):
+            rng = np.random.default_rng([self.seed, 3, member])
+            rows = folds.rows_of(self.fold, folds.validation(member, self.config.members))
+            chosen = rng.permutation(rows)[:MAX_VALIDATION_SEGMENTS]
+            found.append(sample_pairs(self.rated, chosen, rng, self.config.pairs, self.config.pairs.cap))
+        return found
+
+
+def standardised_inputs(states: Floats, mean: Floats, scale: Floats) -> Tensor:
+    """States (n, S, 128) as the network's input."""
+    return torch.from_numpy((states - mean) * scale)
+
+
+def fit_members(
+    problem: FitProblem,
+    blocks: Sequence[PairBlocks | None],
+    validation: Sequence[PreferencePairs],
+    start: Parameters,
+    regularisations: Sequence[Regularisation],
+    config: FitConfig,
+    should_cancel: Callable[[], bool],
+) -> FitResult:
+    """Fit as many members as there are `blocks` and `validation` sets, from `start`."""
+    sampler = StateSampler(problem.inputs, problem.config.pooling, config.strata, problem.seed)
+    stream = BatchStream(blocks, problem.seed)
+    return fit(start, sampler, stream, validation_batch(validation), regularisations, config, should_cancel)

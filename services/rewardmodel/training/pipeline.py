@@ -1,0 +1,66 @@
+"""From an request to a result: build_dataset, fit, measure, pack. Blocks for seconds to minutes and loads torch."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from services.rewardmodel.domain.dataset import build_dataset
+from services.rewardmodel.domain.gates import GateThresholds
+from services.rewardmodel.domain.preferences import PairingConfig
+from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.training.fit import FitConfig
+from services.rewardmodel.training.fit_problem import TrainingConfig
+from services.rewardmodel.training.report import report
+from services.rewardmodel.training.state_dict import serialise_state_dict
+from services.rewardmodel.training.train import TrainingTask, train
+from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
+from shared.game.layout import FEATURES, INDEX
+from shared.rewardnet import dump, load
+
+
+async def train_in_thread(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
+    """Fill the request in a thread: for a study or a test, which load torch anyway and train hundreds of times."""
+    return await asyncio.to_thread(run_training, request, should_cancel)
+
+
+def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
+    """Fill the request; raise Interrupted soon after `interrupted()` turned true."""
+    torch.set_num_threads(request.group.threads)
+    began = time.monotonic()
+    task = _task(request)
+    trained = train(task, _config(request.group), should_cancel)
+    names = [feature.name for feature in FEATURES]
+    gates = GateThresholds(**request.group.gates.model_dump())
+    measured = report(task, trained, request.epoch, request.quorum, names, gates, should_cancel)
+    weights = trained.weights
+    if measured.reliability is not None:
+        weights = replace(weights, temperature=measured.reliability.temperature)
+    return TrainingResult(
+        report=measured,
+        fit=trained.fit,
+        validation_loss=trained.validation_loss,
+        weights=dump(weights),
+        state_dict=serialise_state_dict(weights),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _task(request: TrainingRequest) -> TrainingTask:
+    data = build_dataset(request.ratings, request.features, request.folds)
+    masked = [INDEX[name] for name in request.group.masked]
+    previous = load(request.previous, request.observation) if request.previous is not None else None
+    return TrainingTask(data, request.observation, masked, previous, request.seed)
+
+
+def _config(group: RewardModelGroup) -> TrainingConfig:
+    return TrainingConfig(
+        members=group.members,
+        pooling=group.pooling,
+        warm_start=group.warm_start,
+        shuffles=group.shuffles,
+        fit=FitConfig(max_steps=group.steps),
+        pairs=PairingConfig(margin=group.tie_margin, cap=group.pairs_per_segment),
+    )
