@@ -5,6 +5,6 @@ LEASE = 'zelda_lease_held_ratio{lease="coordinator"}'
 LEADER = f" and on (namespace, instance) ({LEASE} == 1)"
 
 
-def leading(name: str, selector: str = "") -> str:
+def from_leader(name: str, selector: str = "") -> str:
     """A figure of the coordinator that leads."""
     return f"zelda_{name}{selector}{LEADER}"

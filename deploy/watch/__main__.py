@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from deploy.generate.dashboards import DASHBOARDS
-from deploy.watch.prometheus import watching
-from deploy.watch.queries import answers, draw, table
+from deploy.watch.prometheus import running_prometheus
+from deploy.watch.queries import draw_dashboard, query_results, table
 
 LOGS = Path("runs/.local/logs")
 
@@ -54,13 +54,15 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     if arguments.pictures:
         arguments.pictures.mkdir(parents=True, exist_ok=True)  # now, not after minutes of watching
-    with tempfile.TemporaryDirectory() as folder, watching(targets, Path(folder)) as server:
+    with tempfile.TemporaryDirectory() as folder, running_prometheus(targets, Path(folder)) as server:
         begin = time.time()
         time.sleep(arguments.seconds)
-        found = list(answers(server))
+        found = list(query_results(server))
         sys.stdout.write(table(found))
         for dashboard in DASHBOARDS if arguments.pictures else ():
-            draw(server, dashboard, begin, time.time(), arguments.pictures / f"dashboard-{dashboard.name}.png")
+            draw_dashboard(
+                server, dashboard, begin, time.time(), arguments.pictures / f"dashboard-{dashboard.name}.png"
+            )
     return int(any(one.missing for one in found))
 
 

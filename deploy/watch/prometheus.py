@@ -25,12 +25,12 @@ class Prometheus:
 
     address: str
 
-    def now(self, expression: str) -> list[dict[str, Any]]:
+    def query(self, expression: str) -> list[dict[str, Any]]:
         """The series of an instant query; each has a finite value or is left out."""
         result = self._ask("query", query=expression)
         return [one for one in result if one["value"][1] not in ("NaN", "+Inf", "-Inf")]
 
-    def since(self, expression: str, begin: float, end: float) -> list[Series]:
+    def query_range(self, expression: str, begin: float, end: float) -> list[Series]:
         """(labels, points) of every series between two times, at most 120 points each."""
         step = max(SCRAPE_S, (end - begin) / 120)
         result = self._ask("query_range", query=expression, start=str(begin), end=str(end), step=str(step))
@@ -44,7 +44,7 @@ class Prometheus:
 
 
 @contextmanager
-def watching(targets: Mapping[str, str], folder: Path) -> Iterator[Prometheus]:
+def running_prometheus(targets: Mapping[str, str], folder: Path) -> Iterator[Prometheus]:
     """A server that scrapes `name -> host:port` every two seconds, until the block ends. Raises if there is none."""
     binary = shutil.which("prometheus")
     if binary is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.generate.dashboards import DASHBOARDS, Dashboard
 from deploy.generate.dashboards.flow import LLM
-from deploy.generate.dashboards.model import Panel
+from deploy.generate.dashboards.model import DashboardPanel
 from deploy.watch.prometheus import Prometheus
 
 COLUMNS = 3
@@ -16,7 +16,7 @@ Line = tuple[str, list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """What one query of one panel gave. `needs` says what a laptop lacks for it, else it must have data."""
 
     dashboard: str
@@ -31,17 +31,17 @@ class Answer:
         return self.series == 0 and not self.needs
 
 
-def answers(server: Prometheus) -> Iterator[Answer]:
+def query_results(server: Prometheus) -> Iterator[QueryResult]:
     """One answer per query of every dashboard."""
     for dashboard in DASHBOARDS:
         for panel in dashboard.panels:
             for query in panel.queries:
-                found = server.now(query.expression)
+                found = server.query(query.expression)
                 example = found[0]["value"][1][:10] if found else "-"
-                yield Answer(dashboard.name, panel.title, len(found), example, panel.needs)
+                yield QueryResult(dashboard.name, panel.title, len(found), example, panel.needs)
 
 
-def table(found: list[Answer]) -> str:
+def table(found: list[QueryResult]) -> str:
     """The answers as lines for people."""
     lines = []
     for one in found:
@@ -50,7 +50,7 @@ def table(found: list[Answer]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(server: Prometheus, dashboard: Dashboard, begin: float, end: float, path: Path) -> None:
+def draw_dashboard(server: Prometheus, dashboard: Dashboard, begin: float, end: float, path: Path) -> None:
     """A picture of all panels of a dashboard, from the same queries that Grafana would ask."""
     from matplotlib import pyplot
 
@@ -67,12 +67,12 @@ def draw(server: Prometheus, dashboard: Dashboard, begin: float, end: float, pat
     pyplot.close(figure)
 
 
-def _lines(server: Prometheus, panel: Panel, begin: float, end: float) -> list[Line]:
+def _lines(server: Prometheus, panel: DashboardPanel, begin: float, end: float) -> list[Line]:
     """The panel's lines with their legends, those that move most first."""
     lines = [
         (_legend(query.legend, labels), points)
         for query in panel.queries
-        for labels, points in server.since(query.expression, begin, end)
+        for labels, points in server.query_range(query.expression, begin, end)
     ]
     return sorted(lines, key=lambda line: -max((abs(value) for _, value in line[1]), default=0.0))[:8]
 
@@ -82,7 +82,7 @@ def _legend(pattern: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"{{(\w+)}}", lambda label: labels.get(label[1], ""), pattern)
 
 
-def _draw_panel(axis, panel: Panel, lines: list[Line], begin: float) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _draw_panel(axis, panel: DashboardPanel, lines: list[Line], begin: float) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     axis.set_title(panel.title, fontsize=9)
     axis.tick_params(labelsize=7)
     axis.grid(alpha=0.3)

@@ -7,7 +7,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from deploy.generate.bus import bus_yaml
+from deploy.generate.bus_permissions import bus_yaml
 from shared.bus.open import open_bus
 from shared.bus.port import Subscription
 from shared.bus.provision import provision

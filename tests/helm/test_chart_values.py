@@ -5,7 +5,7 @@ from typing import Any
 import helm_python
 import pytest
 
-from deploy.generate import chart_docs
+from deploy.generate import values_files
 from deploy.generate.values import Values
 from tests.helm.rendering import CHART, PROFILES, Object, of_kind, profile, render
 
@@ -77,9 +77,9 @@ def test_every_profile_is_allowed(name: str) -> None:
 
 
 def test_what_is_generated_from_the_models_is_committed() -> None:
-    assert (CHART / "values.yaml").read_text() == chart_docs.values_yaml(), "run `python -m deploy.generate`"
-    assert (CHART / "values.schema.json").read_text() == chart_docs.schema_json(), "run `python -m deploy.generate`"
-    readme = chart_docs.readme((CHART / "README.md.in").read_text())
+    assert (CHART / "values.yaml").read_text() == values_files.values_yaml(), "run `python -m deploy.generate`"
+    assert (CHART / "values.schema.json").read_text() == values_files.schema_json(), "run `python -m deploy.generate`"
+    readme = values_files.readme((CHART / "README.md.in").read_text())
     assert (CHART / "README.md").read_text() == readme, "run `python -m deploy.generate`"
 
 

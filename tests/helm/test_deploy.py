@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from deploy.generate import image_sizes
-from deploy.generate.base import base_files
+from deploy.generate.kustomize_base import base_files
 from deploy.sbom import bill
 from tests.helm.custom_resources import FOLDER, problems
 from tests.helm.rendering import CHART, ROOT, Object, containers, merged, named, of_kind, pod_templates, profile, render

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from deploy.watch.__main__ import addresses
-from deploy.watch.prometheus import watching
-from deploy.watch.queries import answers, table
+from deploy.watch.prometheus import running_prometheus
+from deploy.watch.queries import query_results, table
 from tests.helm.release import SERVICES, USER, Release, impossible, installed
 from tests.helm.rendering import ROOT, Object, named
 
@@ -30,10 +30,14 @@ pytestmark = [
 
 async def test_the_rendered_release_plays_an_epoch_as_any_user(tmp_path: Path) -> None:
     async with installed() as release:
-        with watching(addresses(release.folder), tmp_path) if shutil.which("prometheus") else nullcontext() as watcher:
+        with (
+            running_prometheus(addresses(release.folder), tmp_path)
+            if shutil.which("prometheus")
+            else nullcontext() as watcher
+        ):
             told = await release.finish("test", release.container("test", helm_test(release.objects)))
             await asyncio.to_thread(execute, FOLDER / "drive_run.ipynb", release)
-            found = [] if watcher is None else list(answers(watcher))
+            found = [] if watcher is None else list(query_results(watcher))
         assert told.rstrip().endswith("finished")
         assert {name: release.processes[name].returncode for name in SERVICES} == dict.fromkeys(SERVICES)
         assert written_outside(release) == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from nats import errors as nats_errors
 
-from deploy.generate.bus import provision_permissions, service_permissions
+from deploy.generate.bus_permissions import provision_permissions, service_permissions
 from shared.bus.dead import NatsDeadLetters
 from shared.bus.nats import AWAY, NatsBus, connect
 from shared.bus.provision import provision

@@ -1,21 +1,21 @@
 """What does it cost? Calls, tokens and money of the judges, caches that save them, and the machines."""
 
 from deploy.generate.dashboards.flow import LLM, VLLM
-from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
+from deploy.generate.dashboards.model import Dashboard, DashboardPanel, Query, panel
 
 JUDGED = 'sum(increase(zelda_judge_segments_total{status="judged"}[1h]))'
 TOKENS = "zelda_judge_tokens_total"
 
 SPENT = (
-    one(
+    panel(
         "Money per hour",
         "sum by (judge) (increase(zelda_judge_money_total[1h]))",
         "By the prices given.",
         legend="{{judge}}",
     ),
-    one("Money so far", "sum(zelda_judge_money_total)", "Since the judges started.", kind="stat"),
-    one("Calls per hour", "sum by (route) (increase(zelda_judge_calls_total[1h]))", "By route.", legend="{{route}}"),
-    Panel(
+    panel("Money so far", "sum(zelda_judge_money_total)", "Since the judges started.", kind="stat"),
+    panel("Calls per hour", "sum by (route) (increase(zelda_judge_calls_total[1h]))", "By route.", legend="{{route}}"),
+    DashboardPanel(
         "Budget",
         (
             Query("max(zelda_judge_budget_exhausted_state)", "used up"),
@@ -25,10 +25,14 @@ SPENT = (
     ),
 )
 WORK = (
-    one("Tokens per second", f"sum by (kind) (rate({TOKENS}[5m]))", "Prompt, cached, output.", legend="{{kind}}"),
-    one("Tokens per judged segment", f'sum(increase({TOKENS}{{kind!="cached"}}[1h])) / {JUDGED}', "Prompt and output."),
-    one("Votes per judged segment", f"sum(increase(zelda_judge_votes_total[1h])) / {JUDGED}", "3 judges x 3 at least."),
-    one(
+    panel("Tokens per second", f"sum by (kind) (rate({TOKENS}[5m]))", "Prompt, cached, output.", legend="{{kind}}"),
+    panel(
+        "Tokens per judged segment", f'sum(increase({TOKENS}{{kind!="cached"}}[1h])) / {JUDGED}', "Prompt and output."
+    ),
+    panel(
+        "Votes per judged segment", f"sum(increase(zelda_judge_votes_total[1h])) / {JUDGED}", "3 judges x 3 at least."
+    ),
+    panel(
         "Invalid votes",
         'sum by (judge) (rate(zelda_judge_votes_total{valid="no"}[5m]))',
         "Paid for and thrown away.",
@@ -37,20 +41,20 @@ WORK = (
     ),
 )
 SAVED = (
-    one(
+    panel(
         "Prompt tokens from the cache",
         f'sum by (judge) (rate({TOKENS}{{kind="cached"}}[5m])) / sum by (judge) (rate({TOKENS}{{kind="prompt"}}[5m]))',
         "As the server reports it.",
         "percentunit",
         "{{judge}}",
     ),
-    one(
+    panel(
         "Identical segments not judged again",
         "sum by (judge) (zelda_judge_cache_hits_total) or vector(0)",
         "Saved.",
         legend="{{judge}}",
     ),
-    one(
+    panel(
         "Prefix cache of vLLM",
         f"sum by (llm_isvc_name) (rate({VLLM.format(name='prefix_cache_hits_total')}[5m]))"
         f" / sum by (llm_isvc_name) (rate({VLLM.format(name='prefix_cache_queries_total')}[5m]))",
@@ -64,13 +68,13 @@ SAVED = (
 OURS = " and on (namespace, instance) zelda_build_info"
 # A driver is a process of its own that Prometheus does not see: set no figure of play against these.
 MACHINES = (
-    one(
+    panel(
         "Processor",
         f"sum by (job) (rate(process_cpu_seconds_total[5m]){OURS})",
         "Cores in use, without drivers.",
         legend="{{job}}",
     ),
-    one(
+    panel(
         "Memory",
         f"sum by (job) (process_resident_memory_bytes{OURS})",
         "Resident, without drivers.",

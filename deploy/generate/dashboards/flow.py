@@ -1,7 +1,7 @@
 """Is it flowing? From the emulator to the reward model: speed, queues, failures, and who is in control."""
 
-from deploy.generate.dashboards.model import Dashboard, Panel, Query, one
-from deploy.generate.leader import leading
+from deploy.generate.dashboards.model import Dashboard, DashboardPanel, Query, panel
+from deploy.generate.leader import from_leader
 
 VLLM = '{{__name__=~"(kserve_)?vllm:{name}"}}'
 LLM = "models served on the cluster"
@@ -12,19 +12,19 @@ def quantile(share: float, histogram: str, by: str) -> str:
     return f"histogram_quantile({share}, sum by (le, {by}) (rate({histogram}_bucket[5m])))"
 
 
-def latency(title: str, histogram: str, by: str, help_text: str) -> Panel:
+def latency(title: str, histogram: str, by: str, help_text: str) -> DashboardPanel:
     """Median and 95th percentile of a histogram."""
     legend = "{{" + by + "}}"
     queries = (
         Query(quantile(0.5, histogram, by), f"{legend} p50"),
         Query(quantile(0.95, histogram, by), f"{legend} p95"),
     )
-    return Panel(title, queries, help_text, "s")
+    return DashboardPanel(title, queries, help_text, "s")
 
 
 PLAY = (
-    one("Steps per second", "sum(zelda_trainer_steps_per_second)", "All drivers together."),
-    Panel(
+    panel("Steps per second", "sum(zelda_trainer_steps_per_second)", "All drivers together."),
+    DashboardPanel(
         "Drivers",
         (
             Query("sum(zelda_trainer_drivers)", "alive"),
@@ -32,42 +32,42 @@ PLAY = (
         ),
         "Training processes.",
     ),
-    one("Segments announced", "sum(rate(zelda_trainer_segments_announced_total[5m]))", "Recorded segments.", "cps"),
-    one(
+    panel("Segments announced", "sum(rate(zelda_trainer_segments_announced_total[5m]))", "Recorded segments.", "cps"),
+    panel(
         "Segments of the newest epoch",
-        leading("epoch_segments"),
+        from_leader("epoch_segments"),
         "`dropped`: the store was too slow.",
         legend="{{status}}",
     ),
 )
 BUS = (
-    one("Events waiting", "max by (consumer) (zelda_bus_events_pending)", "Lag.", legend="{{consumer}}"),
-    one("Events in work", "sum by (consumer) (zelda_bus_events_in_flight)", "At once.", legend="{{consumer}}"),
+    panel("Events waiting", "max by (consumer) (zelda_bus_events_pending)", "Lag.", legend="{{consumer}}"),
+    panel("Events in work", "sum by (consumer) (zelda_bus_events_in_flight)", "At once.", legend="{{consumer}}"),
     latency("Age of events", "zelda_bus_event_age_seconds", "consumer", "From publishing to handling."),
     latency("Handling time", "zelda_bus_handle_seconds", "consumer", "Publishing included."),
 )
 TROUBLE = (
-    one(
+    panel(
         "Deliveries by outcome",
         "sum by (outcome) (rate(zelda_bus_deliveries_total[5m]))",
         "`retried` and `dead` should be rare.",
         "cps",
         "{{outcome}}",
     ),
-    one(
+    panel(
         "Redeliveries",
         "sum by (consumer) (rate(zelda_bus_redeliveries_total[5m]))",
         "Seen before.",
         "cps",
         "{{consumer}}",
     ),
-    one(
+    panel(
         "Dead letters",
         "sum by (consumer) (zelda_bus_dead_letters_total)",
         "See `zelda dlq`.",
         legend="{{consumer}}",
     ),
-    Panel(
+    DashboardPanel(
         "Repairs",
         (
             Query("sum(increase(zelda_coordinator_rings_total[1h]))", "events rung again"),
@@ -80,10 +80,10 @@ TROUBLE = (
 )
 JUDGES = (
     latency("Judge calls", "zelda_judge_call_seconds", "route", "Both attempts."),
-    one(
+    panel(
         "Segments judged", "sum by (status) (rate(zelda_judge_segments_total[5m]))", "By outcome.", "cps", "{{status}}"
     ),
-    Panel(
+    DashboardPanel(
         "Calls in flight and their limit",
         (
             Query("sum by (route) (zelda_judge_in_flight_calls)", "{{route}}"),
@@ -91,7 +91,7 @@ JUDGES = (
         ),
         "The limit adapts to errors.",
     ),
-    one(
+    panel(
         "Circuit breaker",
         "max by (route) (zelda_judge_breaker_state)",
         "0 closed, 1 probing, 2 open.",
@@ -99,14 +99,14 @@ JUDGES = (
     ),
 )
 MODELS = (
-    one(
+    panel(
         "Requests waiting in vLLM",
         f"sum by (llm_isvc_name) ({VLLM.format(name='num_requests_waiting')})",
         "Its queue has no limit of its own.",
         legend="{{llm_isvc_name}}",
         needs=LLM,
     ),
-    one(
+    panel(
         "KV cache in use",
         f"max by (llm_isvc_name) ({VLLM.format(name='kv_cache_usage_perc')})",
         "At 100 % requests are preempted.",
@@ -116,9 +116,11 @@ MODELS = (
     ),
 )
 CONTROL = (
-    one("Who leads", "zelda_lease_held_ratio", "Exactly one 1 per lease.", legend="{{lease}} {{instance}}"),
-    one("Takeovers", "sum by (lease) (increase(zelda_lease_taken_total[1h]))", "In the last hour.", legend="{{lease}}"),
-    one("What runs", "zelda_build_info", "Version of each service.", legend="{{service}} {{version}}", kind="table"),
+    panel("Who leads", "zelda_lease_held_ratio", "Exactly one 1 per lease.", legend="{{lease}} {{instance}}"),
+    panel(
+        "Takeovers", "sum by (lease) (increase(zelda_lease_taken_total[1h]))", "In the last hour.", legend="{{lease}}"
+    ),
+    panel("What runs", "zelda_build_info", "Version of each service.", legend="{{service}} {{version}}", kind="table"),
 )
 
 DASHBOARD = Dashboard(

@@ -12,7 +12,7 @@ Kind = Literal["timeseries", "stat", "table"]
 WIDTH, HEIGHT = 24, 7
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 # A release has a namespace, and a Prometheus sees many: without the choice, trial and production are added up.
-CHOSEN = 'namespace=~"$namespace"'
+SELECTED_NAMESPACES = 'namespace=~"$namespace"'
 SERIES = re.compile(r"\b(?P<name>(?:zelda|process)_\w+)(?P<selector>{)?|{(?=__name__)")
 
 
@@ -25,7 +25,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Panel:
+class DashboardPanel:
     """One picture. `unit` is Grafana's word (short, s, reqps, percentunit). `needs` names what a laptop lacks."""
 
     title: str
@@ -43,10 +43,10 @@ class Dashboard:
     name: str
     title: str
     question: str
-    rows: tuple[tuple[str, tuple[Panel, ...]], ...]
+    rows: tuple[tuple[str, tuple[DashboardPanel, ...]], ...]
 
     @property
-    def panels(self) -> list[Panel]:
+    def panels(self) -> list[DashboardPanel]:
         """All panels in order."""
         return [panel for _, row in self.rows for panel in row]
 
@@ -93,18 +93,20 @@ class Dashboard:
         }
 
 
-def one(title: str, expression: str, help_text: str, unit: str = "short", legend: str = "", **more: Any) -> Panel:
+def panel(
+    title: str, expression: str, help_text: str, unit: str = "short", legend: str = "", **more: Any
+) -> DashboardPanel:
     """A panel with one query."""
-    return Panel(title, (Query(expression, legend),), help_text, unit, **more)
+    return DashboardPanel(title, (Query(expression, legend),), help_text, unit, **more)
 
 
-def of_chosen_namespaces(expression: str) -> str:
+def in_selected_namespaces(expression: str) -> str:
     """The expression about the namespaces that are chosen at the top of the dashboard."""
 
     def narrowed(series: re.Match[str]) -> str:
         if series["name"] is None:
-            return f"{{{CHOSEN}, "
-        return f"{series['name']}{{{CHOSEN}{', ' if series['selector'] else '}'}"
+            return f"{{{SELECTED_NAMESPACES}, "
+        return f"{series['name']}{{{SELECTED_NAMESPACES}{', ' if series['selector'] else '}'}"
 
     return SERIES.sub(narrowed, expression)
 
@@ -114,11 +116,11 @@ def _row(title: str, number: int, top: int) -> dict[str, Any]:
     return {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": place, "panels": []}
 
 
-def _panel(panel: Panel, number: int, left: int, top: int, width: int) -> dict[str, Any]:
+def _panel(panel: DashboardPanel, number: int, left: int, top: int, width: int) -> dict[str, Any]:
     targets = [
         {
             "refId": chr(ord("A") + index),
-            "expr": of_chosen_namespaces(query.expression),
+            "expr": in_selected_namespaces(query.expression),
             "legendFormat": query.legend,
             "datasource": SOURCE,
             "range": panel.kind == "timeseries",

@@ -4,30 +4,41 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deploy.generate.values.kinds import ConfigMapKey, Name, Placement, Resources, Section, Toleration, Url, resources
+from deploy.generate.values.field_types import (
+    ConfigMapKey,
+    Name,
+    Placement,
+    Resources,
+    Section,
+    Toleration,
+    Url,
+    resources,
+)
 
 GPU = "nvidia.com/gpu"
 
 
-class Route(Section):
+class JudgeRouteValues(Section):
     """One judge's endpoint when `mode` is `external`."""
 
     base_url: Url = Field("", description="OpenAI-compatible address ending in `/v1`")
     model: str = Field("", description="name of the model as the server knows it")
 
 
-class ExternalRoutes(Section):
+class ExternalRoutesValues(Section):
     """Endpoints of the three judges."""
 
-    state: Route = Field(default_factory=Route, description="judge of progress, dialog and efficiency")
-    puzzle: Route = Field(default_factory=Route, description="judge of puzzles")
-    vision: Route = Field(default_factory=Route, description="judge of novelty, sees frames")
+    state: JudgeRouteValues = Field(
+        default_factory=JudgeRouteValues, description="judge of progress, dialog and efficiency"
+    )
+    puzzle: JudgeRouteValues = Field(default_factory=JudgeRouteValues, description="judge of puzzles")
+    vision: JudgeRouteValues = Field(default_factory=JudgeRouteValues, description="judge of novelty, sees frames")
 
 
-class ExternalJudges(Section):
+class ExternalJudgesValues(Section):
     """OpenAI-compatible endpoints that exist already."""
 
-    routes: ExternalRoutes = Field(default_factory=ExternalRoutes, description="one endpoint per judge")
+    routes: ExternalRoutesValues = Field(default_factory=ExternalRoutesValues, description="one endpoint per judge")
     api_key_secret: Name = Field("", description="Secret with the entry `api-key`; empty sends none")
     ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the endpoints' certificates")
     port: int = Field(
@@ -39,7 +50,7 @@ class ExternalJudges(Section):
     )
 
 
-class Judges(Section):
+class JudgingValues(Section):
     """Who judges, how often and at what cost."""
 
     mode: Literal["rules", "llmd", "external"] = Field(
@@ -60,10 +71,10 @@ class Judges(Section):
     rules_resources: Resources = Field(
         default_factory=lambda: resources("100m", "192Mi", "1", "512Mi"), description="resources of the rules judge"
     )
-    external: ExternalJudges = Field(default_factory=ExternalJudges, description="endpoints for `external`")
+    external: ExternalJudgesValues = Field(default_factory=ExternalJudgesValues, description="endpoints for `external`")
 
 
-class Model(Placement):
+class LlmModelValues(Placement):
     """One LLMInferenceService."""
 
     name: Name = Field(description="object name; the controller derives longer names from it, so keep it short")
@@ -84,26 +95,26 @@ class Model(Placement):
     )
 
 
-def _model(name: str, repository: str, gpus: int, size: Resources, images: int = 0) -> Model:
-    return Model(
+def _model(name: str, repository: str, gpus: int, size: Resources, images: int = 0) -> LlmModelValues:
+    return LlmModelValues(
         name=name, uri=f"hf://{repository}", model=repository, gpus=gpus, resources=size, images_per_prompt=images
     )
 
 
-class Models(Section):
+class LlmModelsValues(Section):
     """The three models, one per judge."""
 
-    state: Model = Field(
+    state: LlmModelValues = Field(
         default_factory=lambda: _model("qwen25-7b", "Qwen/Qwen2.5-7B-Instruct", 1, resources("4", "24Gi", "8", "48Gi")),
         description="text model of the state judge",
     )
-    puzzle: Model = Field(
+    puzzle: LlmModelValues = Field(
         default_factory=lambda: _model(
             "qwen25-32b", "Qwen/Qwen2.5-32B-Instruct", 4, resources("8", "96Gi", "16", "160Gi")
         ),
         description="text model of the puzzle judge",
     )
-    vision: Model = Field(
+    vision: LlmModelValues = Field(
         default_factory=lambda: _model(
             "qwen25-vl-32b", "Qwen/Qwen2.5-VL-32B-Instruct", 4, resources("8", "96Gi", "16", "160Gi"), 8
         ),
@@ -111,7 +122,7 @@ class Models(Section):
     )
 
 
-class Llm(Section):
+class LlmValues(Section):
     """Language models served by OpenShift AI (KServe LLMInferenceService, llm-d)."""
 
     enabled: bool = Field(False, description="create the three LLMInferenceServices and their access rights")
@@ -125,4 +136,4 @@ class Llm(Section):
     )
     priority: int = Field(-10, ge=-1000, le=1000, description="priority of judge requests; below 0 yields to people")
     token_secret: Name = Field("", description="Secret with HF_TOKEN for downloads; empty for public models")
-    models: Models = Field(default_factory=Models, description="one model per judge")
+    models: LlmModelsValues = Field(default_factory=LlmModelsValues, description="one model per judge")

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deploy.generate.values.kinds import Labels, Name, Resources, Section, ThirdPartyImage, resources
+from deploy.generate.values.field_types import Labels, Name, Resources, Section, ThirdPartyImage, resources
 
 Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
 
 
-class OauthProxy(Section):
+class OauthProxyValues(Section):
     """OpenShift's oauth-proxy in front of API and HUD; the Route then leads to it."""
 
     enabled: bool = Field(
@@ -25,7 +25,7 @@ class OauthProxy(Section):
     )
 
 
-class Expose(Section):
+class ExposeValues(Section):
     """How API and HUD are reached from outside."""
 
     kind: Literal["none", "route", "ingress"] = Field("none", description="`none` leaves it to port forwarding")
@@ -33,10 +33,10 @@ class Expose(Section):
     ingress_class: Name = Field("", description="ingress class; empty takes the default")
     tls_secret: Name = Field("", description="Secret with the certificate of the Ingress")
     annotations: Labels = Field(default_factory=dict, description="further annotations")
-    oauth: OauthProxy = Field(default_factory=OauthProxy, description="log-in with the cluster's accounts")
+    oauth: OauthProxyValues = Field(default_factory=OauthProxyValues, description="log-in with the cluster's accounts")
 
 
-class Api(Section):
+class ApiValues(Section):
     """Log-in to the REST API inside the cluster."""
 
     token_secret: Name = Field(
@@ -44,7 +44,7 @@ class Api(Section):
     )
 
 
-class NetworkPolicies(Section):
+class NetworkPoliciesValues(Section):
     """Deny everything, then allow each edge that is used."""
 
     enabled: bool = Field(True, description="create the policies")
@@ -72,7 +72,7 @@ class NetworkPolicies(Section):
     )
 
 
-class Grafana(Section):
+class GrafanaValues(Section):
     """How dashboards reach Grafana."""
 
     instance_labels: Labels = Field(
@@ -81,7 +81,7 @@ class Grafana(Section):
     folder: str = Field("Zelda RLAIF", description="folder in Grafana")
 
 
-class Monitoring(Section):
+class MonitoringValues(Section):
     """Metrics, alerts and dashboards. vLLM is scraped by OpenShift AI itself, never twice."""
 
     interval: str = Field("30s", pattern=r"^[0-9]+(s|m)$", description="time between scrapes")
@@ -90,10 +90,10 @@ class Monitoring(Section):
         "docs/runbook.md", description="where alerts link to; the address of that page in your repository"
     )
     dashboards: bool = Field(True, description="create the dashboards' ConfigMaps")
-    grafana: Grafana = Field(default_factory=Grafana, description="Grafana")
+    grafana: GrafanaValues = Field(default_factory=GrafanaValues, description="Grafana")
 
 
-class Hooks(Section):
+class HooksValues(Section):
     """Jobs that run around an installation."""
 
     provision: bool = Field(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from deploy.generate.values.kinds import (
+from deploy.generate.values.field_types import (
     Env,
     Labels,
     Name,
@@ -17,7 +17,7 @@ from deploy.generate.values.kinds import (
 )
 
 
-class Head(Placement):
+class RayHeadValues(Placement):
     """The Ray head. It runs the driver, never an environment."""
 
     resources: Resources = Field(
@@ -25,7 +25,7 @@ class Head(Placement):
     )
 
 
-class Workers(Placement):
+class RayWorkersValues(Placement):
     """The Ray workers, which play."""
 
     min: int = Field(3, ge=0, le=200, description="fewest pods; equal to `max` for a fixed size, best under Kueue")
@@ -35,7 +35,7 @@ class Workers(Placement):
     )
 
 
-class GcsFaultTolerance(Section):
+class GcsFaultToleranceValues(Section):
     """Keeps the cluster alive when its head restarts. Training resumes from its checkpoint without it, too."""
 
     enabled: bool = Field(False, description="keep the head's state in Redis")
@@ -43,7 +43,7 @@ class GcsFaultTolerance(Section):
     secret_name: Name = Field("", description="Secret with the entry `password`; empty for none")
 
 
-class Job(Section):
+class RayJobValues(Section):
     """A RayJob that runs once, on a cluster of its own."""
 
     enabled: bool = Field(False, description="create the RayJob")
@@ -51,7 +51,7 @@ class Job(Section):
     env: Env = Field(default_factory=dict, description="further settings")
 
 
-class EpochJob(Job):
+class EpochJobValues(RayJobValues):
     """The next epoch of a run, trained without judges; the same name goes on from the last checkpoint."""
 
     set: list[Annotated[str, Field(pattern=r"^[a-z_.]+=[A-Za-z0-9:._/-]+$")]] = Field(
@@ -59,20 +59,22 @@ class EpochJob(Job):
     )
 
 
-class EvaluationJob(Job):
+class EvaluationJobValues(RayJobValues):
     """One pass of the judges over the segments of an epoch that have no score yet."""
 
     epoch: int = Field(0, ge=0, description="epoch whose segments are judged")
 
 
-class Jobs(Section):
+class RayJobsValues(Section):
     """Single pieces of work without the ring."""
 
-    epoch: EpochJob = Field(default_factory=EpochJob, description="train one epoch")
-    evaluation: EvaluationJob = Field(default_factory=EvaluationJob, description="judge one epoch's segments")
+    epoch: EpochJobValues = Field(default_factory=EpochJobValues, description="train one epoch")
+    evaluation: EvaluationJobValues = Field(
+        default_factory=EvaluationJobValues, description="judge one epoch's segments"
+    )
 
 
-class Ray(Section):
+class RayValues(Section):
     """The long-lived RayCluster, used when `services.trainer.backend` is `ray`."""
 
     version: str = Field(
@@ -81,15 +83,15 @@ class Ray(Section):
     autoscaling: bool = Field(
         False, description="let Ray change the number of workers between `min` and `max`; not under Kueue"
     )
-    head: Head = Field(default_factory=Head, description="the head pod")
-    workers: Workers = Field(default_factory=Workers, description="the worker pods")
-    gcs_fault_tolerance: GcsFaultTolerance = Field(
-        default_factory=GcsFaultTolerance, description="survive a restart of the head"
+    head: RayHeadValues = Field(default_factory=RayHeadValues, description="the head pod")
+    workers: RayWorkersValues = Field(default_factory=RayWorkersValues, description="the worker pods")
+    gcs_fault_tolerance: GcsFaultToleranceValues = Field(
+        default_factory=GcsFaultToleranceValues, description="survive a restart of the head"
     )
-    jobs: Jobs = Field(default_factory=Jobs, description="RayJobs for single pieces of work")
+    jobs: RayJobsValues = Field(default_factory=RayJobsValues, description="RayJobs for single pieces of work")
 
 
-class KueueAdmin(Section):
+class KueueAdminValues(Section):
     """Cluster-wide objects that an administrator makes once."""
 
     enabled: bool = Field(False, description="create ResourceFlavor and ClusterQueue")
@@ -104,9 +106,9 @@ class KueueAdmin(Section):
     tolerations: list[Toleration] = Field(default_factory=list, description="taints of those nodes")
 
 
-class Kueue(Section):
+class KueueValues(Section):
     """Admission and quota of Ray's pods."""
 
     local_queue: Name = Field("zelda", description="LocalQueue that the chart makes and labels Ray objects with")
     cluster_queue: Name = Field("zelda", description="ClusterQueue behind it")
-    admin: KueueAdmin = Field(default_factory=KueueAdmin, description="cluster-wide objects")
+    admin: KueueAdminValues = Field(default_factory=KueueAdminValues, description="cluster-wide objects")

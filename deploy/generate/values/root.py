@@ -4,16 +4,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from deploy.generate.values.data import Bus, Rom, Secrets, Store
-from deploy.generate.values.judges import Judges, Llm
-from deploy.generate.values.kinds import Api as ApiSwitch
-from deploy.generate.values.kinds import Digest, Name, Section, Tag
-from deploy.generate.values.operations import Api, Expose, Hooks, Monitoring, NetworkPolicies
-from deploy.generate.values.ray import Kueue, Ray
-from deploy.generate.values.services import Services
+from deploy.generate.values.backing_services import BusValues, RomValues, SecretsValues, StoreValues
+from deploy.generate.values.field_types import ApiSwitch, Digest, Name, Section, Tag
+from deploy.generate.values.judges import JudgingValues, LlmValues
+from deploy.generate.values.operations import (
+    ApiValues,
+    ExposeValues,
+    HooksValues,
+    MonitoringValues,
+    NetworkPoliciesValues,
+)
+from deploy.generate.values.ray import KueueValues, RayValues
+from deploy.generate.values.services import ServicesValues
 
 
-class ServiceDigests(Section):
+class ImageDigestValues(Section):
     """Digests of the service images."""
 
     coordinator: Digest = Field("", description="`sha256:…`")
@@ -23,17 +28,17 @@ class ServiceDigests(Section):
     exporter: Digest = Field("", description="`sha256:…`")
 
 
-class Images(Section):
+class ImagesValues(Section):
     """The project's images are `<registry>/zelda-rlaif-<service>`."""
 
     registry: str = Field("localhost", pattern=r"^[a-z0-9][a-z0-9._:/-]*[a-z0-9]$", description="host and path")
     tag: Tag = Field("", description="version; empty takes the chart's appVersion")
-    digests: ServiceDigests = Field(default_factory=ServiceDigests, description="pin images; they win over `tag`")
+    digests: ImageDigestValues = Field(default_factory=ImageDigestValues, description="pin images; they win over `tag`")
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="when to pull")
     pull_secrets: list[Name] = Field(default_factory=list, description="Secrets for private registries")
 
 
-class Platform(Section):
+class PlatformValues(Section):
     """Versions that decide the shape of objects."""
 
     odh_version: Literal["3.0", "3.3", "3.4", "3.5"] = Field("3.5", description="Open Data Hub or OpenShift AI release")
@@ -42,7 +47,7 @@ class Platform(Section):
     )
 
 
-class Apis(Section):
+class ApisValues(Section):
     """Optional APIs: `auto` asks the cluster, `on` and `off` decide (needed under Argo CD and `helm template`)."""
 
     route: ApiSwitch = Field("auto", description="route.openshift.io/v1")
@@ -56,7 +61,7 @@ class Apis(Section):
     object_bucket_claim: ApiSwitch = Field("auto", description="objectbucket.io/v1alpha1")
 
 
-class Log(Section):
+class LogValues(Section):
     """What services write to standard output."""
 
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severity")
@@ -68,21 +73,23 @@ class Values(Section):
 
     name_override: Name = Field("", description="replaces the chart's name in labels; fixed once installed")
     fullname_override: Name = Field("", description="replaces the release's name as the prefix of object names")
-    images: Images = Field(default_factory=Images, description="the project's images")
-    platform: Platform = Field(default_factory=Platform, description="platform release")
-    apis: Apis = Field(default_factory=Apis, description="optional APIs")
-    log: Log = Field(default_factory=Log, description="logging")
-    services: Services = Field(default_factory=Services, description="the five services")
-    rom: Rom = Field(default_factory=Rom, description="the game's ROM")
-    secrets: Secrets = Field(default_factory=Secrets, description="credentials")
-    bus: Bus = Field(default_factory=Bus, description="event bus")
-    store: Store = Field(default_factory=Store, description="object store")
-    judges: Judges = Field(default_factory=Judges, description="judging")
-    llm: Llm = Field(default_factory=Llm, description="language models on OpenShift AI")
-    ray: Ray = Field(default_factory=Ray, description="training on Ray")
-    kueue: Kueue = Field(default_factory=Kueue, description="quota")
-    api: Api = Field(default_factory=Api, description="access to the REST API")
-    expose: Expose = Field(default_factory=Expose, description="access from outside")
-    network_policies: NetworkPolicies = Field(default_factory=NetworkPolicies, description="network isolation")
-    monitoring: Monitoring = Field(default_factory=Monitoring, description="monitoring")
-    hooks: Hooks = Field(default_factory=Hooks, description="hook jobs and tests")
+    images: ImagesValues = Field(default_factory=ImagesValues, description="the project's images")
+    platform: PlatformValues = Field(default_factory=PlatformValues, description="platform release")
+    apis: ApisValues = Field(default_factory=ApisValues, description="optional APIs")
+    log: LogValues = Field(default_factory=LogValues, description="logging")
+    services: ServicesValues = Field(default_factory=ServicesValues, description="the five services")
+    rom: RomValues = Field(default_factory=RomValues, description="the game's ROM")
+    secrets: SecretsValues = Field(default_factory=SecretsValues, description="credentials")
+    bus: BusValues = Field(default_factory=BusValues, description="event bus")
+    store: StoreValues = Field(default_factory=StoreValues, description="object store")
+    judges: JudgingValues = Field(default_factory=JudgingValues, description="judging")
+    llm: LlmValues = Field(default_factory=LlmValues, description="language models on OpenShift AI")
+    ray: RayValues = Field(default_factory=RayValues, description="training on Ray")
+    kueue: KueueValues = Field(default_factory=KueueValues, description="quota")
+    api: ApiValues = Field(default_factory=ApiValues, description="access to the REST API")
+    expose: ExposeValues = Field(default_factory=ExposeValues, description="access from outside")
+    network_policies: NetworkPoliciesValues = Field(
+        default_factory=NetworkPoliciesValues, description="network isolation"
+    )
+    monitoring: MonitoringValues = Field(default_factory=MonitoringValues, description="monitoring")
+    hooks: HooksValues = Field(default_factory=HooksValues, description="hook jobs and tests")

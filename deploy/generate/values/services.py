@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from deploy.generate.values.kinds import Env, Placement, Resources, Section, resources
+from deploy.generate.values.field_types import Env, Placement, Resources, Section, resources
 
 
 class ServiceValues(Placement):
@@ -18,7 +18,7 @@ class ServiceValues(Placement):
     grace_seconds: int = Field(45, ge=10, le=600, description="time to finish work after SIGTERM")
 
 
-class Autoscaling(Section):
+class AutoscalingValues(Section):
     """How many judge pods run."""
 
     mode: Literal["none", "cpu", "keda"] = Field(
@@ -33,7 +33,7 @@ class Autoscaling(Section):
 class JudgeValues(ServiceValues):
     """The judge workers."""
 
-    autoscaling: Autoscaling = Field(default_factory=Autoscaling, description="number of pods by load")
+    autoscaling: AutoscalingValues = Field(default_factory=AutoscalingValues, description="number of pods by load")
 
 
 class TrainerValues(ServiceValues):
@@ -47,7 +47,7 @@ def _service(replicas: int, size: Resources, grace: int = 45) -> ServiceValues:
     return ServiceValues(replicas=replicas, resources=size, grace_seconds=grace)
 
 
-class Services(Section):
+class ServicesValues(Section):
     """The five services."""
 
     coordinator: ServiceValues = Field(

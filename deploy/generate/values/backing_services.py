@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deploy.generate.values.kinds import (
+from deploy.generate.values.field_types import (
     ConfigMapKey,
     Name,
     Resources,
@@ -17,7 +17,7 @@ from deploy.generate.values.kinds import (
 )
 
 
-class EmbeddedBus(Section):
+class EmbeddedBusValues(Section):
     """The NATS server that the chart runs itself."""
 
     image: ThirdPartyImage = Field(
@@ -31,7 +31,7 @@ class EmbeddedBus(Section):
     )
 
 
-class BusTls(Section):
+class BusTlsValues(Section):
     """Encryption between services and bus."""
 
     enabled: bool = Field(False, description="speak TLS with the bus")
@@ -39,7 +39,7 @@ class BusTls(Section):
     ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority that signed the server's certificate")
 
 
-class Bus(Section):
+class BusValues(Section):
     """NATS with JetStream."""
 
     mode: Literal["embedded", "external"] = Field("embedded", description="run a server, or use one that exists")
@@ -54,11 +54,11 @@ class Bus(Section):
     secret_name: Name = Field(
         "", description="Secret with the bus credentials of every service; empty uses the one `secrets.generate` makes"
     )
-    tls: BusTls = Field(default_factory=BusTls, description="encryption")
-    embedded: EmbeddedBus = Field(default_factory=EmbeddedBus, description="the server that the chart runs")
+    tls: BusTlsValues = Field(default_factory=BusTlsValues, description="encryption")
+    embedded: EmbeddedBusValues = Field(default_factory=EmbeddedBusValues, description="the server that the chart runs")
 
 
-class EmbeddedStore(Section):
+class EmbeddedStoreValues(Section):
     """The S3 server for development that the chart runs itself (SeaweedFS, one pod)."""
 
     image: ThirdPartyImage = Field(
@@ -71,7 +71,7 @@ class EmbeddedStore(Section):
     )
 
 
-class Store(Section):
+class StoreValues(Section):
     """S3-compatible object store with the two buckets `<prefix>-episodes` and `<prefix>-models`."""
 
     mode: Literal["embedded", "external", "bucketclaim"] = Field(
@@ -100,30 +100,32 @@ class Store(Section):
         None, description="days after which segments expire; null keeps them for ever; not with `bucketclaim`"
     )
     claim_storage_class: Name = Field("openshift-storage.noobaa.io", description="storage class of the bucket claims")
-    embedded: EmbeddedStore = Field(default_factory=EmbeddedStore, description="the server that the chart runs")
+    embedded: EmbeddedStoreValues = Field(
+        default_factory=EmbeddedStoreValues, description="the server that the chart runs"
+    )
 
 
 FilePath = Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$")]
 
 
-class RomStart(Section):
+class RomStartValues(Section):
     """The saved state at which runs of the ROM begin: nobody presses START for the agent."""
 
     name: Name = Field("", description="Secret or claim that holds it; default is the ROM's")
     path: FilePath = Field("", description="entry, file or object key of the state, from the ROM's source; empty: none")
 
 
-class Rom(Section):
+class RomValues(Section):
     """Where a game's ROM comes from. It is never part of an image; without one the free game Bramble is played."""
 
     source: Literal["none", "secret", "pvc", "bucket"] = Field("none", description="`none` plays Bramble")
     name: Name = Field("", description="Secret, or PersistentVolumeClaim")
     path: FilePath = Field("", description="entry of the Secret, file in the claim, or object key in the models bucket")
     sha256: Sha256 = Field("", description="checksum; the pod does not start with another file")
-    start: RomStart = Field(default_factory=RomStart, description="where runs begin")
+    start: RomStartValues = Field(default_factory=RomStartValues, description="where runs begin")
 
 
-class Secrets(Section):
+class SecretsValues(Section):
     """Credentials that the chart may make itself."""
 
     generate: bool = Field(

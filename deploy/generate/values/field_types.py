@@ -18,7 +18,7 @@ Env = Annotated[
     Field(json_schema_extra={"additionalProperties": False}),
 ]
 Labels = dict[str, str]
-Api = Literal["auto", "on", "off"]
+ApiSwitch = Literal["auto", "on", "off"]
 
 
 class Section(BaseModel):
