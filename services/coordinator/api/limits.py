@@ -1,7 +1,6 @@
 """Limits on clients: size of a body, requests per second. Pure ASGI, no framework."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.coordinator.api.problems import problem_response
+from shared.process.bounded_cache import BoundedCache
 
 MAX_BODY: Final = 64 * 1024  # bytes; the configuration of a run has about 1 KB
 MAX_CLIENTS: Final = 10_000  # bounds the memory of the rate limiter; the least recent client is dropped first
@@ -74,7 +74,7 @@ class RateLimit:
 
     def __init__(self, app: ASGIApp, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._app, self._per_s, self._burst, self._clock = app, per_s, burst, clock
-        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+        self._buckets: BoundedCache[str, TokenBucket] = BoundedCache(MAX_CLIENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 429 with the seconds to wait."""
@@ -88,12 +88,9 @@ class RateLimit:
     def _take(self, scope: Scope) -> bool:
         client = str((scope.get("client") or ("unknown",))[0])
         now = self._clock()
-        bucket = self._buckets.pop(client, None) or TokenBucket(self._burst, now)
+        bucket = self._buckets.get_or_make(client, lambda: TokenBucket(self._burst, now))
         bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._per_s)
         bucket.at = now
-        self._buckets[client] = bucket
-        if len(self._buckets) > MAX_CLIENTS:
-            self._buckets.popitem(last=False)
         if bucket.left < 1:
             return False
         bucket.left -= 1

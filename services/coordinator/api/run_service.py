@@ -20,6 +20,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import Transient
 from shared.store import keys
+from shared.store.create import create_or_read
 from shared.store.port import AlreadyExists, Store
 
 ATTEMPTS: Final = 5
@@ -89,14 +90,11 @@ class RunService:
         key = keys.run_request(sha256(idempotency_key.encode()).hexdigest())
         if named and not await self.store.exists(key) and await self.store.exists(keys.run_revision(run, 0)):
             raise RunConflict(_name_taken(run))
-        try:
-            await self.store.create(key, run.encode())
-        except AlreadyExists:
-            bound = (await self.store.get(key)).decode()
-            if bound != run:
-                raise RunConflict(
-                    f"This Idempotency-Key was used for run {bound}: use a new Idempotency-Key for a new run."
-                ) from None
+        bound = (await create_or_read(self.store, key, run.encode())).data.decode()
+        if bound != run:
+            raise RunConflict(
+                f"This Idempotency-Key was used for run {bound}: use a new Idempotency-Key for a new run."
+            )
 
     async def _existing(self, wanted: RunRecord, idempotency_key: str | None) -> RunRecord:
         first = await self.models.runs.revision(wanted.run, 0)

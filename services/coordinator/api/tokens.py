@@ -12,6 +12,7 @@ from typing import Final, Literal, get_args
 import structlog
 
 from shared.errors import Transient
+from shared.telemetry.log_once import LogOnce
 
 Role = Literal["viewer", "operator"]
 MIN_LENGTH: Final = 16  # shorter tokens can be guessed over the network
@@ -32,7 +33,7 @@ class TokenFile:
         self._path = path
         self._stamp: tuple[int, int] | None = None
         self._roles: Mapping[bytes, Role] = {}
-        self._logged = ""  # the last problem, while it lasts
+        self._problems: LogOnce[Path] = LogOnce(log.error, "token file refused")
 
     def role(self, token: str) -> Role | None:
         """The role of a token, or None for an unknown one; Transient while the file cannot be used."""
@@ -50,17 +51,12 @@ class TokenFile:
             stamp = (stat.st_mtime_ns, stat.st_size)
             if stamp != self._stamp:
                 self._roles = parse_tokens(self._path.read_text(encoding="utf-8"))
-                self._stamp, self._logged = stamp, ""
+                self._stamp = stamp
+                self._problems.clear(self._path)
         except (OSError, ValueError) as error:
             self._stamp, self._roles = None, {}
-            self._log_once(str(error))
+            self._problems.report(self._path, error, path=str(self._path))
             raise Transient(UNUSABLE) from error
-
-    def _log_once(self, problem: str) -> None:
-        """Log a problem once: requests come often."""
-        if problem != self._logged:
-            log.error("token file refused", path=str(self._path), error=problem)
-        self._logged = problem
 
 
 def parse_tokens(text: str) -> Mapping[bytes, Role]:

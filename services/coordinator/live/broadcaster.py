@@ -14,6 +14,7 @@ import structlog
 
 from shared.contracts.ids import RunId
 from shared.errors import ZeldaError
+from shared.telemetry.log_once import LogOnce
 
 MAX_BACKLOG: Final = 200  # unread scores of one reader
 RECENT_SCORES: Final = 30  # scores that a new reader gets first
@@ -95,6 +96,7 @@ class EventBroadcaster:
     def __init__(self, poller: Callable[[RunId], Poll], interval_s: float = 1.0) -> None:
         self._poller, self._interval_s = poller, interval_s
         self._channels: dict[RunId, _Channel] = {}
+        self._problems: LogOnce[RunId] = LogOnce(log.warning, "live poll failed")
 
     async def follow(self, run: RunId) -> AsyncGenerator[RunUpdate, None]:
         """The current state of the run, then its updates, until the reader closes the generator."""
@@ -116,20 +118,17 @@ class EventBroadcaster:
         channel = self._channels.pop(run, None)
         if channel is not None:
             channel.task.cancel()
+            self._problems.clear(run)
 
     async def _watch(self, run: RunId) -> None:
-        poll, channel, logged = self._poller(run), self._channels[run], ""
+        poll, channel = self._poller(run), self._channels[run]
         while True:
             # Readers that come during the poll wait for the next one.
             new_readers = [reader for reader in channel.readers if not reader.joined]
             try:
                 channel.broadcast(await poll())
                 channel.join(new_readers)
-                logged = ""
+                self._problems.clear(run)
             except Exception as error:  # any error: for a reader, a dead poll looks like a run without updates
-                if str(error) != logged:  # log once: the next poll is a second away
-                    log.warning(
-                        "live poll failed", run=run, error=str(error), exc_info=not isinstance(error, ZeldaError)
-                    )
-                logged = str(error)
+                self._problems.report(run, error, run=run, exc_info=not isinstance(error, ZeldaError))
             await asyncio.sleep(self._interval_s)

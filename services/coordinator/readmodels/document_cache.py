@@ -3,13 +3,13 @@
 Never read an object here that is overwritten (heartbeat, progress, summary).
 """
 
-from collections import OrderedDict
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from services.coordinator.domain.run_view import Committed
 from shared.contracts.base import Contract, sha256
 from shared.errors import ContractError
+from shared.process.bounded_cache import BoundedCache
 from shared.store.port import Store
 
 Document = TypeVar("Document", bound=Contract)
@@ -22,7 +22,7 @@ class DocumentCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cached: OrderedDict[tuple[datetime, str], Committed[Any]] = OrderedDict()
+        self._cached: BoundedCache[tuple[datetime, str], Committed[Any]] = BoundedCache(MAX_DOCUMENTS)
 
     async def get(self, created: datetime, key: str, document_type: type[Document]) -> Committed[Document]:
         """The commit object at `key` of the run created at `created`; raises NotFound or ContractError.
@@ -31,12 +31,7 @@ class DocumentCache:
         """
         place = (created, key)
         cached = self._cached.get(place)
-        if cached is None:
-            cached = self._cached[place] = await self._read(key, document_type)
-            if len(self._cached) > MAX_DOCUMENTS:
-                self._cached.popitem(last=False)
-        self._cached.move_to_end(place)
-        return cached
+        return cached if cached is not None else self._cached.put(place, await self._read(key, document_type))
 
     async def _read(self, key: str, document_type: type[Document]) -> Committed[Document]:
         raw = await self._store.get(key)

@@ -16,6 +16,7 @@ from shared.contracts.progress import EpochRow
 from shared.errors import ContractError
 from shared.store import keys
 from shared.store.port import Entry, NotFound, Store
+from shared.telemetry.log_once import LogOnce
 
 SETTLED_S: Final = 5.0
 """Younger reports are not cached: stores give times in whole seconds, so two reports can have equal entries."""
@@ -28,7 +29,7 @@ class JudgingReports:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: WeakValueDictionary[Entry, EpochJudging] = WeakValueDictionary()
-        self._refused: set[str] = set()  # logged once: rows are computed every two seconds
+        self._problems: LogOnce[str] = LogOnce(log.error, "judging report refused")
 
     async def add_to(self, run: RunId, rows: list[EpochRow], now: datetime) -> list[EpochRow]:
         """The same rows, each with the report on its epoch, or None before the first report."""
@@ -47,9 +48,7 @@ class JudgingReports:
         except NotFound:
             return None
         except ContractError as error:
-            if entry.key not in self._refused:
-                log.error("judging report refused", key=entry.key, error=str(error))
-            self._refused.add(entry.key)
+            self._problems.report(entry.key, error, key=entry.key)
             return None
         if now.timestamp() - entry.modified > SETTLED_S:
             self._known[entry] = report

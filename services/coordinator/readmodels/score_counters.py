@@ -1,7 +1,6 @@
 """Counts score objects as they arrive; each object is read once. The scores themselves are not kept in memory."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,6 +8,7 @@ from typing import Final
 from services.coordinator.domain.score_counter import ScoreCounter
 from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
+from shared.process.bounded_cache import BoundedCache
 from shared.state.scores import ScoreObject, ScoreReader
 from shared.store.port import Entry, Store
 
@@ -33,7 +33,7 @@ class ScoreCounters:
 
     def __init__(self, store: Store) -> None:
         self._reader = ScoreReader(store)
-        self._cached: OrderedDict[tuple[RunId, int], _CountedEpoch] = OrderedDict()
+        self._cached: BoundedCache[tuple[RunId, int], _CountedEpoch] = BoundedCache(MAX_EPOCHS)
         self._lock = asyncio.Lock()
 
     async def of(self, run: RunId, epoch: int) -> ScoreCounter:
@@ -42,10 +42,7 @@ class ScoreCounters:
             listed = await self._reader.listed(run, epoch)
             counted = self._cached.get((run, epoch))
             if counted is None or not counted.entries <= set(listed):  # the run was deleted, and perhaps created again
-                counted = self._cached[run, epoch] = _CountedEpoch()
-            self._cached.move_to_end((run, epoch))
-            while len(self._cached) > MAX_EPOCHS:
-                self._cached.popitem(last=False)
+                counted = self._cached.put((run, epoch), _CountedEpoch())
             found = await self._reader.of([entry for entry in listed if entry not in counted.entries])
             for entry, score in found.items():
                 counted.add(entry, score)

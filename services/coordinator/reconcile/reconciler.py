@@ -26,6 +26,7 @@ from shared.contracts.events import EventData
 from shared.contracts.ids import RunId
 from shared.errors import Permanent, Transient
 from shared.runtime import metrics
+from shared.telemetry.log_once import LogOnce
 
 MAX_REPUBLISHED: Final = 500
 """Events of one run in one pass: a long backlog takes several passes, so that it does not flood the bus."""
@@ -50,7 +51,7 @@ class Reconciler:
     interval_s: float
     _backoffs: dict[RunId, tuple[ReplayBackoff, ReplayBackoff]] = field(default_factory=dict)
     _locks: dict[RunId, asyncio.Lock] = field(default_factory=dict)
-    _logged: dict[RunId, str] = field(default_factory=dict)
+    _problems: LogOnce[RunId] = field(default_factory=lambda: LogOnce(log.warning, "run not reconciled"))
 
     async def run(self) -> None:
         """Reconcile all runs every `interval_s`; never returns."""
@@ -70,16 +71,10 @@ class Reconciler:
         for record in active:
             try:
                 await self.reconcile(record.run)
-                self._logged.pop(record.run, None)
+                self._problems.clear(record.run)
             except (Transient, Permanent) as error:
                 FAILURES.inc()
-                self._log_once(record.run, str(error))
-
-    def _log_once(self, run: RunId, problem: str) -> None:
-        """Log a problem once: a pass comes every two seconds."""
-        if self._logged.get(run) != problem:
-            log.warning("run not reconciled", run=run, error=problem)
-            self._logged[run] = problem
+                self._problems.report(record.run, error, run=record.run)
 
     async def reconcile(self, run: RunId) -> None:
         """Take the next step of one run, publish its events and write its reports."""
