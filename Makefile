@@ -58,6 +58,7 @@ bramble: $(VENV)/.demo ## rebuild the Bramble engine (needs sdcc 4.2.0)
 
 contracts: $(VENV)/.dev ## regenerate schemas, AsyncAPI document and RAM reader from their tables
 	@$(BIN)/python -m shared.contracts.generate
+	@$(BIN)/python -m shared.bus.asyncapi
 	@$(BIN)/python -m shared.game.generate
 
 charts: $(VENV)/.dev ## regenerate values, permissions, alerts, dashboards and deploy/base

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 
 from bench.harness.games import GAMES
 from bench.harness.measure import arguments, interleave, ratio, report
-from shared.game.emulator import Emulator
-from shared.game.start import true_start
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
 
 ROUNDS, STEPS = 11, 400
 

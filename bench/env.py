@@ -27,9 +27,9 @@ from bench.harness.measure import ROOT, Figures, interleave, parser, ratio, repo
 from bench.harness.recording import ACTIONS, SEGMENT
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from shared.game.emulator import Emulator
-from shared.game.roms import Game
-from shared.game.start import true_start
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
+from shared.game.games.game import Game
 
 CHUNK = SEGMENT  # steps of one turn
 ROUNDS = 41

@@ -30,7 +30,8 @@ from services.judge.ports import CompletionRequest
 from services.judge.runtime import JudgeRuntime
 from services.judge.service.prompt_builder import build_prompt
 from services.judge.settings import JudgeGroup
-from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.consumer import Consumer
+from shared.bus.consumer_loop import ConsumerLoop
 from shared.bus.memory import MemoryBus
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.envelope import wrap

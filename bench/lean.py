@@ -22,7 +22,7 @@ import numpy as np
 
 from bench.harness.measure import ROOT, Figures, report
 from cli.study.stats import RESAMPLES, Reals, iqm_estimate, iqm_rows, resampled
-from shared.runtime.leave import leave
+from shared.process.exits import flush_and_exit
 
 SEEDS = 5
 STEPS = 81_920
@@ -116,4 +116,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    flush_and_exit(main())

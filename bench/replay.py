@@ -15,17 +15,17 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
 from bench.harness.measure import parser, report
+from bramble.registration import bramble_game
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import SamplingConfig
-from shared.game.bramble_game import bramble_game
-from shared.game.emulator import Emulator
+from shared.game.emulator.emulator import Emulator
 from shared.game.errors import ReplayMismatch
-from shared.game.replay import verify
-from shared.game.segment import read_segment
-from shared.runtime.settings import StoreSettings
+from shared.game.recording.replay import verify
+from shared.game.recording.segment import read_segment
 
 SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 900
 

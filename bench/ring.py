@@ -22,13 +22,13 @@ from cli.stack.layout import Layout
 from cli.stack.ports import Ports
 from cli.stack.process import Spec, Supervised
 from cli.stack.servers import nats_server, plain_environment
-from shared.bus.nats import NatsBus, connect
+from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
+from shared.config.settings import BusSettings
 from shared.contracts.envelope import wrap
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.events import SegmentReady
-from shared.runtime.settings import BusSettings
 from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
@@ -39,12 +39,14 @@ PUBLISH_AT_ONCE = 200
 TIMEOUT_S = 120.0
 
 
-async def fill(bus: NatsBus, segments: Sequence[SegmentRef], ring: int = 0) -> float:
+async def fill(bus: NatsBus, segments: Sequence[SegmentRef], replay_nonce: int = 0) -> float:
     """Publish the backlog; seconds it took."""
     started = time.monotonic()
     for first in range(0, len(segments), PUBLISH_AT_ONCE):
         some = segments[first : first + PUBLISH_AT_ONCE]
-        await asyncio.gather(*(bus.publish(wrap(_ready(one), source="bench"), ring=ring) for one in some))
+        await asyncio.gather(
+            *(bus.publish(wrap(_ready(one), source="bench"), replay_nonce=replay_nonce) for one in some)
+        )
     return time.monotonic() - started
 
 
@@ -110,7 +112,7 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
         for worker in judging:
             await worker.end()
         # Once more for the judges: their scores are there, so that it costs no judging, only the loop.
-        await fill(bus, segments, ring=1)
+        await fill(bus, segments, replay_nonce=1)
         await bus.publish(await finish(store, segments))
         memory |= await of_services(layout, ports, port, bus, store)
         await bus.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from shared.game.table import Entry, load_table
+from shared.game.ram.table import RamEntry, load_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ FRAMES_PER_STEP = 4
 BOOT_LIMIT = 600
 HRAM = 0xFF80
 IN_PLAY = 2
-RAM_ENTRIES: dict[str, Entry] = {entry.name: entry for entry in load_table()}
+RAM_ENTRIES: dict[str, RamEntry] = {entry.name: entry for entry in load_table()}
 
 
 class BrambleEmulator:
@@ -88,7 +88,7 @@ class BrambleEmulator:
         return int(self.pyboy.memory[address])
 
     def value(self, name: str, offset: int = 0) -> int:
-        """One byte of a variable of shared/game/ram.tsv."""
+        """One byte of a variable of shared/game/ram/ram.tsv."""
         entry = RAM_ENTRIES[name]
         return self.read(entry.address + offset, int(entry.bank) if entry.bank.isdigit() else 0)
 

@@ -9,7 +9,7 @@ from errno import EDQUOT, ENOSPC
 from cli.app import build
 from cli.console import say
 from cli.exits import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, Quit
-from shared.runtime.leave import leave
+from shared.process.exits import flush_and_exit
 
 OURS = ("bramble", "cli", "services", "shared")  # one of these that is missing is our mistake
 INSTALL = (
@@ -20,7 +20,7 @@ INSTALL = (
 def main() -> None:
     """Run the command line."""
     past_proxies(os.environ)
-    leave(code_of(sys.argv[1:]))
+    flush_and_exit(code_of(sys.argv[1:]))
 
 
 def past_proxies(environ: MutableMapping[str, str]) -> None:

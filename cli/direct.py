@@ -11,8 +11,8 @@ from cli.exits import UNREACHABLE, USAGE, Quit
 from cli.stack.layout import Connection
 from cli.stack.reach import BUS
 from cli.stack.reach import PREFIX as STORE
+from shared.config.settings import LogSettings, ProcessSettings
 from shared.contracts.base import first_problem
-from shared.runtime.settings import LogSettings, ProcessSettings
 
 S = TypeVar("S", bound=ProcessSettings)
 
@@ -29,7 +29,7 @@ def settings(kind: type[S], local: Path = LOCAL) -> S:
 
 def log_beside_the_data() -> None:
     """Let the services' own code, used here, warn on standard error: what a command prints is for other programs."""
-    from shared.runtime.logging import setup_logging  # for the help alone it is not needed
+    from shared.telemetry.logging import setup_logging  # for the help alone it is not needed
 
     setup_logging("zelda", LogSettings(level="warning", format="console"))
 

@@ -13,8 +13,8 @@ from cli.console import data, line, say, table
 from cli.direct import settings
 from cli.exits import DENIED, FAILED, NOT_FOUND, UNREACHABLE, USAGE, Quit
 from shared.bus.port import DeadLetter, DeadLetters
+from shared.config.settings import BusOnlySettings, BusSettings
 from shared.errors import Fatal, Permanent, Transient
-from shared.runtime.settings import BusOnlySettings, BusSettings
 
 app = typer.Typer(help="List, show, replay and drop dead letters.", no_args_is_help=True)
 Numbers = Annotated[list[int] | None, typer.Argument(help="as `zelda dlq list` shows them", metavar="[NUMBER]...")]
@@ -116,8 +116,8 @@ def _on_bus(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
 
 
 async def _connected(at: BusSettings, work: Callable[[DeadLetters], Awaitable[T]]) -> T:
-    from shared.bus.dead import NatsDeadLetters
-    from shared.bus.nats import connect
+    from shared.bus.jetstream.bus import connect
+    from shared.bus.jetstream.dead_letters import NatsDeadLetters
     from shared.bus.provision import IDENTITY
 
     if at.url == "memory://":

@@ -134,7 +134,7 @@ def game(rom: Path | None) -> Finding:
 
     if rom is None:
         return Finding("rom", True, "none given: Bramble, our own game, needs none")
-    from shared.game.roms import recognise
+    from shared.game.games.oracle import recognise
 
     try:
         return Finding("rom", True, recognise(rom.read_bytes()).name)

@@ -24,11 +24,11 @@ from cli.stack.brought import DRIVER_ROM, must_have_rom, rom_of
 from cli.stack.servers import plain_environment
 from services.coordinator.domain.reward_model_selection import select_reward_model
 from services.coordinator.readmodels.run_views import RunViewReader
+from shared.config.settings import StoreSettings
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
-from shared.runtime.settings import StoreSettings
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.open import open_store

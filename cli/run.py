@@ -10,8 +10,8 @@ import typer
 from cli.client import Client, connection, open_client
 from cli.console import data, epoch_of, epochs_table, line, number, standing, table
 from cli.exits import FAILED, OK, USAGE, Quit
+from shared.config.groups import GROUPS
 from shared.contracts.ids import RunId
-from shared.runtime.groups import GROUPS
 
 if TYPE_CHECKING:
     from shared.contracts.run import RunConfig

@@ -17,7 +17,7 @@ from typing import Self
 
 from cli.stack.ports import Ports
 from cli.stack.servers import binary
-from shared.runtime.settings import BusSettings, StoreSettings
+from shared.config.settings import BusSettings, StoreSettings
 
 START_S = 20.0
 

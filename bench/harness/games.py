@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from bench.load_rom import load_game
-from shared.game.roms import Game, open_game
+from bramble.registration import bramble_game
+from shared.game.games.game import Game
 
 GAMES: Final[Mapping[str, Callable[[], Game]]] = {
-    "bramble": lambda: open_game("bramble", world="vale"),
+    "bramble": lambda: bramble_game("vale"),
     "cpu_bound": load_game,  # its frames take as long as those of a commercial game
 }

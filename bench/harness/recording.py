@@ -29,11 +29,11 @@ from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.recording import BATCH, Recorder
 from services.trainer.env.take import Take
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import SamplingConfig
-from shared.game.roms import Game
-from shared.game.start import StartState
-from shared.runtime.settings import StoreSettings
+from shared.game.emulator.start import StartState
+from shared.game.games.game import Game
 
 SEGMENT = 300  # steps
 SEGMENTS = BATCH  # timed in each turn at least, after as many that are not

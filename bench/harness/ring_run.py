@@ -17,7 +17,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.events import EpochFinished
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig, RunRecord
-from shared.game.segment import Members, Segment, pack_state, read_segment, write_segment
+from shared.game.recording.segment import Members, Segment, pack_state, read_segment, write_segment
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import Store

@@ -6,17 +6,18 @@ Run as a process by `bench/ring.py`. It is configured like any service and must 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from shared.config.settings import ServiceSettings
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
-from shared.runtime.service import Ports, Service, run_service
-from shared.runtime.settings import ServiceSettings
+from shared.runtime.main import run_service
+from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
 from shared.store.port import AlreadyExists, Store
 
 SLOTS = 64
 
 
-async def build(settings: ServiceSettings, ports: Ports) -> Service:
+async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
     """Like a real service: imports late, one consumer."""
     from dataclasses import replace
 

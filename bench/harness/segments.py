@@ -19,9 +19,9 @@ from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.finished import Finished
 from services.trainer.env.take import Take
 from services.trainer.env.writer import Gathered, archive
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId, SegmentId
 from shared.contracts.segment import MANIFEST, SegmentManifest
-from shared.runtime.settings import StoreSettings
 
 RUN = RunId("bench")
 

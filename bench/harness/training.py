@@ -22,14 +22,14 @@ from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from shared import rewardnet
+from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
-from shared.game.emulator import Emulator
-from shared.game.layout import INDEX
-from shared.game.roms import Game
-from shared.game.start import true_start
-from shared.runtime.settings import StoreSettings
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
+from shared.game.games.game import Game
+from shared.game.observation.layout import INDEX
 
 CORES = 2
 ENVS = 16  # per runner; the peer gets as many processes

@@ -6,8 +6,8 @@ says that fewer are typical and fewer would make the environment's share look sm
 
 from pathlib import Path
 
-from shared.game import capabilities
-from shared.game.roms import Game
+from shared.game.games.game import Game
+from shared.game.ram import capabilities
 
 ROM = Path(__file__).with_name("load.gbc")
 

@@ -1,7 +1,7 @@
 /* What every part of the engine shares: the names of things, the layout of a world, and who offers which function.
  *
  * Numbers of treasures, sounds, room flags and metatiles are those that a reader written for Oracle of Seasons
- * expects; see shared/game/ram.tsv for the variables themselves.
+ * expects; see shared/game/ram/ram.tsv for the variables themselves.
  */
 #pragma once
 #include "ram.h"

@@ -1,4 +1,4 @@
-/* Generated from shared/game/ram.tsv by `python -m shared.game.generate`: do not edit.
+/* Generated from shared/game/ram/ram.tsv by `python -m shared.game.generate`: do not edit.
  *
  * Work RAM of the game. `RAM_HERE` is set in one C file, which then defines the variables; all others see them as
  * extern. Banked variables (bank 2, 3 or 7) are pointers: select the bank by SVBK (FF70) before use. Bank 1 is the

@@ -21,7 +21,7 @@ from bramble.worlds.model import (
     Statement,
     World,
 )
-from shared.game.table import load_table
+from shared.game.ram.table import load_table
 
 SMALL_KEY, BOSS_KEY, RUPEES, ESSENCE, ROD, SWORD = (
     TREASURES[name] for name in ("small_key", "boss_key", "rupees", "essence", "rod", "sword")

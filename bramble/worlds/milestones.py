@@ -10,7 +10,7 @@ from functools import lru_cache
 from bramble.worlds.model import ITEM, SECOND_ITEM, SOLVED, TRADE, VISITED, RamCondition, RoomId, World, WorldMilestone
 from bramble.worlds.script import treasure_id
 from bramble.worlds.script_parser import parse_room_id
-from shared.game.table import Entry, load_table
+from shared.game.ram.table import RamEntry, load_table
 
 Read = Callable[[int, int], int]
 """(address, bank) -> byte. Bank 0 stands for addresses that need none, high RAM included."""
@@ -28,11 +28,11 @@ COUNTERS = {"rupees": "rupees", "kills": "enemies_killed", "quarters": "max_heal
 
 
 @lru_cache(maxsize=1)
-def _entries() -> dict[str, Entry]:
+def _entries() -> dict[str, RamEntry]:
     return {entry.name: entry for entry in load_table()}
 
 
-def _value(entry: Entry, offset: int, read: Read) -> int:
+def _value(entry: RamEntry, offset: int, read: Read) -> int:
     bank = int(entry.bank) if entry.bank.isdigit() else 0
     low = read(entry.address + offset, bank)
     if entry.encoding == "bcd16le":

@@ -147,7 +147,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class RamCondition:
-    """A statement about RAM: the byte at `offset` of the entry `name` of shared/game/ram.tsv, compared with `value`.
+    """A statement about RAM: the byte at `offset` of entry `name` of shared/game/ram/ram.tsv, compared with `value`.
 
     bit: that bit is set. at_least: the byte (or decimal number) is at least value. count: at least value bits are set.
     """

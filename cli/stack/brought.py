@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cli.exits import USAGE, Quit
-from shared.runtime.groups import GROUPS
+from shared.config.groups import GROUPS
 
 # Beginnings of the variables that a service may be given.
 NAMES: Final = {
@@ -49,7 +49,7 @@ def left_out(environ: Mapping[str, str]) -> str | None:
 def rom_of(environ: Mapping[str, str], rom: Path | None) -> Path | None:
     """The ROM of trainer and exporter alike: the option, or the variable of either. Quit if it is no known game."""
     from shared.game.errors import UnknownRom
-    from shared.game.roms import recognise
+    from shared.game.games.oracle import recognise
 
     place, path = _told(environ, "--rom", rom, DRIVER_ROM, EXPORTER_ROM)
     if path is None:
@@ -80,12 +80,13 @@ def judges_of(environ: Mapping[str, str], judges: Path | None) -> Path | None:
 def must_have_rom(game: object, rom: Path | None) -> None:
     """Quit if a run of this game cannot be played, because it needs the person's own ROM."""
     from shared.game.errors import UnknownRom
-    from shared.game.roms import ORACLE, open_game
+    from shared.game.games.oracle import ORACLE, oracle_game
+    from shared.game.games.registry import GameRequest
 
     if game != ORACLE or rom is not None:
         return
     try:
-        open_game(ORACLE)
+        oracle_game(GameRequest())
     except UnknownRom as error:
         raise Quit(USAGE, f"{error}.") from error
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from shared.bus.port import Bus
-from shared.runtime.settings import BusSettings, StoreSettings
+from shared.config.settings import BusSettings, StoreSettings
 from shared.store.open import open_store
 from shared.store.port import Store
 

@@ -8,7 +8,7 @@ from cli.stack.layout import Layout
 from cli.stack.probes import answers
 from cli.stack.process import Spec
 from cli.stack.servers import plain_environment
-from shared.runtime.groups import GROUPS
+from shared.config.groups import GROUPS
 
 SERVICES = tuple(GROUPS)
 JUDGE_URL = "ZELDA_JUDGE__DEFAULT_URL"

@@ -29,8 +29,8 @@ from shared.contracts.events import EpochFinished, SegmentReady
 from shared.contracts.ids import Digest, JudgeName
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, SegmentScores
-from shared.game.segment import read_segment
-from shared.runtime.service import Ports
+from shared.game.recording.segment import read_segment
+from shared.runtime.service import ServicePorts
 from shared.store import keys
 from shared.store.port import AlreadyExists, Store
 
@@ -60,7 +60,7 @@ class Trained:
     def __init__(self, store: Store, pooling: Pooling) -> None:
         self.store = store
         group = RewardModelGroup(streaming=False, pooling=pooling)
-        self._handlers, _ = build_components(group, Ports(MemoryBus(), store, asyncio.Event()), train_in_thread)
+        self._handlers, _ = build_components(group, ServicePorts(MemoryBus(), store, asyncio.Event()), train_in_thread)
 
     async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
         """Label every segment, train, and let the coordinator's rule choose."""

@@ -21,17 +21,17 @@ from services.trainer.driver.epoch_runner import EpochRunner
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
 from services.trainer.settings import DriverGroup
+from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
-from shared.runtime.leave import leave
-from shared.runtime.logging import setup_logging
-from shared.runtime.settings import LogSettings, StoreSettings
+from shared.process.exits import flush_and_exit
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
+from shared.telemetry.logging import setup_logging
 
 KEPT = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
@@ -150,4 +150,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    leave(main(sys.argv[1:]))
+    flush_and_exit(main(sys.argv[1:]))

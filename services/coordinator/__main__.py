@@ -1,10 +1,11 @@
 """`python -m services.coordinator`: owns runs and serves the REST interface and the live page."""
 
 from services.coordinator.settings import Settings
-from shared.runtime.service import Ports, Service, run_service
+from shared.runtime.main import run_service
+from shared.runtime.service import Service, ServicePorts
 
 
-async def build(settings: Settings, ports: Ports) -> Service:
+async def build(settings: Settings, ports: ServicePorts) -> Service:
     """Imported late: the web framework loads only after the settings are valid."""
     from services.coordinator.wiring import wire
 

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 from pydantic import AfterValidator, Field
 
 from services.coordinator.api.tokens import parse_tokens
-from shared.runtime.settings import Group, ReadableFile, ServiceSettings
+from shared.config.settings import Group, ReadableFile, ServiceSettings
 
 
 def _tokens(path: ReadableFile) -> ReadableFile:

@@ -21,7 +21,7 @@ from services.coordinator.settings import CoordinatorSettings, Settings
 from shared.bus.consumer import Consumer
 from shared.bus.port import Bus
 from shared.bus.topology import COORDINATOR_RUNS
-from shared.runtime.service import Ports, Service
+from shared.runtime.service import Service, ServicePorts
 from shared.state.lease import Lease
 from shared.store.port import Store
 
@@ -35,7 +35,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def wire(settings: Settings, ports: Ports) -> Service:
+async def wire(settings: Settings, ports: ServicePorts) -> Service:
     """The service: one consumer, three background jobs, and the REST interface."""
     config, bus, store = settings.coordinator, ports.bus, ports.store
     lease = Lease(store, LEASE, f"{socket.gethostname()}-{secrets.token_hex(4)}", config.lease_s)

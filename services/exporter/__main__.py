@@ -1,10 +1,11 @@
 """`python -m services.exporter`: turns recorded segments into pictures, JSON lines and video."""
 
 from services.exporter.settings import ExporterSettings
-from shared.runtime.service import Ports, Service, run_service
+from shared.runtime.main import run_service
+from shared.runtime.service import Service, ServicePorts
 
 
-async def build(settings: ExporterSettings, ports: Ports) -> Service:
+async def build(settings: ExporterSettings, ports: ServicePorts) -> Service:
     """Import late: the emulator loads only after the settings are validated."""
     from services.exporter.wiring import wire
 

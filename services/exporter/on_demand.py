@@ -18,7 +18,7 @@ from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
 from shared.game.errors import UnknownRom
-from shared.game.segment import read_segment
+from shared.game.recording.segment import read_segment
 from shared.state.segments import recorded
 from shared.store import keys
 from shared.store.open import open_store

@@ -16,11 +16,11 @@ from services.exporter.domain.manifest import STATES, VIDEO, ExportManifest, fra
 from shared.contracts.base import sha256
 from shared.contracts.scores import SegmentScores
 from shared.errors import Transient
-from shared.game.emulator import Emulator
-from shared.game.png import palette_png
-from shared.game.replay import replay
-from shared.game.roms import Game
-from shared.game.segment import Segment, read_segment
+from shared.game.emulator.emulator import Emulator
+from shared.game.games.game import Game
+from shared.game.recording.png import palette_png
+from shared.game.recording.replay import replay
+from shared.game.recording.segment import Segment, read_segment
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from shared.contracts.events import SegmentExported
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import SegmentScores
-from shared.game.roms import Game
+from shared.game.games.game import Game
 from shared.store import keys
 from shared.store.create import create_or_read
 from shared.store.keys import SegmentPlace

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from services.exporter.domain.policy import ExportPolicy
-from shared.runtime.settings import Group, RomSettings, ServiceSettings
+from shared.config.settings import Group, RomSettings, ServiceSettings
 
 
 class ExportGroup(Group):

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from services.exporter.adapters.scores import ScoreLookup
+from services.exporter.games import GAMES
 from services.exporter.handlers import Handlers
 from services.exporter.render import RenderOptions
 from services.exporter.segment_exporter import OpenGame, SegmentExporter
@@ -12,11 +13,12 @@ from services.exporter.settings import ExporterSettings, ExportGroup
 from shared.bus import topology
 from shared.bus.consumer import Consumer
 from shared.contracts.run import RunConfig
-from shared.game.roms import Game, open_game
-from shared.runtime.service import Ports, Service
+from shared.game.games.game import Game
+from shared.game.games.registry import GameRequest
+from shared.runtime.service import Service, ServicePorts
 
 
-async def wire(settings: ExporterSettings, ports: Ports) -> Service:
+async def wire(settings: ExporterSettings, ports: ServicePorts) -> Service:
     """Return the service: one consumer with as many parallel replays as the settings allow."""
     group, scores = settings.export, ScoreLookup(ports.store)
     exporter = SegmentExporter(ports.store, scores, game_opener(settings.rom.file), render_options(group))
@@ -35,6 +37,6 @@ def game_opener(rom: Path | None) -> OpenGame:
 
     @lru_cache(maxsize=8)
     def open_cached(config: RunConfig) -> Game:
-        return open_game(config.game, world=config.world, difficulty=config.difficulty, seed=config.seed, rom=rom)
+        return GAMES.open(config.game, GameRequest(config.world, config.difficulty, config.seed, rom=rom))
 
     return open_cached

@@ -1,10 +1,11 @@
 """The judge service: turns recorded segments into scores."""
 
 from services.judge.settings import JudgeSettings
-from shared.runtime.service import Ports, Service, run_service
+from shared.runtime.main import run_service
+from shared.runtime.service import Service, ServicePorts
 
 
-async def build(settings: JudgeSettings, ports: Ports) -> Service:
+async def build(settings: JudgeSettings, ports: ServicePorts) -> Service:
     """Imported late: nothing heavy is loaded before the settings are known to be right."""
     from services.judge.wiring import wire
 

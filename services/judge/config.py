@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from services.judge.domain.budget import TokenPrices
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
+from shared.config.settings import CARRIED, CertificateFile, HttpUrl, ReadableFile
 from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
-from shared.runtime.settings import CARRIED, CertificateFile, HttpUrl, ReadableFile
 from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]

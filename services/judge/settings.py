@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from services.judge.config import load_judges, load_phases
-from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
+from shared.config.settings import Group, HttpUrl, ReadableFile, ServiceSettings
 
 
 class JudgeGroup(Group):

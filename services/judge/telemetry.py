@@ -1,6 +1,6 @@
 """Metrics of the judge service. Labels are judges and routes, which are few; never runs or segments."""
 
-from shared.runtime import metrics
+from shared.telemetry import metrics
 
 CALLS = metrics.counter("judge_calls_total", "Calls of a route by outcome.", ["route", "outcome"])
 CALL_SECONDS = metrics.seconds("judge_call_seconds", "Time of a call, both attempts.", ["route"])

@@ -10,10 +10,10 @@ from services.judge.settings import JudgeSettings
 from shared.bus import topology
 from shared.bus.consumer import Consumer
 from shared.errors import Fatal
-from shared.runtime.service import Ports, Service
+from shared.runtime.service import Service, ServicePorts
 
 
-async def wire(settings: JudgeSettings, ports: Ports) -> Service:
+async def wire(settings: JudgeSettings, ports: ServicePorts) -> Service:
     """Return the service: one consumer of `segment.ready`, the ledger's flush loop and the route probe."""
     try:
         file = load_service_judges(settings.judges_file, settings.judge.default_url)

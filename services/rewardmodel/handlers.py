@@ -29,7 +29,7 @@ from shared.contracts.events import RmTrained, RunState
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunRecord
 from shared.errors import DigestMismatch, Permanent, Transient
-from shared.game.layout import VERSION
+from shared.game.observation.layout import VERSION
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
 from shared.state.runs import Runs

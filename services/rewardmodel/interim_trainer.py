@@ -15,7 +15,7 @@ from services.rewardmodel.domain.debounce import Debounce, DebounceConfig
 from services.rewardmodel.errors import TrainingCancelled
 from services.rewardmodel.training_runner import TrainingRunner
 from shared.contracts.ids import RunId
-from shared.game.layout import VERSION
+from shared.game.observation.layout import VERSION
 from shared.rewardnet import RewardWeights, load
 from shared.store import keys
 from shared.store.port import Store

@@ -4,9 +4,9 @@ from typing import Final
 
 from pydantic import Field, field_validator
 
+from shared.config.settings import Group, ServiceSettings
 from shared.contracts.card import Pooling
-from shared.game.layout import FEATURES, INDEX
-from shared.runtime.settings import Group, ServiceSettings
+from shared.game.observation.layout import FEATURES, INDEX
 
 BLOCKS: Final = frozenset({"dungeon", "health", "items", "keys"})
 COUNTS: Final = frozenset({"rooms_seen", "levers", "torches", "shutters_open"})

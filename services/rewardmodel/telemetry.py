@@ -1,6 +1,6 @@
 """Metrics of the reward model service; never labelled by run or epoch."""
 
-from shared.runtime import metrics
+from shared.telemetry import metrics
 
 TRAINING_SECONDS = metrics.seconds("rewardmodel_training_seconds", "Time to fit and measure a reward model.", ["kind"])
 TRAINED = metrics.counter("rewardmodel_trained_total", "Cards published, by whether the gates passed.", ["passed"])

@@ -14,7 +14,7 @@ from services.rewardmodel.domain.segment_selection import select_ratings
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training_protocol import TrainFunction, TrainingRequest, TrainingResult
 from shared.contracts.ids import RunId
-from shared.game.layout import VERSION
+from shared.game.observation.layout import VERSION
 from shared.rewardnet import RewardWeights, dump
 
 

@@ -12,10 +12,10 @@ from services.rewardmodel.training_protocol import TrainFunction
 from services.rewardmodel.training_runner import TrainingRunner
 from shared.bus import topology
 from shared.bus.consumer import Consumer
-from shared.runtime.service import Ports, Service
+from shared.runtime.service import Service, ServicePorts
 
 
-async def wire(settings: RewardModelSettings, ports: Ports) -> Service:
+async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
     """Two consumers, and the retraining in between as a background job."""
     handlers, streaming = build_components(settings.rewardmodel, ports, train_in_subprocess)
     return Service(
@@ -27,7 +27,9 @@ async def wire(settings: RewardModelSettings, ports: Ports) -> Service:
     )
 
 
-def build_components(group: RewardModelGroup, ports: Ports, training: TrainFunction) -> tuple[Handlers, InterimTrainer]:
+def build_components(
+    group: RewardModelGroup, ports: ServicePorts, training: TrainFunction
+) -> tuple[Handlers, InterimTrainer]:
     """The same parts without a runtime around them; `training` says where models are trained."""
     scores = ScoreCache(ports.store)
     recordings = SegmentFeatureLoader(ports.store, group.capacity)

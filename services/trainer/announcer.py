@@ -17,11 +17,11 @@ from shared.contracts.epoch import EpochFinishedRecord, SegmentRef
 from shared.contracts.events import EpochFinished, EventData, SegmentReady
 from shared.contracts.ids import Digest, RunId
 from shared.errors import Fatal, ZeldaError
-from shared.runtime import metrics
-from shared.runtime.failpoints import reach
+from shared.process.failpoints import failpoint
 from shared.state.epochs import first_unfinished_epoch
 from shared.store import keys
 from shared.store.port import Store
+from shared.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +85,7 @@ class Announcer:
         account = EpochFinishedRecord.from_bytes(raw)
         for ref in account.segments:
             await self._tell_segment(tail, ref, account.fence)
-        reach("trainer.before_epoch_finished")
+        failpoint("trainer.before_epoch_finished")
         await self._publish(
             EpochFinished(
                 run=tail.run,

@@ -9,8 +9,8 @@ from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import RmReady
 from shared.errors import Permanent
-from shared.runtime import metrics
 from shared.store.port import Store
+from shared.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 

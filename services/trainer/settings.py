@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from services.trainer.domain.curriculum import CurriculumShares
-from shared.runtime.settings import Group, HttpUrl, ReadableFile, ServiceSettings
+from shared.config.settings import Group, HttpUrl, ReadableFile, ServiceSettings
 
 
 class TrainerGroup(Group):

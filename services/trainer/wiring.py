@@ -13,15 +13,15 @@ from services.trainer.supervisor.backends.ray_jobs import RayJobsBackend
 from services.trainer.supervisor.driver_supervisor import DriverSupervisor
 from shared.bus.consumer import Consumer
 from shared.bus.topology import TRAINER_RUNS
+from shared.config.settings import read_token
 from shared.errors import Fatal
-from shared.runtime.service import Ports, Service
-from shared.runtime.settings import read_token
+from shared.runtime.service import Service, ServicePorts
 
 TICK_S = 0.5  # between two looks at the drivers; an epoch starts this much later at worst
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
 
 
-async def wire(settings: TrainerSettings, ports: Ports) -> Service:
+async def wire(settings: TrainerSettings, ports: ServicePorts) -> Service:
     """Build the service."""
     backend = make_backend(settings)
     fleet = DriverSupervisor(ports.store, backend, settings.trainer.attempts, time.monotonic)

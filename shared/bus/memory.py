@@ -51,10 +51,10 @@ class MemoryBus:
         self.connected = True
         self.closed = asyncio.Event()
 
-    async def publish(self, event: Envelope, *, ring: int = 0) -> None:
+    async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
         """Hand the event to every consumer whose events include it, unless its id was seen lately."""
         self._require_connection()
-        key = event.id if ring == 0 else f"{event.id}.{ring}"
+        key = event.id if replay_nonce == 0 else f"{event.id}.{replay_nonce}"
         if self._is_news(key):
             self._store(event.to_bytes(), subject(event.data))
 

@@ -2,13 +2,13 @@
 
 from shared.bus.memory import MemoryBus
 from shared.bus.port import Bus
-from shared.runtime.settings import BusSettings
+from shared.config.settings import BusSettings
 
 
 async def open_bus(settings: BusSettings, service: str) -> Bus:
     """The bus behind `bus.url`, connected as `service`; raises Transient while it cannot be reached."""
     if settings.url == "memory://":
         return MemoryBus()
-    from shared.bus.nats import connect  # the client is only loaded where it is used
+    from shared.bus.jetstream.bus import connect  # the client is only loaded where it is used
 
     return await connect(settings, service)

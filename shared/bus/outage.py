@@ -17,7 +17,7 @@ async def nothing_to_miss() -> bool:
     return True
 
 
-class Outage:
+class OutageDetector:
     """`answers` says whether the dependencies can be used now; it is asked at most once a second."""
 
     def __init__(self, answers: Callable[[], Awaitable[bool]] = nothing_to_miss) -> None:

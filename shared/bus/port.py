@@ -73,7 +73,7 @@ class Bus(Protocol):
         """Set when the connection is gone for good without having been closed by us."""
         ...
 
-    async def publish(self, event: Envelope, *, ring: int = 0) -> None:
+    async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
         """Store the event, retrying with the same id; raise Transient if the bus does not confirm in time.
 
         The bus drops an id that it has seen in the last ten minutes. A `ring` above 0 makes the event pass once more:

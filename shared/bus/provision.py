@@ -12,13 +12,13 @@ from typing import Final
 from nats.js import JetStreamContext, api
 from nats.js import errors as js_errors
 
-from shared.bus.jetstream import consumer_config, dead_stream_config, stream_config
-from shared.bus.nats import AWAY, NatsBus, connect
+from shared.bus.jetstream.bus import AWAY, NatsBus, connect
+from shared.bus.jetstream.config import consumer_config, dead_stream_config, stream_config
 from shared.bus.topology import ROLES, STREAMS, stream_of
+from shared.config.configure import required
+from shared.config.settings import BusOnlySettings, BusSettings
 from shared.contracts.subjects import pattern
 from shared.errors import Fatal, Transient, ZeldaError
-from shared.runtime.configure import required
-from shared.runtime.settings import BusOnlySettings, BusSettings
 
 WAIT_S: Final = 60.0
 IDENTITY: Final = "provision"

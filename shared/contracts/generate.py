@@ -1,7 +1,7 @@
-"""Writes the published form of the contracts: `python -m shared.contracts.generate [--check]`.
+"""Writes the JSON Schema of every event (with its envelope) and document: `python -m shared.contracts.generate`.
 
-JSON Schema of every event (with its envelope) and document, and one AsyncAPI 3 document of who sends and receives what.
-The files in `schemas/` are committed and a test holds them equal; they are read by people and other tools, never by us.
+The files in `schemas/` are committed, and a test compares them. People and other tools read them; services do not.
+`shared.bus.asyncapi` writes one more file there: who sends and receives what.
 """
 
 import argparse
@@ -11,22 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from shared.bus.topology import ROLES, STREAMS
 from shared.contracts.base import Contract
 from shared.contracts.card import RewardModelCard
 from shared.contracts.driver import DriverFailed, DriverHeartbeat, DriverStopped
 from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import EVENTS, EventData
-from shared.contracts.ids import ID_PATTERN
 from shared.contracts.judging import EpochJudging
 from shared.contracts.progress import RunProgress, RunSummary
 from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
-from shared.contracts.subjects import ROOT
 
 FOLDER: Final = Path(__file__).parent / "schemas"
+ASYNCAPI: Final = "asyncapi.json"  # written by shared.bus.asyncapi
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "run-config": RunConfig,
@@ -66,79 +64,18 @@ def document_schema(name: str, document: type[Contract]) -> dict[str, Any]:
     return {"$schema": DIALECT, "$id": f"{name}.json", **document.model_json_schema()}
 
 
-def asyncapi() -> dict[str, Any]:
-    """The bus as an AsyncAPI 3 document: one channel an event, one operation a service and direction."""
-    return {
-        "asyncapi": "3.0.0",
-        "info": {
-            "title": "Zelda RLAIF event bus",
-            "version": "1.0.0",
-            "description": "CloudEvents 1.0 in structured JSON on NATS JetStream. An event announces an object in the "
-            "store and carries its key and digest, never its content.",
-        },
-        "defaultContentType": "application/json",
-        "channels": {event.NAME: _channel(event) for event in EVENTS},
-        "operations": _operations(),
-        "components": {"messages": {event.__name__: _message(event) for event in EVENTS}},
-    }
-
-
-def _channel(event: type[EventData]) -> dict[str, Any]:
-    stream = next(stream for stream in STREAMS if event in stream.events)
-    return {
-        "address": f"{ROOT}.{{run}}.{event.NAME}",
-        "description": f"{event.__doc__} Stream {stream.name}.",
-        "parameters": {"run": {"description": f"run id, {ID_PATTERN}"}},
-        "messages": {event.__name__: {"$ref": f"#/components/messages/{event.__name__}"}},
-    }
-
-
-def _message(event: type[EventData]) -> dict[str, Any]:
-    payload = {
-        "schemaFormat": "application/schema+json;version=draft-2020-12",
-        "schema": {"$ref": f"{event.TYPE}.json"},
-    }
-    return {
-        "name": event.TYPE,
-        "title": event.__name__,
-        "contentType": "application/cloudevents+json",
-        "payload": payload,
-    }
-
-
-def _operations() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for service, role in ROLES.items():
-        heard = {event for subscription in role.subscriptions for event in subscription.events}
-        for event in EVENTS:
-            if event in role.publishes:
-                found[f"{service}.send.{event.NAME}"] = _operation("send", event)
-            if event in heard:
-                found[f"{service}.receive.{event.NAME}"] = _operation("receive", event)
-    return found
-
-
-def _operation(action: str, event: type[EventData]) -> dict[str, Any]:
-    channel = f"#/channels/{event.NAME}"
-    return {
-        "action": action,
-        "channel": {"$ref": channel},
-        "messages": [{"$ref": f"{channel}/messages/{event.__name__}"}],
-    }
-
-
 def files() -> dict[str, str]:
     """Name and text of every published file."""
     schemas = {f"{event.TYPE}.json": event_schema(event) for event in EVENTS}
     schemas |= {f"{name}.json": document_schema(name, document) for name, document in DOCUMENTS.items()}
-    schemas["asyncapi.json"] = asyncapi()
     return {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
     """Files that are missing, differ, or should not be there."""
     wanted = files()
-    there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.json")}
+    paths = [path for path in folder.glob("*.json") if path.name != ASYNCAPI]
+    there = {path.name: path.read_text(encoding="utf-8") for path in paths}
     return sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
 
 

@@ -9,16 +9,16 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shared.game.layout import markdown
-from shared.game.rows import StateRow
-from shared.game.table import Entry, load_table
+from shared.game.observation.layout import markdown
+from shared.game.ram.table import RamEntry, load_table
+from shared.game.recording.state_rows import StateRow
 
 ROOT = Path(__file__).resolve().parents[2]
 C_TYPE = {1: "u8", 2: "u16", 4: "u32"}
 BIG = 1024  # larger blocks are pointers in C: a definition would make the compiler reserve their addresses
 
 C_HEAD = """\
-/* Generated from shared/game/ram.tsv by `python -m shared.game.generate`: do not edit.
+/* Generated from shared/game/ram/ram.tsv by `python -m shared.game.generate`: do not edit.
  *
  * Work RAM of the game. `RAM_HERE` is set in one C file, which then defines the variables; all others see them as
  * extern. Banked variables (bank 2, 3 or 7) are pointers: select the bank by SVBK (FF70) before use. Bank 1 is the
@@ -43,8 +43,8 @@ typedef unsigned long u32;
 PYTHON_HEAD = '''\
 """Generated from ram.tsv by `python -m shared.game.generate`: do not edit.
 
-Offset of each variable in a RAM image (see shared/game/table.py). Offsets named OBJECT_* are relative to an object's
-slot.
+Offset of each variable in a RAM image (see shared/game/ram/table.py). Offsets named OBJECT_* are relative to the slot
+of an object.
 """
 
 from typing import Final
@@ -52,7 +52,7 @@ from typing import Final
 '''
 
 
-def _c_variable(entry: Entry) -> str:
+def _c_variable(entry: RamEntry) -> str:
     """The C line of one variable at a fixed address."""
     at, note = f"0x{entry.address:04X}", f"/* {entry.encoding}; {entry.note} */"
     if entry.bank in ("2", "3", "7") or entry.size >= BIG:
@@ -65,7 +65,7 @@ def _c_variable(entry: Entry) -> str:
     return f"RAM({at}, {kind}, {entry.name}); {note}"
 
 
-def _c_object(fields: list[Entry]) -> str:
+def _c_object(fields: list[RamEntry]) -> str:
     """The struct of one object slot; bytes without a name become padding."""
     lines, place = ["/* One slot of the object table: 64 bytes. */", "typedef struct {"], 0
     for entry in sorted(fields, key=lambda entry: entry.address):
@@ -79,14 +79,14 @@ def _c_object(fields: list[Entry]) -> str:
     return "\n".join([*lines, "} Object;", ""])
 
 
-def ram_h(entries: tuple[Entry, ...]) -> str:
+def ram_h(entries: tuple[RamEntry, ...]) -> str:
     """The C header for the engine of Bramble."""
     fixed = [entry for entry in entries if entry.bank != "slot"]
     slots = [entry for entry in entries if entry.bank == "slot"]
     return C_HEAD + _c_object(slots) + "\n" + "\n".join(map(_c_variable, fixed)) + "\n"
 
 
-def ram_py(entries: tuple[Entry, ...]) -> str:
+def ram_py(entries: tuple[RamEntry, ...]) -> str:
     """The Python constants."""
     offsets = [f"{entry.name.upper()}: Final = 0x{entry.offset:04X}" for entry in entries]
     return PYTHON_HEAD + "\n".join([*offsets, ""])
@@ -101,7 +101,7 @@ def outputs() -> dict[Path, Callable[[], str]]:
     """Every generated file and the function that makes its text."""
     return {
         ROOT / "bramble/engine/ram.h": lambda: ram_h(load_table()),
-        ROOT / "shared/game/ram.py": lambda: ram_py(load_table()),
+        ROOT / "shared/game/ram/offsets.py": lambda: ram_py(load_table()),
         ROOT / "docs/observation.md": markdown,
         ROOT / "shared/game/state_row.schema.json": row_schema,
     }

@@ -1,1 +1,1 @@
-"""What every service process needs: settings, logs, metrics, health, drain."""
+"""Runs one service process: connections, probes, consumption, drain."""

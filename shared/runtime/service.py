@@ -1,24 +1,13 @@
-"""The one way to run a service: settings, logs, probes, connections, consumption, and an orderly end.
-
-Exit codes: 0 drained; 1 a fatal error; 2 wrong configuration; 3 bus or store not reached in 60 s; 4 the bus's topology
-is not the declared one; 6 the bus closed the connection for good. A service never creates streams or buckets.
-"""
+"""What the runtime gives to a service, and what a service gives to the runtime."""
 
 import asyncio
-import os
-import signal
-import sys
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from shared.runtime.configure import EXIT_CONFIG, configure
-from shared.runtime.settings import ServiceSettings
+from shared.config.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    import socket
-
     from starlette.types import ASGIApp
 
     from shared.bus.consumer import Consumer
@@ -26,13 +15,12 @@ if TYPE_CHECKING:
     from shared.store.port import Store
 
 DRAIN_S: Final = 25.0  # below Kubernetes' default grace period of 30 s
-SECOND_SIGNAL_S: Final = 1.0  # a terminal and a supervisor may both send the first one
 
 S = TypeVar("S", bound=ServiceSettings)
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class ServicePorts:
     """What the runtime gives to a service."""
 
     bus: "Bus"
@@ -61,42 +49,4 @@ class Service:
     not_ready: Callable[[], str | None] = _nothing
 
 
-Build = Callable[[S, Ports], Awaitable[Service]]
-
-
-def run_service(name: str, settings_type: type[S], build: Build[S], argv: Sequence[str] | None = None) -> int:
-    """Run the service until SIGTERM or SIGINT and return its exit code. Nothing heavy is imported before settings."""
-    settings = configure(name, settings_type, sys.argv[1:] if argv is None else argv)
-    from shared.runtime import failpoints, health
-    from shared.runtime.logging import setup_logging
-
-    setup_logging(name, settings.log)
-    try:
-        failpoints.arm()
-        listener = health.listen(settings.http.host, settings.http.port)
-    except (ValueError, OSError) as error:
-        where = "" if isinstance(error, ValueError) else f"ZELDA_HTTP__PORT {settings.http.port}: "
-        sys.stderr.write(f"{name}: {where}{error}\n")
-        return EXIT_CONFIG
-    return asyncio.run(_run(name, settings, build, listener))
-
-
-async def _run(name: str, settings: S, build: Build[S], listener: "socket.socket") -> int:
-    from shared.runtime.life import Life  # the life loads bus, store and server
-
-    stop = asyncio.Event()
-    _listen_for_signals(stop)
-    return await Life(name, settings, stop).run(build, listener)
-
-
-def _listen_for_signals(stop: asyncio.Event) -> None:
-    loop, first = asyncio.get_running_loop(), [0.0]
-
-    def on_signal() -> None:
-        if stop.is_set() and time.monotonic() - first[0] > SECOND_SIGNAL_S:
-            os._exit(1)  # somebody insists
-        first[0] = first[0] or time.monotonic()
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
+Build = Callable[[S, ServicePorts], Awaitable[Service]]

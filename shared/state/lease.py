@@ -16,9 +16,9 @@ from pydantic import Field
 
 from shared.contracts.base import Contract
 from shared.errors import ContractError, Transient
-from shared.runtime import metrics
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
+from shared.telemetry import metrics
 
 KEPT: Final = 20  # old revisions are removed only so far behind: a late `create` must still meet the number it wants
 UNKNOWN: Final = "?"  # no owner is called so

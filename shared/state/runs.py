@@ -12,9 +12,9 @@ import structlog
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
-from shared.runtime import metrics
 from shared.store import keys
 from shared.store.port import Entry, NotFound, Store
+from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
 PARALLEL: Final = 16  # reads at once: more would only queue in the store

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from shared.config.configure import required
 from shared.errors import ZeldaError
-from shared.runtime.configure import required
-from shared.runtime.leave import leave
+from shared.process.exits import flush_and_exit
 from shared.store.open import open_store
 from shared.store.provision import ProvisionSettings
 
@@ -36,4 +36,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())  # an init container that ends with another code would start again for nothing
+    flush_and_exit(main())  # an init container that ends with another code would start again for nothing

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from shared.config.settings import StoreSettings, read_secret
 from shared.errors import Fatal
-from shared.runtime.settings import StoreSettings, read_secret
 from shared.store.memory import MemoryStore
 from shared.store.port import Store
 

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from shared.config.configure import required
+from shared.config.settings import ProcessSettings, StoreSettings, read_secret
 from shared.errors import Fatal, Transient, ZeldaError
-from shared.runtime.configure import required
-from shared.runtime.settings import ProcessSettings, StoreSettings, read_secret
 from shared.store import keys
 
 if TYPE_CHECKING:

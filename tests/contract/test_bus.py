@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.bus.dead import NatsDeadLetters
+from shared.bus.jetstream.bus import NatsBus, connect
+from shared.bus.jetstream.dead_letters import NatsDeadLetters
 from shared.bus.memory import MemoryBus
-from shared.bus.nats import NatsBus, connect
 from shared.bus.port import Bus, ConsumerMissing, DeadLetters, Delivery, Subscription
 from shared.bus.provision import provision
 from shared.bus.topology import (
@@ -106,8 +106,8 @@ async def test_after_a_purge_only_a_new_ring_passes(world: World) -> None:
     await world.purge(JUDGE_SEGMENTS)
     await world.bus.publish(segment_ready())
     assert await nothing(world.bus)
-    await world.bus.publish(segment_ready(), ring=1)
-    await world.bus.publish(segment_ready(), ring=1)
+    await world.bus.publish(segment_ready(), replay_nonce=1)
+    await world.bus.publish(segment_ready(), replay_nonce=1)
     await (await one(world.bus)).ack()
     assert await nothing(world.bus)
 

@@ -11,6 +11,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from pydantic import ValidationError
 
+from shared.bus import asyncapi
 from shared.bus.topology import ROLES
 from shared.contracts import generate
 from shared.contracts.base import Contract
@@ -26,6 +27,7 @@ DOCUMENT_SAMPLES = sorted(set(SAMPLES.glob("*.json")) - set(EVENT_SAMPLES))
 
 def test_the_committed_files_are_what_the_models_say() -> None:
     assert generate.stale() == [], "run `python -m shared.contracts.generate` and commit shared/contracts/schemas"
+    assert asyncapi.FILE.read_text(encoding="utf-8") == asyncapi.text(), "run `python -m shared.bus.asyncapi`"
 
 
 def test_every_kind_of_event_has_a_sample_of_its_first_version() -> None:
@@ -123,7 +125,7 @@ def _references(node: Any) -> Any:
 
 
 def test_every_event_has_a_sender_and_is_sent_and_received_as_declared() -> None:
-    operations = generate.asyncapi()["operations"]
+    operations = asyncapi.document()["operations"]
     for event in EVENTS:
         assert any(name.endswith(f".send.{event.NAME}") for name in operations)
     received = {name for name in operations if ".receive." in name}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from minio import Minio
 
+from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.errors import DigestMismatch, Fatal, Permanent, Transient
-from shared.runtime.settings import StoreSettings
 from shared.store import provision
 from shared.store.memory import MemoryStore
 from shared.store.object_store import ObjectStore, local_store, s3_store

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from shared.runtime.settings import StoreSettings
+from shared.config.settings import StoreSettings
 
 ROOT = Path(__file__).parents[2]
 MODULE = "tests.integration.stub_service"

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from shared.bus.consumer import Consumer, ConsumerLoop
-from shared.bus.nats import NatsBus, connect
+from shared.bus.consumer import Consumer
+from shared.bus.consumer_loop import ConsumerLoop
+from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES, SEGMENTS
+from shared.config.settings import BusSettings
 from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
-from shared.runtime.settings import BusSettings
 from tests.events import rm_ready, scores_ready, segment_ready
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
 from tests.servers import NatsServer

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.bus.nats import NatsBus, connect
+from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision as provision_bus
 from shared.bus.topology import ACK_WAIT_S, JUDGE_SEGMENTS, REWARDMODEL_SCORES
+from shared.config.settings import StoreSettings
 from shared.contracts.epoch import EpochFinishedRecord
-from shared.runtime.settings import StoreSettings
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.provision import provision as provision_store

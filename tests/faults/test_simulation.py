@@ -15,10 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from shared.bus.answer import Answer
 from shared.bus.consumer import Consumer
+from shared.bus.delivery_handler import DeliveryHandler
 from shared.bus.memory import MemoryBus
-from shared.bus.outage import Outage
+from shared.bus.outage import OutageDetector
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
@@ -87,9 +87,9 @@ class MortalBus(MemoryBus):
         super().__init__(clock)
         self.fuse = fuse
 
-    async def publish(self, event: Envelope, *, ring: int = 0) -> None:
+    async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
         self.fuse.burn()
-        await super().publish(event, ring=ring)
+        await super().publish(event, replay_nonce=replay_nonce)
         self.fuse.burn()
 
 
@@ -124,9 +124,11 @@ class Ring(RuleBasedStateMachine):
         super().__init__()
         self.fuse, self.clock, self.dice = Fuse(), Clock(), random.Random(0)
         self.store, self.bus = MortalStore(self.fuse), MortalBus(self.fuse, self.clock)
-        self.recorded, self.rings = 0, 0
+        self.recorded, self.nonce = 0, 0
         self.answers = {
-            name: Answer(self.bus, Consumer(SUBSCRIPTIONS[name], handler), Outage(self._store_answers), self.dice)
+            name: DeliveryHandler(
+                self.bus, Consumer(SUBSCRIPTIONS[name], handler), OutageDetector(self._store_answers), self.dice
+            )
             for name, handler in (("judge", self._judge), ("rewardmodel", self._count))
         }
 
@@ -187,18 +189,18 @@ class Ring(RuleBasedStateMachine):
         deliveries = list(await self.bus.fetch(SUBSCRIPTIONS[who], batch, 0))
         self.dice.shuffle(deliveries)
         for delivery in deliveries:
-            await self.answers[who].give(delivery)
+            await self.answers[who].handle(delivery)
         return len(deliveries)
 
     @rule(number=st.integers(0, 30))
     def repeat(self, number: int) -> None:
         """An event of the past is published once more, beyond the bus's memory."""
         if self.recorded:
-            self.rings += 1
+            self.nonce += 1
             self._live(self._repeat(number % self.recorded))
 
     async def _repeat(self, number: int) -> None:
-        await self.bus.publish(segment_ready(number, sha256(b"segment %d" % number)), ring=self.rings)
+        await self.bus.publish(segment_ready(number, sha256(b"segment %d" % number)), replay_nonce=self.nonce)
 
     @rule(seconds=st.floats(0, 700))
     def time_passes(self, seconds: float) -> None:
@@ -262,12 +264,12 @@ class Ring(RuleBasedStateMachine):
     async def _reconcile(self) -> None:
         """List commit objects without a successor and ring for them."""
         segments, scores, counted = await self._objects()
-        self.rings += 1
+        self.nonce += 1
         for name in segments - set(scores):
             digest = sha256(b"segment %d" % int(name[1:]))
-            await self.bus.publish(segment_ready(int(name[1:]), digest), ring=self.rings)
+            await self.bus.publish(segment_ready(int(name[1:]), digest), replay_nonce=self.nonce)
         for name in set(scores) - set(counted):
-            await self.bus.publish(scores_ready(SegmentId(name), sha256(scores[name])), ring=self.rings)
+            await self.bus.publish(scores_ready(SegmentId(name), sha256(scores[name])), replay_nonce=self.nonce)
 
 
 def _name(key: str) -> str:

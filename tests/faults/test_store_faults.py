@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.bus.nats import NatsBus, connect
+from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision as provision_bus
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.errors import Transient

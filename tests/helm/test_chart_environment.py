@@ -11,8 +11,8 @@ import pytest
 from services.exporter.domain.policy import ExportPolicy
 from services.exporter.settings import ExportGroup
 from services.judge.config import load_judges
-from shared.runtime.configure import read
-from shared.runtime.settings import BusOnlySettings, ProcessSettings
+from shared.config.configure import read
+from shared.config.settings import BusOnlySettings, ProcessSettings
 from shared.store.provision import ProvisionSettings as StoreProvision
 from tests.helm.pods import materialize
 from tests.helm.rendering import PROFILES, ROOT, Object, merged, of_kind, pod_templates, profile, render

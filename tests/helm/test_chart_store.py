@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.config.settings import StoreSettings
 from shared.errors import Transient
-from shared.runtime.settings import StoreSettings
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists
 from shared.store.provision import provision

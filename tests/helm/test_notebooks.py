@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from services.trainer.settings import DriverSettings
-from shared.runtime.configure import known_names
+from shared.config.configure import known_names
 from tests.helm.rendering import ROOT, named, profile, render
 
 FOLDER = ROOT / "deploy/notebooks"

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pydantic import Field
 from starlette.responses import PlainTextResponse
 
+from shared.config.settings import Group, ServiceSettings
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
-from shared.runtime.service import Ports, Service, run_service
-from shared.runtime.settings import Group, ServiceSettings
+from shared.runtime.main import run_service
+from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
 from shared.store.port import AlreadyExists
 
@@ -27,7 +28,7 @@ class StubSettings(ServiceSettings):
     stub: StubGroup = Field(default_factory=StubGroup)
 
 
-async def build(settings: StubSettings, ports: Ports) -> Service:
+async def build(settings: StubSettings, ports: ServicePorts) -> Service:
     """Import the bus late, as the real services do."""
     from shared.bus.consumer import Consumer
     from shared.bus.topology import JUDGE_SEGMENTS

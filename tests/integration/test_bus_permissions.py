@@ -10,14 +10,14 @@ import pytest
 from nats import errors as nats_errors
 
 from deploy.generate.bus_permissions import provision_permissions, service_permissions
-from shared.bus.dead import NatsDeadLetters
-from shared.bus.nats import AWAY, NatsBus, connect
+from shared.bus.jetstream.bus import AWAY, NatsBus, connect
+from shared.bus.jetstream.dead_letters import NatsDeadLetters
 from shared.bus.provision import provision
 from shared.bus.topology import ROLES, stream_of
+from shared.config.settings import BusSettings
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import EVENTS, EventData, ScoresReady, SegmentExported, SegmentReady
 from shared.errors import Fatal
-from shared.runtime.settings import BusSettings
 from tests.events import epoch_finished, segment_ready
 from tests.servers import NatsServer
 

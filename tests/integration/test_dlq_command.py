@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from cli.app import build
 from cli.exits import Quit
-from shared.bus.nats import NatsBus, connect
+from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import ADVISORIES, JUDGE_SEGMENTS
 from tests.events import segment_ready

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.bus.nats import NatsBus, connect
+from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES, SEGMENTS
 from shared.store.object_store import local_store

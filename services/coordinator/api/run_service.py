@@ -110,7 +110,7 @@ class RunService:
         """Publish an event of the run. A failure is only logged: the next pass of the reconciler needs no event."""
         event = wrap(data, source=SOURCE, fence=record.fence, time=self.now())
         try:
-            await self.bus.publish(event, ring=nonce)
+            await self.bus.publish(event, replay_nonce=nonce)
         except Transient as error:
             log.warning("event not published", run=event.runid, type=event.type, error=str(error))
 

@@ -17,7 +17,7 @@ from services.coordinator.domain.run_view import EpochView
 from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.run import RunConfig
-from shared.game.layout import VERSION
+from shared.game.observation.layout import VERSION
 
 TRUE_PROGRESS: Final = "milestones_mean"  # the trainer's metric: mean milestones per episode
 

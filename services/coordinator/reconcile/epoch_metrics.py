@@ -10,7 +10,7 @@ from prometheus_client import Gauge
 
 from shared.contracts.card import RewardModelCard
 from shared.contracts.progress import EpochRow
-from shared.runtime import metrics
+from shared.telemetry import metrics
 
 NUMBER: Final = metrics.gauge("epoch_number", "number of the newest finished epoch, from 0")
 TRAINING: Final = metrics.gauge("epoch_training_value", "figures of its episodes, e.g. return_mean, rooms", ["figure"])

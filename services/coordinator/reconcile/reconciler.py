@@ -25,7 +25,7 @@ from shared.contracts.envelope import wrap
 from shared.contracts.events import EventData
 from shared.contracts.ids import RunId
 from shared.errors import Permanent, Transient
-from shared.runtime import metrics
+from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
 MAX_REPUBLISHED: Final = 500
@@ -100,7 +100,7 @@ class Reconciler:
             REPUBLISHED.inc()
             log.info("event republished", run=data.run, epoch=data.epoch, type=data.TYPE, key=data.key)
             event = wrap(data, source=SOURCE, fence=fence, time=now)
-            await self.bus.publish(event, ring=int(now.timestamp() * 1000))
+            await self.bus.publish(event, replay_nonce=int(now.timestamp() * 1000))
 
     async def _due(self, view: RunView, now: datetime) -> list[EventData]:
         """The events to republish now. Orders and judging have separate backoffs: both can stall alone."""

@@ -31,7 +31,7 @@ from services.judge.domain.budget import BudgetExhausted
 from services.judge.domain.call_outcome import CallOutcome, classify_response, pause_before_retry
 from services.judge.domain.concurrency import ConcurrencyController
 from services.judge.ports import Completion, CompletionRequest, RequestRefused, RouteUnavailable
-from shared.runtime.settings import read_token
+from shared.config.settings import read_token
 
 LIST_MODELS_TIMEOUT_S = (
     10.0  # for the whole list of models; longer and who waits for it, the first time at the start, seems to hang

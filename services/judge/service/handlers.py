@@ -26,7 +26,7 @@ from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, ScoreStatus, SegmentReady
 from shared.contracts.scores import JudgeResult, SegmentScores, values_of
 from shared.errors import ContractError, Permanent, Transient
-from shared.runtime.failpoints import reach
+from shared.process.failpoints import failpoint
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 
@@ -158,7 +158,7 @@ class Handlers:
 
     async def _commit(self, data: SegmentReady, scores: SegmentScores, event: Envelope) -> tuple[Envelope, bool]:
         """Create the score object. False: another replica was first, and its object is the one that counts."""
-        reach("judge.before_score")
+        failpoint("judge.before_score")
         raw = scores.to_bytes()
         try:
             digest = await self._store.create(self._score_key(data), raw)
@@ -169,7 +169,7 @@ class Handlers:
             # A create whose answer was lost, and which the store's client repeated, finds our own object.
             ours = isinstance(announced.data, ScoresReady) and announced.data.digest == sha256(raw)
             return announced, ours
-        reach("judge.after_score")
+        failpoint("judge.after_score")
         telemetry.SEGMENTS.labels(scores.status).inc()
         return self._ready(data, digest, scores.status, event), True
 

@@ -14,8 +14,8 @@ from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.ids import RunId
 from shared.errors import ContractError
+from shared.process.failpoints import failpoint
 from shared.rewardnet import RewardWeights, load
-from shared.runtime.failpoints import reach
 from shared.store import keys
 from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import Store
@@ -74,12 +74,12 @@ class RewardModelStore:
         """Write weights, then create the card. If another writer was faster, its card is returned."""
         prefix = keys.reward_model_prefix(card.run, card.epoch)
         await create_if_absent(self._store, card.weights_key, weights)  # the name is the digest: the same bytes
-        reach("rewardmodel.after_weights")
+        failpoint("rewardmodel.after_weights")
         key = keys.reward_model_card(card.run, card.epoch)
         committed = await create_or_read(self._store, key, card.to_bytes())
         if not committed.created:
             return StoredCard(key, committed.digest, RewardModelCard.from_bytes(committed.data))
-        reach("rewardmodel.after_card")
+        failpoint("rewardmodel.after_card")
         await self._store.put(f"{prefix}rm.safetensors", weights)
         await self._store.put(f"{prefix}rm.pt", state_dict)
         return StoredCard(key, committed.digest, card)

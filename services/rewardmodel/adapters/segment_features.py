@@ -10,7 +10,7 @@ from services.rewardmodel import telemetry
 from services.rewardmodel.domain.dataset import SegmentFeatures, packed, subsample
 from services.rewardmodel.domain.ratings import Rating
 from shared.errors import Permanent
-from shared.game.segment import read_segment
+from shared.game.recording.segment import read_segment
 from shared.rewardnet import WIDTH
 from shared.store.port import Store
 

@@ -17,7 +17,7 @@ from services.rewardmodel.training.report import report
 from services.rewardmodel.training.state_dict import serialise_state_dict
 from services.rewardmodel.training.train import TrainingTask, train
 from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
-from shared.game.layout import FEATURES, INDEX
+from shared.game.observation.layout import FEATURES, INDEX
 from shared.rewardnet import dump, load
 
 

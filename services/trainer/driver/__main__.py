@@ -14,14 +14,14 @@ from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import UnplayableRun, create_evaluation, create_session, stop_ray
 from services.trainer.settings import DriverSettings
+from shared.config.configure import EXIT_CONFIG, read
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.errors import ZeldaError
-from shared.runtime import failpoints
-from shared.runtime.configure import EXIT_CONFIG, read
-from shared.runtime.leave import leave
-from shared.runtime.logging import setup_logging
+from shared.process import failpoints
+from shared.process.exits import flush_and_exit
 from shared.store.open import open_store
+from shared.telemetry.logging import setup_logging
 
 log = structlog.get_logger(__name__)
 
@@ -78,4 +78,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    leave(main())
+    flush_and_exit(main())

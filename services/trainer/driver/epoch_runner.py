@@ -15,7 +15,7 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import EpisodeId
-from shared.runtime.failpoints import reach
+from shared.process.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
@@ -87,7 +87,7 @@ class EpochRunner:
         saved_at = self._clock()
         while session.steps < order.config.epoch_steps and self.heartbeat.exit_reason is None:
             session.iterate()
-            reach("driver.after_iteration")
+            failpoint("driver.after_iteration")
             self._report(order)
             if self._clock() - saved_at >= CHECKPOINT_S and self.heartbeat.exit_reason is None:
                 pointer, saved_at = self._save(order, pointer), self._clock()
@@ -111,14 +111,14 @@ class EpochRunner:
         self.last_checkpoint = pointer.digest
         if former is not None and former.key != pointer.key:
             self.driver_store.delete_checkpoint(former)
-        reach("driver.after_checkpoint")
+        failpoint("driver.after_checkpoint")
         return pointer
 
     def _finish(self, order: EpochStart, pointer: CheckpointPointer) -> None:
         session = self.session
         evaluation = self._evaluate(order)
         segments = self.driver_store.list_segments(order.epoch, session.segments)
-        reach("driver.before_finished")
+        failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return
         self.driver_store.commit_epoch(self._account(order, pointer, segments, evaluation))

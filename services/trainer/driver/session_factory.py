@@ -9,15 +9,16 @@ from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSessi
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.env.rewards import RewardProfile
+from services.trainer.games import GAMES
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.settings import DriverGroup
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
-from shared.game.roms import open_game
-from shared.game.start import true_start
-from shared.runtime.settings import StoreSettings
+from shared.game.emulator.start import true_start
+from shared.game.games.registry import GameRequest
 
 EVALUATION_RUNNER = 9_000  # index that no env runner has, so that evaluation has dice of its own
 OWN_CORES = 2  # threads that step the games when the driver samples itself; the emulator frees the interpreter's lock
@@ -58,9 +59,9 @@ def check_playable(config: RunConfig, driver: DriverGroup) -> None:
 
     In an env runner the same would only look like a game that fails, and be tried again.
     """
-    own = {"rom": driver.rom, "start": driver.start_state}
     try:
-        game = open_game(config.game, world=config.world, difficulty=config.difficulty, seed=config.seed, **own)
+        request = GameRequest(config.world, config.difficulty, config.seed, rom=driver.rom, start=driver.start_state)
+        game = GAMES.open(config.game, request)
         if config.game != "bramble":  # which brings a start that is known to be good
             true_start(game)
         RewardProfile.load(config.rewards)

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from services.trainer.env.buffers import SegmentBuffer
 from services.trainer.env.tray import Tray
-from shared.runtime.settings import StoreSettings
+from shared.config.settings import StoreSettings
 
 WRITER: Final = "services.trainer.env.writer"
 IDLE: Final = "--idle"

@@ -8,13 +8,15 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from services.trainer.games import GAMES
+from shared.config.settings import StoreSettings
 from shared.contracts.base import first_problem
 from shared.contracts.events import Epoch
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import WORLD_PATTERN, Difficulty, ObservationName, RunConfig, SamplingConfig
 from shared.errors import ContractError
-from shared.game.roms import Game, open_game
-from shared.runtime.settings import StoreSettings
+from shared.game.games.game import Game
+from shared.game.games.registry import GameRequest
 
 
 class RecordingConfig(BaseModel):
@@ -79,5 +81,6 @@ class EnvConfig(BaseModel):
 
     def open_game(self) -> Game:
         """The game to play."""
-        own = {"rom": self.rom, "start": self.true_start}
-        return open_game(self.game, world=self.world, difficulty=self.difficulty, seed=self.seed, **own)
+        return GAMES.open(
+            self.game, GameRequest(self.world, self.difficulty, self.seed, rom=self.rom, start=self.true_start)
+        )

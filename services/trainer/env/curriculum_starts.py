@@ -14,8 +14,8 @@ from bramble.worlds.milestones import reached
 from services.trainer.domain.curriculum import TRUE_START, CurriculumShares, mixture
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
-from shared.game.roms import Game
-from shared.game.start import StartState, true_start
+from shared.game.emulator.start import StartState, true_start
+from shared.game.games.game import Game
 
 
 def starts_for(game: Game, run: RunConfig, shares: Sequence[float]) -> list[StartState]:

@@ -6,7 +6,7 @@ Facts for rewards, reports and judges; the policy sees the state itself. Pure: s
 from collections import deque
 from typing import Final
 
-from shared.game.state import GameState, Scene
+from shared.game.decoding.state import GameState, Scene
 
 HYSTERESIS: Final = 3  # steps a value must hold before it counts; fewer and a flicker ends a dialog
 STUCK_AFTER: Final = 120  # steps without leaving a tile; shorter and waiting for an enemy looks stuck

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.env.tray import Buffer
-from shared.game.layout import SIZE
-from shared.game.moment import BUSY, Still
+from shared.game.decoding.image_parts import VOLATILE, ImageParts
+from shared.game.observation.layout import SIZE
 
 
 class Draft:
@@ -34,15 +34,15 @@ class Draft:
         self._ram: list[bytes] = []
         # Where in `_moved` the moments are before which something turned, and more than what is busy.
         self._turns, self._changes = array("I"), array("I")
-        self._last_quiet: Still = ()
+        self._last_quiet: ImageParts = ()
         for stream in (self._moved, self._seen, self._busy, self._quiet):
             stream.seek(0)
 
-    def turn(self, still: Still) -> None:
+    def turn(self, still: ImageParts) -> None:
         """From the coming moment on, this stands still: the decoder's own bytes."""
-        place, quiet = self._moved.tell(), still[BUSY:]
+        place, quiet = self._moved.tell(), still[VOLATILE:]
         self._turns.append(place)
-        self._busy.write(b"".join(still[:BUSY]))
+        self._busy.write(b"".join(still[:VOLATILE]))
         if quiet != self._last_quiet:
             self._last_quiet = quiet
             self._changes.append(place)

@@ -15,9 +15,9 @@ from gymnasium import spaces
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import NUMBER_OF_ACTIONS, EpisodeRecorder, EpisodeReport, GameSession
 from services.trainer.env.pixels import PixelEncoder
-from shared.game import layout
-from shared.game.roms import Game
-from shared.game.start import StartState
+from shared.game.emulator.start import StartState
+from shared.game.games.game import Game
+from shared.game.observation import layout
 
 
 def observation_space(name: str) -> spaces.Box:

@@ -19,15 +19,16 @@ from services.trainer.env.detectors import Detectors
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
-from shared.game.decoder import Decoder, unheeded
-from shared.game.emulator import Emulator
-from shared.game.encoder import Encoder, Observation, VectorEncoder
+from shared.game.decoding.decoder import Decoder, noop
+from shared.game.decoding.names import ACTIONS
+from shared.game.decoding.state import GameState
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import StartState, begin_episode, true_start
 from shared.game.errors import EmulatorFault
-from shared.game.names import ACTIONS
-from shared.game.roms import Game
-from shared.game.start import StartState, begin_episode, packed, true_start
-from shared.game.state import GameState
-from shared.game.trace import EpisodeTrace
+from shared.game.games.game import Game
+from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
+from shared.game.observation.trace import EpisodeTrace
+from shared.game.recording.segment import pack_state
 
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
@@ -156,7 +157,7 @@ class GameSession:
         self._count += 1
         begin_episode(emulator, start.state, word)
         self.image, _ = emulator.take()
-        self.decoder.turned = unheeded  # the recording may be another one than that of the episode before
+        self.decoder.on_static_change = noop  # the recording may be another one than that of the episode before
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
         self.detectors = Detectors(self.state)
@@ -186,7 +187,7 @@ class GameSession:
         if recording is not None:
             # By names of their own: Python looks an attribute up in half the time if it is not called at once.
             moved, seen = recording.moved, recording.seen
-            moved(image[self.decoder.moving])
+            moved(image[self.decoder.dynamic])
             seen(self.vector.newest)
             if due or outcome.report is not None:
                 recording.event(self, outcome)
@@ -200,7 +201,7 @@ class GameSession:
     @property
     def packed_start(self) -> bytes:
         """The episode's start state as archives hold it; compressed once for all segments that begin there."""
-        return packed(self.episode.start)
+        return pack_state(self.episode.start.state)
 
     def picture(self) -> np.ndarray:
         """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""

@@ -18,8 +18,8 @@ import structlog
 
 from services.trainer.env.buffers import BufferPool, SegmentBuffer
 from services.trainer.env.clerk import MOST, Clerk
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
-from shared.runtime.settings import StoreSettings
 
 RESTART_S: Final = 5.0  # pause before a writer that died is started again
 IDLE_S: Final = 3.0  # an idle writer that has work for so long on end finds no idle time; it starts in one

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.game.grid import STRIDE
-from shared.game.state import GameState
-from shared.game.trace import SEEN, EpisodeTrace
+from shared.game.decoding.grid import STRIDE
+from shared.game.decoding.state import GameState
+from shared.game.observation.trace import SEEN, EpisodeTrace
 
 if TYPE_CHECKING:
-    from shared.game.emulator import Emulator
+    from shared.game.emulator.emulator import Emulator
 
 VERSION: Final = "pixels/v1"
 PICTURES: Final = 4

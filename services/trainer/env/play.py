@@ -4,14 +4,16 @@ import argparse
 import random
 from typing import Final, TextIO
 
+from services.trainer.games import GAMES
 from shared.errors import ZeldaError
-from shared.game.decoder import Decoder
-from shared.game.emulator import Emulator
-from shared.game.names import ACTIONS, DIRECTIONS, GROUP_AREAS
-from shared.game.roms import Game, open_game
-from shared.game.rows import events
-from shared.game.start import StartState, begin_episode, true_start
-from shared.game.state import GameState
+from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.names import ACTIONS, DIRECTIONS, GROUP_AREAS
+from shared.game.decoding.state import GameState
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import StartState, begin_episode, true_start
+from shared.game.games.game import Game
+from shared.game.games.registry import GameRequest
+from shared.game.recording.state_rows import events
 
 STEPS_A_SECOND: Final = 15
 SKIP: Final = 4
@@ -22,7 +24,7 @@ WITHOUT_START: Final = len(ACTIONS) - 1
 def watch(options: argparse.Namespace, out: TextIO) -> int:
     """Play and print; 0, or 1 after a sentence that says what is wrong."""
     try:
-        game = open_game(options.game, world=options.world, rom=options.rom)
+        game = GAMES.open(options.game, GameRequest(options.world, rom=options.rom))
         start = StartState(options.state.stem, options.state.read_bytes()) if options.state else true_start(game)
         _play(game, start, options, out)
     except (ZeldaError, OSError) as error:

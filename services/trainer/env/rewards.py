@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from services.trainer.env.terms import TERMS, Steady, Term, Transition, When
 from shared.contracts.base import first_problem
 from shared.errors import ContractError
-from shared.game.state import GameState
+from shared.game.decoding.state import GameState
 
 PROFILES: Final = Path(__file__).with_name("profiles")
 

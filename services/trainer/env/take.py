@@ -12,9 +12,9 @@ from services.trainer.env.buffers import BufferPool
 from services.trainer.env.draft import Draft
 from services.trainer.env.finished import Finished, Open, Standing
 from shared.contracts.segment import KEY_FRAMES
-from shared.game.decoder import unheeded
-from shared.game.emulator import EMULATOR
-from shared.game.layout import VERSION
+from shared.game.decoding.decoder import noop
+from shared.game.emulator.emulator import EMULATOR
+from shared.game.observation.layout import VERSION
 
 if TYPE_CHECKING:
     from services.trainer.env.config import EnvConfig, RecordingConfig
@@ -101,7 +101,7 @@ class Take:
             self._start(player, segment.index + 1, image, standing)
 
     def _stop(self, player: "GameSession") -> None:
-        self._open, self.due, player.decoder.turned = None, 0, unheeded
+        self._open, self.due, player.decoder.on_static_change = None, 0, noop
         self.moved = self.seen = _nowhere
 
     def _start(self, player: "GameSession", index: int, image: bytes, standing: Standing) -> None:
@@ -115,9 +115,9 @@ class Take:
         draft.add_ram(image)
         buffer.add_picture(player.emulator.screen_bytes())
         self._open = Open(index, player.episode.steps, standing, buffer)
-        self.moved, self.seen, player.decoder.turned = draft.moved, draft.seen, draft.turn
-        draft.turn(player.decoder.still)
-        self.moved(player.image[player.decoder.moving])
+        self.moved, self.seen, player.decoder.on_static_change = draft.moved, draft.seen, draft.turn
+        draft.turn(player.decoder.static)
+        self.moved(player.image[player.decoder.dynamic])
         self.seen(player.vector.newest)
         self._aim(self._open)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from services.trainer.env.detectors import Detectors
-from shared.game.names import SUPPLIES
-from shared.game.state import GameState, RoomKey
-from shared.game.trace import EpisodeTrace
+from shared.game.decoding.names import SUPPLIES
+from shared.game.decoding.state import GameState, RoomKey
+from shared.game.observation.trace import EpisodeTrace
 
 QUARTERS: Final = 4
 KILLS_PAID: Final = 4  # per room and episode; more, and a room of enemies is worth more than the way on

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.game_session import EpisodeRecorder, GameSession
-from shared.game import layout
-from shared.game.roms import Game
-from shared.game.start import StartState
+from shared.game.emulator.start import StartState
+from shared.game.games.game import Game
+from shared.game.observation import layout
 
 Step = tuple[np.ndarray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 

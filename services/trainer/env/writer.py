@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from services.trainer.env.clerk import IDLE
 from services.trainer.env.tray import PICTURE, PICTURE_SIZE, Tray
+from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.errors import Transient
-from shared.game.decoder import Decoder
-from shared.game.layout import SIZE
-from shared.game.moment import BUSY_SIZE, QUIET_SIZE, Album
-from shared.game.png import palette_png
-from shared.game.rows import Lines
-from shared.game.segment import Members, write_segment
-from shared.runtime.settings import StoreSettings
+from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.image_parts import STATIC_SIZE, VOLATILE_SIZE, RamImageRebuilder
+from shared.game.observation.layout import SIZE
+from shared.game.recording.png import palette_png
+from shared.game.recording.segment import Members, write_segment
+from shared.game.recording.state_rows import StateRowWriter
 from shared.store import keys
 from shared.store.create import create_or_read
 from shared.store.open import open_store
@@ -71,14 +71,14 @@ class Gathered:
         """The moments' images again, as far as decoding needs them."""
         turns, busy = _places(self.turns), BytesIO(self.busy)
         changes, quiet = _places(self.changes), BytesIO(self.quiet)
-        album, begin = Album(), 0
+        rebuilder, begin = RamImageRebuilder(), 0
         while begin < len(self.moved):
             if begin in turns:
-                album.turn(busy.read(BUSY_SIZE))
+                rebuilder.set_volatile(busy.read(VOLATILE_SIZE))
             if begin in changes:
-                album.change(quiet.read(QUIET_SIZE))
-            end = begin + album.size
-            yield album.image(self.moved[begin:end])
+                rebuilder.set_static(quiet.read(STATIC_SIZE))
+            end = begin + rebuilder.size
+            yield rebuilder.image(self.moved[begin:end])
             begin = end
 
 
@@ -103,7 +103,7 @@ def archive(facts: dict[str, Any], gathered: Gathered) -> bytes:
 
 def _lines(images: Iterator[bytes], actions: bytes, capabilities: frozenset[str], first_step: int) -> list[str]:
     """states.jsonl: the state after each action. The first image is the moment before the first action."""
-    decoder, lines = Decoder(capabilities), Lines()
+    decoder, lines = Decoder(capabilities), StateRowWriter()
     decoder.begin(next(images))
     return [
         lines.line(decoder.decode(image), first_step + step, action)

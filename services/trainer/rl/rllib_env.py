@@ -21,13 +21,13 @@ from services.trainer.env.recording import Recorder
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
+from shared.config.settings import StoreSettings
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
-from shared.game.layout import VERSION
-from shared.game.roms import Game
+from shared.game.games.game import Game
+from shared.game.observation.layout import VERSION
 from shared.rewardnet import RewardNet
-from shared.runtime.settings import StoreSettings
 
 EPOCH_STRIDE = 7_919  # a prime; episode 5 of the next epoch must not begin with the same dice as episode 5 of this one
 MAX_SEED = 2**31

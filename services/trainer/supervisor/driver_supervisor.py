@@ -18,12 +18,12 @@ from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError, Fatal, Permanent, ZeldaError
-from shared.runtime import metrics
-from shared.runtime.failpoints import reach
+from shared.process.failpoints import failpoint
 from shared.state.epochs import first_unfinished_epoch
 from shared.state.runs import Runs
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
+from shared.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
@@ -147,7 +147,7 @@ class DriverSupervisor:
             await self._give_up(member, record)
         elif member.supervision.may_start(self._clock()):
             member.starting = member.starting or f"{member.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
-            reach("trainer.before_driver")
+            failpoint("trainer.before_driver")
             try:
                 await self.backend.start(DriverLaunch(member.run, member.starting, member.former))
             except Permanent as error:

@@ -11,7 +11,7 @@ from bramble.worlds.pack import FIRST_LETTER_PAIR, pack_bytes, pack_pairs
 from bramble.worlds.rom_builder import build_rom
 from bramble.worlds.script import encode_text, wrap
 from bramble.worlds.world_parser import parse_world
-from shared.game.table import load_table
+from shared.game.ram.table import load_table
 
 ROOM = "##########\n" + "#........#\n" * 6 + "##########\n"
 OPEN_RIGHT = ROOM.replace("#........#\n", "#.........\n", 1)

@@ -17,9 +17,9 @@ from services.exporter.settings import ExporterSettings
 from services.judge.settings import JudgeSettings
 from services.rewardmodel.settings import RewardModelSettings
 from services.trainer.settings import TrainerSettings
-from shared.game import roms
-from shared.runtime.configure import unknown_names
-from shared.runtime.settings import ServiceSettings, StoreSettings
+from shared.config.configure import unknown_names
+from shared.config.settings import ServiceSettings, StoreSettings
+from shared.game.games import oracle
 
 SETTINGS: dict[str, type[ServiceSettings]] = {
     "coordinator": Settings,
@@ -48,7 +48,7 @@ def rom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file that is taken for the game; the true one belongs to its owner."""
     path = tmp_path / "game.gbc"
     path.write_bytes(b"a game")
-    monkeypatch.setattr(roms, "ORACLE_MD5", hashlib.md5(b"a game", usedforsecurity=False).hexdigest())
+    monkeypatch.setattr(oracle, "ORACLE_MD5", hashlib.md5(b"a game", usedforsecurity=False).hexdigest())
     return path
 
 

@@ -26,8 +26,8 @@ from cli.stack.layout import Connection, Layout
 from services.judge.config import rules_only
 from services.judge.offline.rejudge import RejudgeCounts
 from services.judge.settings import JudgeSettings
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
-from shared.runtime.settings import StoreSettings
 from shared.store import keys
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ import pytest
 
 from services.coordinator.api.tokens import TokenFile, parse_tokens
 from services.coordinator.settings import Settings
-from shared.runtime.configure import read
+from shared.config.configure import read
 
 LONG = "0123456789abcdef"
 

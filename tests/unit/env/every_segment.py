@@ -5,9 +5,9 @@ from pathlib import Path
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import RecordingConfig
 from services.trainer.env.outbox import Parcel
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import SamplingConfig
-from shared.runtime.settings import StoreSettings
 
 
 def every_segment(folder: Path, slots: int = 64) -> RecordingConfig:

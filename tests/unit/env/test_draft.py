@@ -6,9 +6,9 @@ from hypothesis import given
 
 from services.trainer.env.draft import Draft
 from services.trainer.env.writer import Gathered
-from shared.game import capabilities
-from shared.game.decoder import Decoder
-from shared.game.rows import Lines
+from shared.game.decoding.decoder import Decoder
+from shared.game.ram import capabilities
+from shared.game.recording.state_rows import StateRowWriter
 from tests.unit.game.noise import courses
 
 EVERYTHING = capabilities.every()
@@ -17,11 +17,11 @@ EVERYTHING = capabilities.every()
 def gathered(draft: Draft, moments: list[bytes]) -> list[str]:
     """Gather the moments as a player does, and say what each of them was when it was played."""
     decoder = Decoder(EVERYTHING)
-    decoder.turned = draft.turn
+    decoder.on_static_change = draft.turn
     lines = []
     for image in moments:
-        lines.append(Lines().line(decoder.decode(image), 0, 0))
-        draft.moved(image[decoder.moving])
+        lines.append(StateRowWriter().line(decoder.decode(image), 0, 0))
+        draft.moved(image[decoder.dynamic])
     return lines
 
 
@@ -30,7 +30,7 @@ def read(draft: Draft) -> list[str]:
     moved, busy, quiet, turns, changes, seen = (bytes(part) for part in draft.parts())
     decoder = Decoder(EVERYTHING)
     segment = Gathered(mmap(-1, 1), b"", b"", moved, busy, quiet, turns, changes, seen, b"", b"", b"")
-    return [Lines().line(decoder.decode(image), 0, 0) for image in segment.images()]
+    return [StateRowWriter().line(decoder.decode(image), 0, 0) for image in segment.images()]
 
 
 @given(courses())

@@ -12,8 +12,8 @@ from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
+from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
-from shared.game.start import StartState
 from tests.unit.env.walks import at_random, play, playing, solve
 
 GARDEN = {"world": "garden"}

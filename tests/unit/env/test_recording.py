@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bramble.registration import bramble_game
 from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
@@ -22,18 +23,17 @@ from services.trainer.env.outbox import Outbox, Written
 from services.trainer.env.recording import Recorder
 from services.trainer.env.take import SHORTEST, key_steps
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.segment import ACTIONS, MANIFEST
 from shared.errors import ContractError, DigestMismatch
-from shared.game.bramble_game import bramble_game
-from shared.game.emulator import Emulator
+from shared.game.emulator.emulator import Emulator
 from shared.game.errors import ReplayMismatch
-from shared.game.png import palette_png
-from shared.game.replay import replay, verify
-from shared.game.rows import Lines, StateRow
-from shared.game.segment import Segment, read_segment
-from shared.runtime.settings import StoreSettings
+from shared.game.recording.png import palette_png
+from shared.game.recording.replay import replay, verify
+from shared.game.recording.segment import Segment, read_segment
+from shared.game.recording.state_rows import StateRow, StateRowWriter
 from tests.unit.env.every_segment import every_segment, parcel_of
 
 SEGMENTS = int(os.environ.get("ZELDA_TEST_SEGMENTS", "60"))  # 1,000 for the full proof, see bench/replay.py
@@ -109,7 +109,7 @@ def test_a_replay_gives_the_recorded_states_and_pictures(recorded: list[bytes]) 
 
     assert len(moments) == segment.manifest.steps + 1
     for moment, text, action in zip(moments[1:], segment.states.splitlines(), segment.actions, strict=True):
-        assert Lines().line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
+        assert StateRowWriter().line(moment.state, segment.manifest.first_step + moment.step, int(action)) == text
         if moment.picture is not None:
             assert palette_png(moment.picture) == segment.frames[moment.step]
     emulator.close()

@@ -13,7 +13,7 @@ from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.env.rewards import RewardProfile
 from services.trainer.env.terms import RUPEES_PAID, TERMS
 from shared.errors import ContractError
-from shared.game.start import StartState
+from shared.game.emulator.start import StartState
 from tests.unit.env.walks import at_random, clear_again_and_again, play, playing, solve
 
 STEPS = 5_000

@@ -17,7 +17,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.outbox import Outbox, Written
 from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
-from shared.runtime.settings import StoreSettings
+from shared.config.settings import StoreSettings
 from tests.unit.env.every_segment import every_segment, parcel_of
 
 STEP_S = 0.002  # twenty segments a second, which one writer easily makes

@@ -8,10 +8,10 @@ import numpy as np
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
-from shared.game.segment import Members, pack_state, read_segment
-from shared.runtime.settings import StoreSettings
+from shared.game.recording.segment import Members, pack_state, read_segment
 
 RUN = RunId("walk")
 CONFIG = RunConfig(

@@ -23,16 +23,16 @@ from services.exporter.render import RenderedSegment, RenderOptions, render
 from services.exporter.segment_exporter import SegmentExporter
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import game_opener
+from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.errors import DigestMismatch, Permanent, Transient
-from shared.game.emulator import Emulator
+from shared.game.emulator.emulator import Emulator
 from shared.game.errors import ReplayMismatch
-from shared.game.segment import read_segment, write_segment
-from shared.runtime.settings import StoreSettings
+from shared.game.recording.segment import read_segment, write_segment
 from shared.store import keys
 from shared.store.port import Store
 from tests.unit.exporter.recorded_play import RUN, parts

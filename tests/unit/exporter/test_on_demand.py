@@ -12,10 +12,10 @@ from cli.exits import FAILED, OK
 from services.exporter.domain.manifest import ExportManifest
 from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments
 from services.exporter.settings import ExporterSettings
+from shared.config.settings import StoreSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
-from shared.game.segment import write_segment
-from shared.runtime.settings import StoreSettings
+from shared.game.recording.segment import write_segment
 from shared.store import keys
 from shared.store.port import Store
 from tests.unit.exporter.recorded_play import RUN, parts

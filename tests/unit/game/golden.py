@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from services.trainer.env.game_session import GameSession, StepResult
-from shared.game import capabilities, ram
-from shared.game.decoder import Decoder
-from shared.game.encoder import VectorEncoder
-from shared.game.table import BANK_SIZE, HRAM_SIZE, IMAGE_SIZE, WRAM_SIZE
-from shared.game.trace import EpisodeTrace
+from shared.game.decoding.decoder import Decoder
+from shared.game.observation.encoder import VectorEncoder
+from shared.game.observation.trace import EpisodeTrace
+from shared.game.ram import capabilities, offsets
+from shared.game.ram.table import BANK_SIZE, HRAM_SIZE, IMAGE_SIZE, WRAM_SIZE
 from tests.unit.env.walks import solve
 
 FILE = Path(__file__).with_name("golden_vale.npz")
@@ -20,8 +20,8 @@ WINDOW, EVERY = 8, 150
 # What the file holds of an image: fixed bank and bank 1, the dungeon's map, the text, high RAM.
 PARTS = (
     slice(0, 2 * BANK_SIZE),
-    slice(ram.DUNGEON_LAYOUT, ram.DUNGEON_LAYOUT + 256),
-    slice(ram.TEXT_PRINT_STATE, ram.TEXT_LINE + 16),
+    slice(offsets.DUNGEON_LAYOUT, offsets.DUNGEON_LAYOUT + 256),
+    slice(offsets.TEXT_PRINT_STATE, offsets.TEXT_LINE + 16),
     slice(WRAM_SIZE, WRAM_SIZE + HRAM_SIZE),
 )
 

@@ -3,16 +3,16 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from shared.game import memory, ram
-from shared.game.objects import PAGE, PAGES
-from shared.game.table import IMAGE_SIZE
+from shared.game.decoding.objects import PAGE, PAGES
+from shared.game.ram import offsets, variables
+from shared.game.ram.table import IMAGE_SIZE
 
 # What the next moment differs in: everything, what turns often (a push, a text, a sound), or only what moves.
 _ALL = (slice(0, IMAGE_SIZE),)
 _OFTEN = (
-    slice(ram.PUSH_COUNTER, ram.PUSH_COUNTER + 1),
-    slice(ram.TEXT_LINE, ram.TEXT_LINE + 16),
-    slice(ram.SOUND_QUEUE, ram.SOUND_QUEUE + 16),
+    slice(offsets.PUSH_COUNTER, offsets.PUSH_COUNTER + 1),
+    slice(offsets.TEXT_LINE, offsets.TEXT_LINE + 16),
+    slice(offsets.SOUND_QUEUE, offsets.SOUND_QUEUE + 16),
 )
 _MOVING = (slice(PAGES, PAGES + 0x10), slice(PAGES + PAGE + 0x02, PAGES + PAGE + 0x10))
 
@@ -23,7 +23,7 @@ def images(draw: st.DrawFn) -> bytes:
     noise = np.random.default_rng(draw(st.integers(0, 2**32))).integers(0, 256, IMAGE_SIZE, np.uint8)
     if draw(st.booleans()):
         noise[:] = draw(st.sampled_from((0, 255)))
-    offsets = st.sampled_from([entry.offset for entry in memory.entries().values() if entry.bank != "slot"])
+    offsets = st.sampled_from([entry.offset for entry in variables.entries().values() if entry.bank != "slot"])
     for offset, value in draw(st.dictionaries(offsets, st.integers(0, 255), max_size=40)).items():
         noise[offset] = value
     return noise.tobytes()

@@ -5,18 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.game import capabilities, memory, ram
-from shared.game.bramble_game import bramble_game
-from shared.game.decoder import Decoder
-from shared.game.encoder import VectorEncoder
+from bramble.registration import bramble_game
+from services.trainer.games import GAMES
+from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.image_parts import VOLATILE, RamImageRebuilder, dynamic_range, static_parts
+from shared.game.decoding.state import GameState
 from shared.game.errors import UnknownRom
-from shared.game.layout import FEATURES, UNKNOWN
-from shared.game.moment import BUSY, Album, moving, still_of
-from shared.game.roms import ORACLE_MD5, open_game, recognise
-from shared.game.rows import Lines, StateRow
-from shared.game.state import GameState
-from shared.game.table import IMAGE_SIZE
-from shared.game.trace import EpisodeTrace
+from shared.game.games.oracle import ORACLE_MD5, recognise
+from shared.game.observation.encoder import VectorEncoder
+from shared.game.observation.layout import FEATURES, UNKNOWN
+from shared.game.observation.trace import EpisodeTrace
+from shared.game.ram import capabilities, offsets, variables
+from shared.game.ram.table import IMAGE_SIZE
+from shared.game.recording.state_rows import StateRow, StateRowWriter
 from tests.unit.game.noise import images
 
 EVERYTHING = capabilities.every()
@@ -35,7 +36,7 @@ def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[byt
         trace.step(state, 3)
         observations.append(encoder.step(state, trace))
 
-    StateRow.from_bytes(Lines().line(state, 1, 3).encode())
+    StateRow.from_bytes(StateRowWriter().line(state, 1, 3).encode())
     for observation in observations:
         assert np.isfinite(observation).all()
         assert np.abs(observation).max() <= 1
@@ -43,15 +44,15 @@ def test_any_bytes_give_a_state_a_row_and_a_finite_observation(moments: list[byt
 
 @given(st.lists(images(), min_size=1, max_size=3))
 def test_what_moves_and_what_stands_still_is_all_that_decoding_needs(moments: list[bytes]) -> None:
-    whole, parts, album = Decoder(EVERYTHING), Decoder(EVERYTHING), Album()
+    whole, parts, rebuilder = Decoder(EVERYTHING), Decoder(EVERYTHING), RamImageRebuilder()
     for image in moments:
-        still = still_of(image)
-        album.turn(b"".join(still[:BUSY]))
-        album.change(b"".join(still[BUSY:]))
-        again = album.image(image[moving(still)])
+        still = static_parts(image)
+        rebuilder.set_volatile(b"".join(still[:VOLATILE]))
+        rebuilder.set_static(b"".join(still[VOLATILE:]))
+        again = rebuilder.image(image[dynamic_range(still)])
         one, other = whole.decode(image), parts.decode(again)
 
-        assert Lines().line(one, 0, 0) == Lines().line(other, 0, 0)
+        assert StateRowWriter().line(one, 0, 0) == StateRowWriter().line(other, 0, 0)
         assert one[: GameState._fields.index("scene")] == other[: GameState._fields.index("scene")]
 
 
@@ -65,7 +66,7 @@ def test_a_decoder_that_remembers_decodes_as_one_that_does_not(moments: list[byt
             Decoder(EVERYTHING).decode(image)._replace(sounds=()),
         )
 
-        assert Lines().line(remembered, 0, 0) == Lines().line(fresh, 0, 0)
+        assert StateRowWriter().line(remembered, 0, 0) == StateRowWriter().line(fresh, 0, 0)
         assert (remembered.neighbours, remembered.control) == (fresh.neighbours, fresh.control)
 
 
@@ -96,21 +97,21 @@ def test_unknown_is_never_zero(image: bytes) -> None:
 )
 def test_encodings(name: str, raw: bytes, value: int | bytes) -> None:
     image = bytearray(IMAGE_SIZE)
-    offset = memory.entries()[name].offset
+    offset = variables.entries()[name].offset
     image[offset : offset + len(raw)] = raw
 
-    assert memory.read(bytes(image), name) == value
+    assert variables.read(bytes(image), name) == value
 
 
 def test_the_sound_log_gives_each_event_once_and_wraps_around() -> None:
     image = bytearray(IMAGE_SIZE)
     decoder = Decoder(EVERYTHING)
-    image[ram.SOUND_QUEUE_TAIL] = 0xAE
+    image[offsets.SOUND_QUEUE_TAIL] = 0xAE
     decoder.begin(bytes(image))
-    image[ram.SOUND_QUEUE + 14] = 0x4D
-    image[ram.SOUND_QUEUE + 15] = 0x70
-    image[ram.SOUND_QUEUE] = 0x73
-    image[ram.SOUND_QUEUE_TAIL] = 0xA1
+    image[offsets.SOUND_QUEUE + 14] = 0x4D
+    image[offsets.SOUND_QUEUE + 15] = 0x70
+    image[offsets.SOUND_QUEUE] = 0x73
+    image[offsets.SOUND_QUEUE_TAIL] = 0xA1
 
     assert decoder.decode(bytes(image)).sounds == (0x4D, 0x70, 0x73)
     assert decoder.decode(bytes(image)).sounds == ()
@@ -118,48 +119,54 @@ def test_the_sound_log_gives_each_event_once_and_wraps_around() -> None:
 
 def test_a_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
     image = bytearray(IMAGE_SIZE)
-    image[ram.SHIELD_LEVEL] = 1
+    image[offsets.SHIELD_LEVEL] = 1
     assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 0
 
-    image[ram.TREASURE_FLAGS] = 2
+    image[offsets.TREASURE_FLAGS] = 2
     assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 1
 
 
 def test_what_is_no_room_flag_counts_as_no_progress() -> None:
     image = bytearray(IMAGE_SIZE)
-    image[ram.ROOM_FLAGS_OVERWORLD + 0x1F0 : ram.ROOM_FLAGS_OVERWORLD + 0x200] = b"\xff" * 16  # rupees taken
-    image[ram.ROOM_FLAGS_OVERWORLD + 0x12] = 0x08  # a portal
-    image[ram.ROOM_FLAGS_OVERWORLD + 0x125] = 0x08  # one of Subrosia
+    image[offsets.ROOM_FLAGS_OVERWORLD + 0x1F0 : offsets.ROOM_FLAGS_OVERWORLD + 0x200] = b"\xff" * 16  # rupees taken
+    image[offsets.ROOM_FLAGS_OVERWORLD + 0x12] = 0x08  # a portal
+    image[offsets.ROOM_FLAGS_OVERWORLD + 0x125] = 0x08  # one of Subrosia
     progress = Decoder(EVERYTHING).begin(bytes(image)).progress
     assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (0, 0, 0, 0)
-    image[ram.ROOM_FLAGS_OVERWORLD + 0x206] = 0x08 | 0x10 | 0x20  # a room of a dungeon
+    image[offsets.ROOM_FLAGS_OVERWORLD + 0x206] = 0x08 | 0x10 | 0x20  # a room of a dungeon
     progress = Decoder(EVERYTHING).begin(bytes(image)).progress
     assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (1, 1, 1, 0)
 
 
 def test_a_door_of_a_cave_counts_where_oracle_has_subrosia() -> None:
     image = bytearray(IMAGE_SIZE)
-    image[ram.ROOM_FLAGS_OVERWORLD + 0x108] = 0x08
+    image[offsets.ROOM_FLAGS_OVERWORLD + 0x108] = 0x08
     assert Decoder(capabilities.BRAMBLE).begin(bytes(image)).progress.doors_opened == 1
 
 
 @pytest.mark.parametrize(("floor", "right"), [(0, 0x10), (3, 0x10), (4, None), (7, None)])
 def test_of_a_floor_that_the_map_does_not_hold_no_neighbour_is_known(floor: int, right: int | None) -> None:
     image = bytearray(IMAGE_SIZE)
-    image[ram.TILESET_FLAGS], image[ram.ACTIVE_GROUP], image[ram.DUNGEON_FLOOR] = 0x08, 4, floor
-    image[ram.DUNGEON_LAYOUT : ram.DUNGEON_LAYOUT + 256] = b"\x06" * 256
-    image[ram.ROOM_FLAGS_OVERWORLD + 0x206] = 0x10
+    image[offsets.TILESET_FLAGS], image[offsets.ACTIVE_GROUP], image[offsets.DUNGEON_FLOOR] = 0x08, 4, floor
+    image[offsets.DUNGEON_LAYOUT : offsets.DUNGEON_LAYOUT + 256] = b"\x06" * 256
+    image[offsets.ROOM_FLAGS_OVERWORLD + 0x206] = 0x10
     assert Decoder(EVERYTHING).begin(bytes(image)).neighbours[1] == right
 
 
 @pytest.mark.parametrize("has", [EVERYTHING, capabilities.BRAMBLE])
 def test_whom_a_script_leads_is_not_in_control(has: frozenset[str]) -> None:
     image = bytearray(IMAGE_SIZE)
-    in_play = {ram.GAME_STATE: 2, ram.CUTSCENE_INDEX: 1, ram.SCROLL_MODE: 1, ram.LINK_STATE: 1, ram.HEALTH: 12}
+    in_play = {
+        offsets.GAME_STATE: 2,
+        offsets.CUTSCENE_INDEX: 1,
+        offsets.SCROLL_MODE: 1,
+        offsets.LINK_STATE: 1,
+        offsets.HEALTH: 12,
+    }
     for place, value in in_play.items():
         image[place] = value
     assert Decoder(has).begin(bytes(image)).control
-    image[ram.SIMULATED_INPUT] = 1
+    image[offsets.SIMULATED_INPUT] = 1
     assert Decoder(has).begin(bytes(image)).control == ("oracle" not in has)
 
 
@@ -170,7 +177,7 @@ def test_the_engine_writes_what_bramble_says_it_has() -> None:
     engine = ROOT / "bramble" / "engine"
     source = "\n".join(path.read_text() for path in [*engine.glob("*.c"), engine / "game.h"])
     for capability in capabilities.BRAMBLE - capabilities.CORE:
-        names = [entry.name for entry in memory.entries().values() if entry.capability == capability]
+        names = [entry.name for entry in variables.entries().values() if entry.capability == capability]
         assert any(name in source for name in names), capability
 
 
@@ -183,9 +190,9 @@ def test_an_unknown_rom_is_refused_with_the_hash_found_and_those_known() -> None
 
 def test_a_game_that_needs_a_rom_says_so() -> None:
     with pytest.raises(UnknownRom, match="oracle-of-seasons needs your own ROM image"):
-        open_game("oracle-of-seasons")
+        GAMES.open("oracle-of-seasons")
     with pytest.raises(UnknownRom, match="no game 'tetris': known are bramble and oracle-of-seasons"):
-        open_game("tetris")
+        GAMES.open("tetris")
 
 
 def test_bramble_worlds_are_games_with_milestones() -> None:

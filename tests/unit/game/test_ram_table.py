@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.game import generate, ram
+from shared.game import generate
 from shared.game.generate import ROOT, outputs
-from shared.game.table import load_table
+from shared.game.ram import offsets
+from shared.game.ram.table import load_table
 
 
 @pytest.mark.parametrize("path", sorted(outputs()), ids=lambda path: path.name)
@@ -29,7 +30,7 @@ def test_table_is_large_enough_and_every_row_has_an_offset_constant() -> None:
     table = load_table()
 
     assert len(table) >= 150
-    assert all(getattr(ram, entry.name.upper()) == entry.offset for entry in table)
+    assert all(getattr(offsets, entry.name.upper()) == entry.offset for entry in table)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from shared.contracts.archive import MAX_UNPACKED, read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.segment import ACTIONS, MANIFEST, OBSERVATIONS, PREFIX, START_STATE, STATES, SegmentManifest
 from shared.errors import ContractError, Permanent
-from shared.game.segment import Members, pack_state, read_segment, write_segment
+from shared.game.recording.segment import Members, pack_state, read_segment, write_segment
 
 STEPS: Final = 10
 FACTS: Final = {

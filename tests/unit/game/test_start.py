@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from bramble.registration import bramble_game
 from shared.errors import Permanent
-from shared.game.bramble_game import bramble_game
-from shared.game.decoder import Decoder
-from shared.game.emulator import Emulator
-from shared.game.names import ACTIONS
-from shared.game.roms import Game
-from shared.game.start import true_start
-from shared.game.state import GameState
+from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.names import ACTIONS
+from shared.game.decoding.state import GameState
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
+from shared.game.games.game import Game
 
 GARDEN = bramble_game("garden")
 

@@ -10,13 +10,13 @@ from functools import cache
 
 import pytest
 
+from bramble.registration import bramble_game
 from services.trainer.env.game_session import GameSession, StepResult
-from shared.game.bramble_game import bramble_game
-from shared.game.decoder import Decoder
-from shared.game.emulator import Emulator
-from shared.game.memory import read_number
-from shared.game.roms import Game
-from shared.game.rows import Lines
+from shared.game.decoding.decoder import Decoder
+from shared.game.emulator.emulator import Emulator
+from shared.game.games.game import Game
+from shared.game.ram.variables import read_number
+from shared.game.recording.state_rows import StateRowWriter
 from tests.unit.env.walks import solve
 
 STEPS = 10_000
@@ -27,7 +27,7 @@ SETTLED = 20  # updates after the load until both builds are compared
 def _facts(decoder: Decoder, image: bytes) -> str:
     """Everything decoded, with the game's own count of updates, but the events: they depend on when one looked last."""
     state = decoder.decode(image)
-    return f"{read_number(image, 'frame_counter')} {Lines().line(state._replace(sounds=()), 0, 0)}"
+    return f"{read_number(image, 'frame_counter')} {StateRowWriter().line(state._replace(sounds=()), 0, 0)}"
 
 
 @cache

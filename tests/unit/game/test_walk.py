@@ -12,13 +12,14 @@ from bramble.emulator import BrambleEmulator
 from bramble.solver.walkthrough import solve as prove
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession, StepResult
-from shared.game import capabilities, layout
-from shared.game.decoder import Decoder
-from shared.game.encoder import VectorEncoder
-from shared.game.rows import events
-from shared.game.snapshot import Memory, open_memory
-from shared.game.state import GameState
-from shared.game.trace import EpisodeTrace
+from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.state import GameState
+from shared.game.emulator.snapshot import Memory, open_memory
+from shared.game.observation import layout
+from shared.game.observation.encoder import VectorEncoder
+from shared.game.observation.trace import EpisodeTrace
+from shared.game.ram import capabilities
+from shared.game.recording.state_rows import events
 from tests.unit.env.walks import at_random, play, playing, solve
 
 # Features that do not vary in the walks below, each with its reason.
@@ -165,18 +166,18 @@ def test_the_log_of_events_holds_what_the_walk_did() -> None:
 
 
 def test_rows_are_what_the_schema_says() -> None:
-    from shared.game.rows import Lines, StateRow
+    from shared.game.recording.state_rows import StateRow, StateRowWriter
 
     for step, state in enumerate(walk("vale").states[::50]):
-        row = StateRow.from_bytes(Lines().line(state, step, 1).encode())
+        row = StateRow.from_bytes(StateRowWriter().line(state, step, 1).encode())
         assert (row.group, row.room) == state.key
 
 
 def test_what_is_owned_is_told_in_words_that_judges_understand() -> None:
-    from shared.game.rows import Lines, StateRow
+    from shared.game.recording.state_rows import StateRow, StateRowWriter
 
     ends = (walk("vale").states[0], walk("vale").states[-1])
-    first, last = (StateRow.from_bytes(Lines().line(state, 0, 1).encode()).treasures for state in ends)
+    first, last = (StateRow.from_bytes(StateRowWriter().line(state, 0, 1).encode()).treasures for state in ends)
     assert first == []
     assert {"sword", "small key", "trade item", "essence"} <= set(last or ())
     assert not [name for name in last or () if name.startswith("treasure")]

@@ -12,10 +12,10 @@ from services.judge.config import ConfigError, load_judges, load_phases, rules_o
 from services.judge.settings import JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
+from shared.config.configure import read
 from shared.contracts.scores import DIMENSIONS
 from shared.errors import Fatal
-from shared.runtime.configure import read
-from shared.runtime.service import Ports
+from shared.runtime.service import ServicePorts
 from shared.store.memory import MemoryStore
 
 ROUTES: dict[str, Any] = {"r": {"url": "http://127.0.0.1:1/v1"}}
@@ -115,7 +115,7 @@ async def test_the_service_refuses_a_rubric_that_nobody_else_reads(tmp_path: Pat
     path.write_text(yaml.safe_dump({"rubric": "v2", "routes": ROUTES, "judges": [JUDGE]}))
     settings = JudgeSettings.model_validate({"store": {"url": "memory://"}, "judges_file": path})
     with pytest.raises(Fatal, match=r"judges.yaml: rubric 'v2': what the other services read is 'default'"):
-        await wire(settings, Ports(MemoryBus(), MemoryStore(), asyncio.Event()))
+        await wire(settings, ServicePorts(MemoryBus(), MemoryStore(), asyncio.Event()))
 
 
 async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> None:

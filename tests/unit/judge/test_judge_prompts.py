@@ -20,7 +20,7 @@ from services.judge.domain.tokens import token_bound
 from services.judge.rules_server.facts_parser import totals
 from services.judge.service.prompt_builder import build_prompt
 from shared.errors import ContractError
-from shared.game.names import SOUND_EVENTS
+from shared.game.decoding.names import SOUND_EVENTS
 from tests.unit.judge.segment_factory import facts, judge_input, states, walk
 
 JUDGES = load_judges(None, "http://rules.test/v1").judges

@@ -11,7 +11,7 @@ from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup, JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
-from shared.runtime.service import Ports
+from shared.runtime.service import ServicePorts
 from shared.store.memory import MemoryStore
 
 
@@ -26,7 +26,7 @@ async def test_the_service_asks_what_each_route_serves_before_it_judges_anything
 
     monkeypatch.setattr(RouteClient, "list_models", models)
     settings = JudgeSettings.model_validate({"store": {"url": "memory://"}})
-    await wire(settings, Ports(MemoryBus(), MemoryStore(), asyncio.Event()))
+    await wire(settings, ServicePorts(MemoryBus(), MemoryStore(), asyncio.Event()))
     assert sorted(asked) == ["qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
 
 

@@ -23,9 +23,9 @@ from shared.contracts.events import EpochFinished, RunState, ScoresReady, ScoreS
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import ObservationName, RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
-from shared.game.segment import Members, pack_state, write_segment
+from shared.game.recording.segment import Members, pack_state, write_segment
 from shared.rewardnet import Floats
-from shared.runtime.service import Ports
+from shared.runtime.service import ServicePorts
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import Store
@@ -106,7 +106,7 @@ class Harness:
 
     def service(self) -> tuple[Handlers, InterimTrainer]:
         """A fresh process on this store."""
-        return build_components(self.group, Ports(MemoryBus(), self.store, self.stopping), self.training)
+        return build_components(self.group, ServicePorts(MemoryBus(), self.store, self.stopping), self.training)
 
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
         """Play an epoch: archives, start order and account. Returns its `epoch.finished`."""

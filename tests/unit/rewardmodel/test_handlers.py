@@ -14,8 +14,8 @@ from services.rewardmodel.training_protocol import TrainingRequest, TrainingResu
 from shared.contracts.base import sha256
 from shared.contracts.events import RmTrained
 from shared.errors import Transient
+from shared.process import failpoints
 from shared.rewardnet import RewardNet
-from shared.runtime import failpoints
 from shared.store import keys
 from tests.unit.rewardmodel.harness import QUICK, RUN, Harness
 

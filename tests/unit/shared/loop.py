@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.consumer import Consumer
+from shared.bus.consumer_loop import ConsumerLoop
 from shared.bus.memory import MemoryBus
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady

@@ -10,10 +10,11 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from shared.bus import outage
-from shared.bus.answer import BACKOFF_S
-from shared.bus.consumer import PAUSES_S, Consumer, ConsumerLoop
+from shared.bus.consumer import Consumer
+from shared.bus.consumer_loop import PAUSES_S, ConsumerLoop
+from shared.bus.delivery_handler import BACKOFF_S
 from shared.bus.memory import MemoryBus
-from shared.bus.outage import CHECK_S, Outage
+from shared.bus.outage import CHECK_S, OutageDetector
 from shared.bus.topology import ACK_WAIT_S, JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
@@ -120,7 +121,7 @@ async def test_in_an_outage_nothing_is_fetched_and_no_try_is_used_up() -> None:
 
     for number in range(20):
         await bus.publish(segment_ready(number))
-    async with running(bus, Consumer(replace(JUDGE_SEGMENTS, slots=4), handler), outage=Outage(answers)):
+    async with running(bus, Consumer(replace(JUDGE_SEGMENTS, slots=4), handler), outage=OutageDetector(answers)):
         await until(lambda: tries > 0)
         for _ in range(10):
             clock.now += BACKOFF_S[-1]
@@ -202,7 +203,7 @@ async def test_however_many_events_fail_the_store_is_asked_once_a_second(monkeyp
         asked += 1
         return asked > 1
 
-    away = Outage(answers)
+    away = OutageDetector(answers)
     assert await asyncio.gather(*(away.check() for _ in range(20))) == [True] * 20
     assert asked == 1
     clock.now += CHECK_S

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from shared.bus.nats import connect
+from shared.bus.jetstream.bus import connect
+from shared.config.settings import BusSettings
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.ids import RunId
@@ -14,7 +15,6 @@ from shared.contracts.run import RunConfig
 from shared.contracts.scores import SegmentScores, values_of
 from shared.contracts.subjects import pattern
 from shared.errors import ContractError, Fatal
-from shared.runtime.settings import BusSettings
 from tests.events import segment_ready
 
 SAMPLES = Path(__file__).parents[2] / "contract" / "samples"

@@ -3,22 +3,22 @@
 import pytest
 
 from shared.errors import Transient
-from shared.runtime.failpoints import arm, reach
+from shared.process.failpoints import arm, failpoint
 
 
 def test_an_unarmed_failpoint_is_passed() -> None:
     arm({})
-    reach("judge.before_ack")
+    failpoint("judge.before_ack")
 
 
 def test_an_armed_error_is_raised_so_many_times() -> None:
     arm({"ZELDA_FAILPOINTS": "judge.after_score=error:2;trainer.after_put=error"})
     for visit in (1, 2):
         with pytest.raises(Transient, match=rf"failpoint judge.after_score \(visit {visit}\)"):
-            reach("judge.after_score")
-    reach("judge.after_score")
+            failpoint("judge.after_score")
+    failpoint("judge.after_score")
     with pytest.raises(Transient):
-        reach("trainer.after_put")
+        failpoint("trainer.after_put")
     arm({})
 
 

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import pytest
 import structlog
 
-from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.consumer import Consumer
+from shared.bus.consumer_loop import ConsumerLoop
 from shared.bus.memory import MemoryBus
 from shared.bus.topology import JUDGE_SEGMENTS
+from shared.config.settings import LogSettings
 from shared.contracts.envelope import Envelope
 from shared.errors import Permanent
-from shared.runtime import metrics
-from shared.runtime.logging import LONGEST, setup_logging
-from shared.runtime.settings import LogSettings
+from shared.telemetry import metrics
+from shared.telemetry.logging import LONGEST, setup_logging
 from tests.events import segment_ready
 
 

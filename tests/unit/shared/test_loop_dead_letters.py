@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from prometheus_client import REGISTRY
 
-from shared.bus.answer import ATTEMPTS, BACKOFF_S
-from shared.bus.consumer import Consumer, ConsumerLoop
+from shared.bus.consumer import Consumer
+from shared.bus.consumer_loop import ConsumerLoop
+from shared.bus.delivery_handler import ATTEMPTS, BACKOFF_S
 from shared.bus.memory import MemoryBus
 from shared.bus.topology import JUDGE_SEGMENTS, MAX_DELIVER, REWARDMODEL_SCORES
 from shared.contracts.envelope import Envelope

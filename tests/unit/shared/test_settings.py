@@ -13,8 +13,8 @@ from services.exporter.settings import ExporterSettings
 from services.judge.settings import JudgeSettings
 from services.rewardmodel.settings import RewardModelSettings
 from services.trainer.settings import DriverSettings, TrainerSettings
-from shared.runtime.configure import configure, known_names, read, redacted, unknown_names
-from shared.runtime.settings import BusSettings, ServiceSettings, StoreSettings, read_secret
+from shared.config.configure import configure, known_names, read, redacted, unknown_names
+from shared.config.settings import BusSettings, ServiceSettings, StoreSettings, read_secret
 
 ROOT = Path(__file__).parents[3]
 GOOD = {"ZELDA_STORE__URL": "file:///tmp/zelda-store"}

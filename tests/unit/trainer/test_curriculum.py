@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from bramble.registration import bramble_game
 from services.trainer.env.curriculum_starts import milestone_states, starts_for
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.settings import DriverGroup
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
-from shared.game.roms import open_game
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 
@@ -28,7 +28,7 @@ def test_a_start_after_the_second_milestone_has_two_milestones_and_pays_nothing_
 
 def test_shares_of_starts_are_those_asked_for() -> None:
     run = RunConfig(world="garden")
-    game = open_game("bramble", world="garden")
+    game = bramble_game("garden")
     names = [state.name for state in starts_for(game, run, (0.25, 0.0, 0.25))]
     assert (names.count("sword"), names.count("gate"), names.count("start")) == (25, 25, 50)
 
@@ -39,6 +39,6 @@ def test_shares_of_more_than_half_are_refused_with_the_settings() -> None:
 
 
 def test_a_game_without_a_walk_through_has_no_curriculum() -> None:
-    game = open_game("bramble", world="garden")
+    game = bramble_game("garden")
     with pytest.raises(Permanent, match="leave ZELDA_DRIVER__CURRICULUM empty"):
         starts_for(game, RunConfig(game="oracle-of-seasons"), (0.1,))

@@ -9,11 +9,11 @@ from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.env.config import EnvConfig, RecordingConfig
 from services.trainer.env.recording import Recorder
 from services.trainer.env.vector import ZeldaVectorEnv
+from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
 from shared.rewardnet import RewardNet, initial, input_statistics, standardised
-from shared.runtime.settings import StoreSettings
 
 STATES = np.random.default_rng(0).uniform(-1, 1, (300, 128)).astype(np.float32)
 

@@ -11,12 +11,12 @@ from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import network
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
 from services.trainer.settings import DriverGroup
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
-from shared.game.layout import SIZE
-from shared.game.segment import read_segment
+from shared.game.observation.layout import SIZE
+from shared.game.recording.segment import read_segment
 from shared.rewardnet import dump, neutral
-from shared.runtime.settings import StoreSettings
 
 SHAPE = (6, 72, 80)
 RUN = RunId("pictures")

@@ -11,9 +11,9 @@ from services.trainer.settings import TrainerGroup, TrainerSettings
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
 from services.trainer.supervisor.backends.ray_jobs import RayJobsBackend
 from services.trainer.wiring import make_backend
+from shared.config.configure import read
+from shared.config.settings import StoreSettings
 from shared.errors import Fatal, Permanent, Transient
-from shared.runtime.configure import read
-from shared.runtime.settings import StoreSettings
 from tests.unit.trainer.stage import RUN
 
 LAUNCH = DriverLaunch(RUN, "demo-1")

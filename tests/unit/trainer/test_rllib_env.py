@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bramble.registration import bramble_game
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session_factory import UnplayableRun, check_playable, play_config
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.settings import DriverGroup
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
-from shared.game import roms
-from shared.game.bramble_game import bramble_game
-from shared.game.emulator import Emulator
-from shared.game.names import ACTIONS
-from shared.game.roms import recognise
-from shared.game.start import true_start
-from shared.runtime.settings import StoreSettings
+from shared.game.decoding.names import ACTIONS
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
+from shared.game.games import oracle
+from shared.game.games.oracle import recognise
 
 CONFIG = RunConfig(
     world="garden",
@@ -67,7 +67,7 @@ def test_of_more_runners_than_segments_only_the_first_ones_record(tmp_path: Path
 def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DriverGroup:
     """A ROM that passes for the user's own, and a state in which the hero has walked to the right."""
     game = bramble_game("garden", torn=True)
-    monkeypatch.setattr(roms, "ORACLE_MD5", hashlib.md5(game.rom, usedforsecurity=False).hexdigest())
+    monkeypatch.setattr(oracle, "ORACLE_MD5", hashlib.md5(game.rom, usedforsecurity=False).hexdigest())
     emulator = Emulator(game)
     emulator.load(true_start(game).state)
     emulator.step(ACTIONS.index("right"), 40)

@@ -11,8 +11,8 @@ import pytest
 
 from services.trainer.driver.session_factory import UnplayableRun, check_playable, create_session
 from services.trainer.settings import DriverGroup
+from shared.config.configure import EXIT_CONFIG
 from shared.contracts.run import RunConfig
-from shared.runtime.configure import EXIT_CONFIG
 from shared.store.object_store import local_store
 from shared.store.port import Store
 from tests.unit.trainer.stage import CONFIG, RUN, order, run_in

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import structlog
 
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
+from shared.config.configure import EXIT_CONFIG
 from shared.errors import Transient
-from shared.runtime.configure import EXIT_CONFIG
 
 log = structlog.get_logger(__name__)
 

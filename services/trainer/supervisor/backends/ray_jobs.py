@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
+from shared.config.configure import EXIT_CONFIG
 from shared.errors import Permanent, Transient
-from shared.runtime.configure import EXIT_CONFIG
 
 CALL_S = 15.0
 PASSED_ON = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS")

@@ -1,0 +1,1 @@
+"""The bus adapter for NATS JetStream."""

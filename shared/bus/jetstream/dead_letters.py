@@ -1,0 +1,88 @@
+"""The dead-letter stream on JetStream, for people: look, replay, drop. Reads messages in place, consumes nothing."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from nats.js import api
+from nats.js import errors as js_errors
+
+from shared.bus.jetstream.bus import AWAY, NatsBus
+from shared.bus.jetstream.config import ATTEMPT, CONSUMER, REASON, SUBJECT
+from shared.bus.port import DeadLetter
+from shared.bus.topology import DEAD_ROOT, DEAD_STREAM
+from shared.errors import Permanent, Transient
+
+_NOWHERE: Final = datetime.fromtimestamp(0, UTC)
+
+
+class NatsDeadLetters:
+    """The dead letters of one bus, oldest first. Needs permissions that no service has."""
+
+    def __init__(self, bus: NatsBus) -> None:
+        self._bus = bus
+
+    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
+        """The oldest `limit` dead letters."""
+        found: list[DeadLetter] = []
+        place = 1
+        while len(found) < limit:
+            message = await self._read(place, after=True)
+            if message is None:
+                break
+            found.append(_letter(message))
+            place = found[-1].number + 1
+        return found
+
+    async def get(self, number: int) -> DeadLetter:
+        """One dead letter."""
+        message = await self._read(number, after=False)
+        if message is None:
+            raise _unknown(number)
+        return _letter(message)
+
+    async def replay(self, number: int) -> None:
+        """Publish again, under an id of its own because the old one is remembered, then drop."""
+        letter = await self.get(number)
+        if not letter.subject.startswith("zelda."):
+            raise Permanent(
+                f"dead letter {number} is the server's own notice: drop it, and let the reconciler ring again"
+            )
+        await self._bus.publish_raw(letter.subject, letter.raw, {"Nats-Msg-Id": f"replay.{number}"})
+        await self.drop(number)
+
+    async def drop(self, number: int) -> None:
+        """Remove."""
+        await self.get(number)
+        try:
+            await self._bus.context.delete_msg(DEAD_STREAM, number)
+        except AWAY as error:
+            raise Transient(f"bus: dead letter {number} not dropped: {error}") from error
+
+    async def _read(self, place: int, after: bool) -> api.RawStreamMsg | None:
+        try:
+            if after:
+                return await self._bus.context.get_msg(DEAD_STREAM, seq=place, next=True, subject=">")
+            return await self._bus.context.get_msg(DEAD_STREAM, seq=place)
+        except js_errors.NotFoundError:
+            return None
+        except AWAY as error:
+            raise Transient(f"bus: dead letters not read: {error}") from error
+
+
+def _letter(message: api.RawStreamMsg) -> DeadLetter:
+    headers, on = message.headers or {}, message.subject or ""
+    own = on.startswith(DEAD_ROOT)
+    return DeadLetter(
+        number=message.seq or 0,
+        consumer=headers.get(CONSUMER, on.rpartition(".")[2]),
+        subject=headers.get(SUBJECT, on),
+        reason=headers.get(REASON, "no reason given" if own else "delivered too often; the bus gave it up by itself"),
+        attempt=int(headers.get(ATTEMPT, "0")),
+        time=message.time or _NOWHERE,
+        raw=message.data or b"",
+    )
+
+
+def _unknown(number: int) -> Permanent:
+    return Permanent(f"no dead letter {number}: `zelda dlq list` shows the numbers")

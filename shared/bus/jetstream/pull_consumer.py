@@ -1,0 +1,107 @@
+"""Pulls messages of one durable consumer, speaking JetStream's pull protocol itself.
+
+The client's own `fetch` turns every status into "no message yet", so that a deleted consumer looks like silence. Here a
+status is an answer. (https://docs.nats.io/reference/reference-protocols/nats_api_reference, CONSUMER.MSG.NEXT)
+"""
+
+import asyncio
+import json
+import time
+from typing import Final
+
+from nats import errors as nats_errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription as InboxSubscription
+
+from shared.bus.port import ConsumerMissing
+from shared.errors import Transient
+
+GRACE_S: Final = 0.5  # the server ends a request itself; this much later its answer is taken for lost
+QUEUE_BYTES: Final = 16 * 1024 * 1024  # 64 events of 8 KiB are half a megabyte: the client must never drop any
+_EMPTY: Final = ("404", "408")
+_GONE: Final = ("503",)
+
+
+class PullConsumer:
+    """Requests of one consumer on `subject`, answered into one inbox. Not for concurrent use: one fetch at a time."""
+
+    def __init__(self, client: Client, stream: str, consumer: str) -> None:
+        self._client = client
+        self.subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._consumer = consumer
+        self._inbox = client.new_inbox()
+        self._requests = 0
+        self._answers: InboxSubscription | None = None
+        self._lock = asyncio.Lock()
+
+    async def fetch(self, batch: int, timeout_s: float) -> list[Msg]:
+        """What is there now, up to `batch`; else the first message within `timeout_s`."""
+        async with self._lock:
+            if self._answers is None:
+                self._answers = await self._client.subscribe(f"{self._inbox}.*", pending_bytes_limit=QUEUE_BYTES)
+            if late := await self._late(batch):
+                return late
+            messages = await self._request({"batch": batch, "no_wait": True}, batch, timeout_s)
+            if messages:
+                return messages
+            expires = int(timeout_s * 1e9)
+            return await self._request({"batch": 1, "expires": expires}, 1, timeout_s + GRACE_S)
+
+    async def close(self) -> None:
+        """Leave, so that the server hands no further message to this reader."""
+        if self._answers is not None:
+            await self._answers.unsubscribe()
+            self._answers = None
+
+    async def _late(self, batch: int) -> list[Msg]:
+        """What answered an earlier request after it was given up: with more asked for, it would lie here for ever."""
+        messages: list[Msg] = []
+        while self._answers is not None and self._answers.pending_msgs > 0 and len(messages) < batch:
+            message = await self._answer(time.monotonic() + GRACE_S)
+            if message is not None and _status(message) is None:
+                messages.append(message)
+        return messages
+
+    async def _request(self, body: dict[str, int | bool], batch: int, timeout_s: float) -> list[Msg]:
+        self._requests += 1
+        reply = f"{self._inbox}.{self._requests}"
+        await self._client.publish(self.subject, json.dumps(body).encode(), reply=reply)
+        deadline = time.monotonic() + timeout_s
+        messages: list[Msg] = []
+        while len(messages) < batch:
+            message = await self._answer(deadline)
+            if message is None:
+                return messages  # no answer: the connection was lost meanwhile, and the next fetch asks anew
+            status = _status(message)
+            if status is None:
+                messages.append(message)
+            elif message.subject == reply and self._ends(status, message):
+                return messages
+        return messages
+
+    async def _answer(self, deadline: float) -> Msg | None:
+        if self._answers is None:
+            return None
+        try:
+            return await self._answers.next_msg(timeout=max(0.001, deadline - time.monotonic()))
+        except TimeoutError:
+            return None
+        except nats_errors.Error as error:
+            raise Transient(f"bus: fetch for {self._consumer!r} failed: {error}") from error
+
+    def _ends(self, status: str, message: Msg) -> bool:
+        """Whether a status ends the request; raises when it means more than "nothing there"."""
+        text = (message.headers or {}).get("Description", "").strip().splitlines()[:1]
+        if status in _EMPTY:
+            return True
+        if status in _GONE or "Consumer Deleted" in text:
+            raise ConsumerMissing(f"bus: consumer {self._consumer!r} is missing (status {status})")
+        if status.startswith("1"):  # idle heartbeat
+            return False
+        raise Transient(f"bus: fetch for {self._consumer!r} refused: {status} {' '.join(text)}")
+
+
+def _status(message: Msg) -> str | None:
+    """The status of a protocol answer, or None for a real message (which has a body or no status header)."""
+    return (message.headers or {}).get("Status") if not message.data else None

@@ -1,0 +1,1 @@
+"""Settings of every process: environment variables, validated before anything heavy is imported."""

@@ -1,0 +1,1 @@
+"""From a RAM image to a GameState."""

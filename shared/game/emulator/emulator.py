@@ -1,0 +1,179 @@
+"""The emulator: one running game, driven by buttons, read through RAM images. The only module that imports PyBoy.
+
+It renders nothing unless asked. The same start, seed and buttons give the same RAM, in any process, with or without
+pictures. It never writes next to a ROM file: images and saves live in memory.
+"""
+
+import hashlib
+import io
+import warnings
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.game.decoding.names import BUTTON_OF_ACTION
+from shared.game.emulator.snapshot import VBlankSnapshots, open_memory
+from shared.game.errors import EmulatorFault
+from shared.game.games.game import Game
+from shared.game.ram.table import HRAM_BASE, WRAM_SIZE
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PySDL2 announces its binaries on import
+    from pyboy import PyBoy
+
+EMULATOR: Final = f"pyboy {version('pyboy')}"
+RNG_WORD: Final = 0xFF94
+COLOUR_HARDWARE: Final = 1
+LONGEST_BOOT: Final = 600  # frames; ten seconds of play
+HARDWARE_AT: Final = 0xFF96
+
+Frame = NDArray[np.uint8]
+
+
+class Emulator:
+    """One game in memory. Not thread-safe, but two instances may run in two threads: `step` releases the GIL."""
+
+    def __init__(self, game: Game, window: str = "null") -> None:
+        """Start the game. `window` "SDL2" shows it at its own speed, with the keyboard as its buttons."""
+        self.game = game
+        sound = game.needs_sound  # some scripts of commercial games wait for the sound hardware
+        self._pyboy: Any = PyBoy(
+            io.BytesIO(game.rom),
+            ram_file=None,
+            window=window,
+            cgb=True,
+            sound_emulated=sound,
+            sound_volume=0,
+            log_level="CRITICAL",
+        )
+        self._pyboy.set_emulation_speed(0 if window == "null" else 1)
+        self._pixels: memoryview = self._pyboy.screen.ndarray.data.cast("B")
+        self._memory = open_memory(self._pyboy)
+        self._snapshots = VBlankSnapshots(self._pyboy, self._memory) if game.updates_after_vblank else None
+        self._held: str | None = None
+        self.frames = 0
+        self._boot()
+
+    def step(self, action: int, frames: int, render: bool = False) -> None:
+        """Hold the action's button for `frames` emulator frames; `render` draws the last of them."""
+        button = BUTTON_OF_ACTION[action]
+        pyboy = self._pyboy
+        try:
+            if button != self._held:
+                if self._held is not None:
+                    pyboy.button_release(self._held)
+                if button is not None:
+                    pyboy.button_press(button)
+                self._held = button
+            running = pyboy.tick(frames, render, False)
+        except Exception as error:  # whatever a compiled emulator throws is one kind of fault to its callers
+            raise EmulatorFault(f"the emulator failed after {self.frames} frames: {error}") from error
+        if not running:
+            raise EmulatorFault(f"the emulator stopped after {self.frames} frames")
+        self.frames += frames
+
+    def image(self) -> bytes:
+        """The RAM image to decode: the present one if the game is at rest now, else the last one at which it was."""
+        return self.take()[0]
+
+    def take(self) -> tuple[bytes, bool]:
+        """As `image`, and whether the game was at rest in it; call it once a step."""
+        if self._snapshots is None:
+            return self._memory.image(), True
+        return self._snapshots.take()
+
+    def naive_image(self) -> bytes:
+        """The RAM of this very moment, possibly in the middle of the game's update."""
+        return self._memory.image()
+
+    def ram_hash(self) -> str:
+        """SHA-256 of all work RAM and high RAM at this very moment: what recordings and replays compare."""
+        return hashlib.sha256(self._memory.image()).hexdigest()
+
+    def screen(self) -> Frame:
+        """The last rendered picture, uint8 (144, 160, 3), as a copy."""
+        return np.ascontiguousarray(self._pyboy.screen.ndarray[:, :, :3])
+
+    def raw_screen(self) -> NDArray[np.uint32]:
+        """The last rendered picture as packed little-endian RGBA, uint32 (144, 160); a cheap copy for later."""
+        packed: NDArray[np.uint32] = self._pyboy.screen.ndarray.view(np.uint32)[:, :, 0].copy()
+        return packed
+
+    def screen_bytes(self) -> memoryview:
+        """The last rendered picture as packed RGBA bytes, without a copy: it changes with the next drawn step."""
+        return self._pixels
+
+    def save(self) -> bytes:
+        """The whole state of the emulator (about 186 kB, 12 ms)."""
+        buffer = io.BytesIO()
+        self._pyboy.save_state(buffer)
+        return buffer.getvalue()
+
+    def load(self, state: bytes) -> None:
+        """Return to a saved state; buttons held by then are released. EmulatorFault if it is not such a state."""
+        try:
+            self._pyboy.load_state(io.BytesIO(state))
+        except Exception as error:
+            raise EmulatorFault(f"a saved state of {len(state)} bytes does not load: {error}") from error
+        self._release()
+
+    def seed(self, word: int) -> None:
+        """Set the game's random generator: 16 bits, never 0, which both games could not leave."""
+        word = word & 0xFFFF or 0x370D
+        self.poke(RNG_WORD, word & 0xFF)
+        self.poke(RNG_WORD + 1, word >> 8)
+
+    def poke(self, address: int, value: int, bank: int = 0) -> None:
+        """Write one byte; `bank` for D000-DFFF. For seeding, tests and curricula, never during an episode."""
+        if bank:
+            self._pyboy.memory[bank, address] = value
+        else:
+            self._pyboy.memory[address] = value
+        if self._snapshots is not None:
+            self._snapshots.forget()
+
+    def warm_up(self, frames: int) -> None:
+        """Let the game run without buttons and uncounted.
+
+        Drawn, although nobody looks: the renderer keeps parts of what it drew before a state was loaded, and a first
+        picture would show them.
+        """
+        for _ in range(frames):
+            self._pyboy.tick(1, True, False)
+        if self._snapshots is not None:
+            self._snapshots.settle()
+
+    def close(self) -> None:
+        """End the game without writing a save file."""
+        self._pyboy.stop(save=False)
+
+    def _boot(self) -> None:
+        """Run until the game is ready to be driven."""
+        if self.game.boot_frames:
+            self._pyboy.tick(self.game.boot_frames, False, False)
+        if self.game.checks_hardware:
+            self._await_hardware()
+        if self._snapshots is not None:
+            self._snapshots.learn()
+
+    def _await_hardware(self) -> None:
+        """Run until the game says on which hardware it is; EmulatorFault unless that is colour hardware."""
+        hardware = 0
+        for _ in range(LONGEST_BOOT):
+            hardware = self._memory.image()[WRAM_SIZE + HARDWARE_AT - HRAM_BASE]
+            if hardware == COLOUR_HARDWARE:
+                return
+            self._pyboy.tick(1, False, False)
+        raise EmulatorFault(f"the game found hardware type {hardware}, it must run as colour hardware (1)")
+
+    def _release(self) -> None:
+        """Let go of every button. A state may have been saved with one held down."""
+        for button in BUTTON_OF_ACTION[1:]:
+            self._pyboy.button_release(button)
+        self._pyboy.button_release("select")
+        self._held = None
+        self.frames = 0
+        if self._snapshots is not None:
+            self._snapshots.forget()

@@ -1,0 +1,60 @@
+"""How an episode begins: a saved state, then the game's random generator set from the episode's seed.
+
+Training, replay and curricula all begin here, so that a seed means the same everywhere.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from shared.errors import Permanent
+from shared.game.decoding.decoder import Decoder
+from shared.game.emulator.emulator import Emulator
+from shared.game.errors import EmulatorFault
+from shared.game.games.game import Game
+
+LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state, because nobody presses a button
+SETTING = "ZELDA_DRIVER__START_STATE"  # for people: the only way for a run to bring its own start
+WARM_UP = 2  # frames between a load and the first step: the game sees that no button is held
+
+
+@dataclass(frozen=True, slots=True)
+class StartState:
+    """A named place to begin: a curriculum's milestone, or the true start of the game."""
+
+    name: str
+    state: bytes
+
+
+def begin_episode(emulator: Emulator, state: bytes, seed: int) -> None:
+    """Load the state and seed the game; after this the course depends on the actions alone."""
+    emulator.load(state)
+    emulator.seed(seed)
+    emulator.warm_up(WARM_UP)
+
+
+@lru_cache(maxsize=32)
+def true_start(game: Game) -> StartState:
+    """The first moment of control after power-on or after `game.start`, as a state; made once per process and game."""
+    emulator, decoder = Emulator(game), Decoder(game.capabilities)
+    try:
+        if game.start is not None:
+            _load(emulator, game.start)
+        for _ in range(LONGEST_OPENING):
+            if decoder.decode(emulator.image()).control:
+                return StartState("start", emulator.save())
+            emulator.warm_up(1)
+    finally:
+        emulator.close()
+    since = "power-on" if game.start is None else "the state it starts from"
+    raise Permanent(
+        f"{game.name} does not hand over control within {LONGEST_OPENING} frames of {since}: "
+        f"let {SETTING} name a saved state in which the hero can walk"
+    )
+
+
+def _load(emulator: Emulator, state: bytes) -> None:
+    try:
+        emulator.load(state)
+    except EmulatorFault as fault:
+        raise Permanent(f"{SETTING} must name a state that this version of PyBoy saved: {fault}") from fault
+    emulator.warm_up(WARM_UP)

@@ -1,0 +1,1 @@
+"""Which games exist: ROM identification, capabilities, milestones."""

@@ -1,0 +1,1 @@
+"""From a GameState to the observation obs/v1."""

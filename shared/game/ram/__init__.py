@@ -1,0 +1,1 @@
+"""The RAM table and everything that reads one variable of a RAM image."""

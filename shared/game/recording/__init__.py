@@ -1,0 +1,1 @@
+"""The segment archive: state rows, pictures, bytes, and replay."""

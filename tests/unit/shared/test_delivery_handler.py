@@ -1,0 +1,126 @@
+"""Each delivery gets its one answer: after which pause it comes again, and when it never does."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from shared.bus.consumer import Consumer
+from shared.bus.delivery_handler import ATTEMPTS, BACKOFF_S, DeliveryHandler
+from shared.bus.memory import MemoryBus
+from shared.bus.outage import OutageDetector
+from shared.bus.topology import JUDGE_SEGMENTS, MAX_DELIVER
+from shared.contracts.envelope import Envelope
+from shared.errors import Fatal, Permanent, Transient
+from tests.events import segment_ready
+
+
+class Noted:
+    """A delivery that notes how it was answered."""
+
+    def __init__(self, attempt: int) -> None:
+        self.raw, self.subject = segment_ready().to_bytes(), "zelda.v1.demo.segment.ready"
+        self.number, self.attempt = 1, attempt
+        self.answers: list[str | float] = []
+
+    async def ack(self) -> None:
+        self.answers.append("done")
+
+    async def nak(self, delay_s: float) -> None:
+        self.answers.append(delay_s)
+
+    async def reject(self, reason: str) -> None:
+        self.answers.append(f"dead: {reason}")
+
+    async def in_progress(self) -> None:
+        raise AssertionError("nobody waits for so long here")
+
+
+class Longest(random.Random):
+    """Dice that always give the longest pause."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return b
+
+
+async def answered(
+    attempt: int,
+    *errors: Exception,
+    away: bool = False,
+    dead_error: Exception | None = None,
+    dice: random.Random | None = None,
+) -> list[str | float]:
+    """The answers to one delivery whose handling fails so; the store may be away, and recording the dead fail."""
+    failures = iter(errors)
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        for failure in failures:
+            raise failure
+        return []
+
+    async def on_dead(event: Envelope, reason: str) -> Sequence[Envelope]:
+        if dead_error is not None:
+            raise dead_error
+        return []
+
+    async def here() -> bool:
+        return not away
+
+    delivery = Noted(attempt)
+    consumer = Consumer(JUDGE_SEGMENTS, handler, on_dead)
+    await DeliveryHandler(MemoryBus(), consumer, OutageDetector(here), dice or Longest()).handle(delivery)
+    return delivery.answers
+
+
+async def test_what_is_handled_is_done() -> None:
+    assert await answered(1) == ["done"]
+
+
+async def test_the_pause_grows_with_every_failure_until_none_is_left() -> None:
+    pauses = [(await answered(attempt, Transient("busy")))[0] for attempt in range(1, ATTEMPTS)]
+    assert pauses == [*BACKOFF_S, BACKOFF_S[-1]]
+    assert await answered(ATTEMPTS, Transient("busy")) == [
+        f"dead: given up after {ATTEMPTS} deliveries, the last ended with Transient: busy"
+    ]
+
+
+async def test_replicas_do_not_try_again_in_step() -> None:
+    dice = random.Random(1)
+    pauses = [float((await answered(3, Transient("busy"), dice=dice))[0]) for _ in range(50)]
+    assert 0 <= min(pauses) < BACKOFF_S[2] / 10
+    assert BACKOFF_S[2] * 9 / 10 < max(pauses) <= BACKOFF_S[2]
+
+
+async def test_an_outage_uses_up_no_try_and_is_asked_about_soon() -> None:
+    assert await answered(ATTEMPTS + 5, Transient("no store"), away=True) == [BACKOFF_S[0]]
+    (dead,) = await answered(ATTEMPTS + 5, ValueError("a bug"), away=True)
+    assert str(dead).startswith("dead: "), "an error of our own is no outage"
+
+
+async def test_a_time_limit_of_the_handlers_own_is_not_taken_for_that_of_the_loop() -> None:
+    (dead,) = await answered(ATTEMPTS, TimeoutError("the judge was silent"))
+    assert dead == f"dead: given up after {ATTEMPTS} deliveries, the last ended with TimeoutError: the judge was silent"
+
+
+async def test_what_cannot_be_recorded_as_dead_comes_again_but_not_beyond_the_buss_patience() -> None:
+    away = Transient("the store is away")
+    assert await answered(1, Permanent("no manifest"), dead_error=away) == [BACKOFF_S[0]]
+    (dead,) = await answered(MAX_DELIVER - 1, dead_error=away)
+    assert str(dead).startswith(f"dead: delivered {MAX_DELIVER - 1} times without an answer")
+
+
+async def test_a_fatal_error_while_the_dead_is_recorded_ends_the_process_and_gives_the_message_back() -> None:
+    with pytest.raises(Fatal, match="the key was withdrawn"):
+        await answered(1, Permanent("no manifest"), dead_error=Fatal("the key was withdrawn"))
+
+
+async def test_the_traceback_of_an_error_that_repeats_is_shown_once() -> None:
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        raise ValueError("a bug")
+
+    answer = DeliveryHandler(MemoryBus(), Consumer(JUDGE_SEGMENTS, handler), OutageDetector(), Longest())
+    with capture_logs() as lines:
+        for _ in range(3):
+            await answer.handle(Noted(1))
+    assert [line["event"] for line in lines] == ["unexpected error, will retry"]

@@ -1,0 +1,208 @@
+"""How a service's life ends, and what it survives, without servers."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from prometheus_client import REGISTRY
+from starlette.responses import PlainTextResponse
+from structlog.testing import capture_logs
+
+from cli.client import refusal
+from cli.exits import UNREACHABLE
+from shared.bus.consumer import Consumer
+from shared.bus.topology import JUDGE_SEGMENTS
+from shared.config.settings import BusSettings, ServiceSettings, StoreSettings
+from shared.contracts.envelope import Envelope
+from shared.errors import Fatal, Transient
+from shared.runtime import runner
+from shared.runtime.health import listen
+from shared.runtime.runner import ServiceRunner
+from shared.runtime.service import Service, ServicePorts
+from tests.events import segment_ready
+
+Build = Callable[[ServiceSettings, ServicePorts], Awaitable[Service]]
+
+
+async def live(build: Build, bus: str = "memory://", store: str = "memory://") -> int:
+    """The exit code of a life that may connect for half a second."""
+    settings = ServiceSettings(bus=BusSettings(url=bus), store=StoreSettings(url=store))
+    return await asyncio.wait_for(
+        ServiceRunner("judge", settings, asyncio.Event(), connect_s=0.5).run(build, listen("127.0.0.1", 0)), 10
+    )
+
+
+async def idle(settings: ServiceSettings, ports: ServicePorts) -> Service:
+    """A service with nothing to do."""
+    return Service()
+
+
+async def test_a_bus_that_is_not_reached_in_time_ends_it_with_3() -> None:
+    assert await live(idle, bus="nats://127.0.0.1:9") == 3
+
+
+async def test_a_store_that_cannot_be_opened_ends_it_with_1_and_a_sentence() -> None:
+    with capture_logs() as lines:
+        assert await live(idle, store="file:///proc/zelda") == 1
+    assert "file:///proc/zelda" in lines[-1]["error"]
+
+
+async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time() -> None:
+    listener, stop, connected = listen("127.0.0.1", 0), asyncio.Event(), asyncio.Event()
+
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        await connected.wait()
+        return Service(app=PlainTextResponse("the runs"))
+
+    settings = ServiceSettings(bus=BusSettings(url="memory://"), store=StoreSettings(url="memory://"))
+    living = asyncio.create_task(ServiceRunner("coordinator", settings, stop).run(build, listener))
+    async with httpx.AsyncClient(base_url="http://{}:{}".format(*listener.getsockname())) as client:
+        early = await client.get("/runs")
+        assert early.status_code == 503
+        assert early.headers["Retry-After"] == "2"
+        assert early.json()["detail"] == (
+            "The service is starting: ask again in 2 seconds; /readyz says what it waits for."
+        )
+        refused = refusal(early)
+        assert (refused.code, str(refused)) == (UNREACHABLE, early.json()["detail"])
+        assert (await client.get("/readyz")).json() == {"ok": False, "reasons": ["starting"]}
+        assert (await client.get("/livez")).status_code == 200
+        connected.set()
+        while (late := await client.get("/runs")).status_code == 503:  # noqa: ASYNC110 - nothing else tells
+            await asyncio.sleep(0.01)
+        assert late.text == "the runs"
+    stop.set()
+    assert await asyncio.wait_for(living, 10) == 0
+
+
+async def test_a_fatal_handler_ends_it_with_1() -> None:
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        raise Fatal("the judge's key was withdrawn")
+
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        await ports.bus.publish(segment_ready())
+        return Service(consumers=[Consumer(JUDGE_SEGMENTS, handler)])
+
+    assert await live(build) == 1
+
+
+async def test_a_fatal_build_ends_it_with_1() -> None:
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        raise Fatal("no judges are configured")
+
+    assert await live(build) == 1
+
+
+async def test_a_connection_closed_for_good_ends_it_with_6() -> None:
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        asyncio.get_running_loop().call_later(0.2, ports.bus.closed.set)
+        return Service()
+
+    assert await live(build) == 6
+
+
+async def test_a_failing_background_job_is_started_again_and_cancelled_at_the_end() -> None:
+    starts, cancelled, drained = 0, False, False
+
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        async def job() -> None:
+            nonlocal starts, cancelled
+            starts += 1
+            if starts == 1:
+                raise ValueError("one bad moment")
+            ports.stopping.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled = True
+                raise
+
+        async def drain() -> None:
+            nonlocal drained
+            drained = not cancelled
+
+        return Service(background=[job], drain=drain)
+
+    assert await live(build) == 0
+    assert (starts, cancelled, drained) == (2, True, True)
+
+
+async def test_the_first_restart_of_a_background_job_can_be_seen_to_come() -> None:
+    counted: list[float | None] = []
+
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        async def job() -> None:
+            counted.append(
+                REGISTRY.get_sample_value("zelda_service_background_restarts_total", {"job": job.__qualname__})
+            )
+            if len(counted) == 1:
+                raise ValueError("one bad moment")
+            ports.stopping.set()
+
+        return Service(background=[job])
+
+    assert await live(build) == 0
+    assert counted == [0, 1]
+
+
+async def test_a_background_job_that_ran_for_long_does_not_wait_for_failures_of_last_week(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts, later = 0, 0.0
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
+
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        async def job() -> None:
+            nonlocal starts, later
+            starts += 1
+            if starts == 2:
+                later = 3_600.0  # an hour of work
+            if starts < 3:
+                raise ValueError("one bad moment")
+            ports.stopping.set()
+
+        return Service(background=[job])
+
+    with capture_logs() as lines:
+        assert await live(build) == 0
+    assert [line["retry_s"] for line in lines if line["event"] == "background job failed"] == [1.0, 1.0]
+
+
+async def test_a_fatal_background_job_ends_it_with_1() -> None:
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        async def job() -> None:
+            raise Fatal("no lease possible")
+
+        return Service(background=[job])
+
+    assert await live(build) == 1
+
+
+async def test_a_drain_that_hangs_is_cut_off_by_its_budget() -> None:
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        ports.stopping.set()
+        return Service(drain=lambda: asyncio.sleep(60), drain_s=0.2)
+
+    started = asyncio.get_running_loop().time()
+    assert await live(build) == 0
+    assert asyncio.get_running_loop().time() - started < 5
+
+
+async def test_a_drain_that_finds_the_store_away_is_told_and_ends_it_with_0() -> None:
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        async def release() -> None:
+            raise Transient("store: create 'models/lease/coordinator/7' gave no answer in 15 s")
+
+        ports.stopping.set()
+        return Service(drain=release)
+
+    assert await live(build) == 0
+
+
+def test_a_port_is_taken_before_anybody_is_served_on_it() -> None:
+    """Two services that start together on one port: the second must not live without its probes."""
+    with listen("127.0.0.1", 0) as first, pytest.raises(OSError, match="in use"):
+        listen("127.0.0.1", first.getsockname()[1])
