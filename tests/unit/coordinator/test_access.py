@@ -1,4 +1,4 @@
-"""Deny by default: every route that the OpenAPI document names, with no, a wrong, a reading and a changing token."""
+"""Deny by default: every documented route without a token and with an unknown, a viewer's and an operator's token."""
 
 import asyncio
 from pathlib import Path
@@ -20,30 +20,30 @@ async def routes(harness: Harness, directory: Path) -> list[tuple[str, str]]:
     return [(method.upper(), path.format(run="demo")) for path, item in document["paths"].items() for method in item]
 
 
-@pytest.mark.parametrize("token", [None, "a-token-that-nobody-gave-out"])
-async def test_nobody_gets_in_without_a_known_token(tmp_path: Path, token: str | None) -> None:
+@pytest.mark.parametrize("token", [None, "a-token-that-is-unknown"])
+async def test_a_missing_or_unknown_token_is_refused(tmp_path: Path, token: str | None) -> None:
     harness = Harness()
     found = await routes(harness, tmp_path)
     assert len(found) == 9
     async with client(harness, tmp_path, token) as http:
         for method, path in found:
-            answer = await http.request(method, path)
-            assert answer.status_code == 401, f"{method} {path}"
-            assert answer.headers["www-authenticate"] == "Bearer"
+            response = await http.request(method, path)
+            assert response.status_code == 401, f"{method} {path}"
+            assert response.headers["www-authenticate"] == "Bearer"
 
 
-async def test_a_viewer_may_read_everything_and_change_nothing(tmp_path: Path) -> None:
+async def test_a_viewer_can_read_everything_and_change_nothing(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     async with client(harness, tmp_path, VIEWER) as http:
         for method, path in await routes(harness, tmp_path):
             if path.endswith("/events"):
-                continue  # endless; the guard in front of it is the same
-            answer = await http.request(method, path)
-            assert answer.status_code == (200 if method == "GET" else 403), f"{method} {path}"
+                continue  # endless, but behind the same middleware
+            response = await http.request(method, path)
+            assert response.status_code == (200 if method == "GET" else 403), f"{method} {path}"
 
 
-async def test_an_operator_may_do_everything(tmp_path: Path) -> None:
+async def test_an_operator_can_do_everything(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     async with client(harness, tmp_path, OPERATOR) as http:
@@ -53,18 +53,18 @@ async def test_an_operator_may_do_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/runs/demo/secret", "/hud.js/", "/metrics/../runs"])
-async def test_paths_that_do_not_exist_are_closed_too(tmp_path: Path, path: str) -> None:
+async def test_unknown_paths_need_a_token(tmp_path: Path, path: str) -> None:
     async with client(Harness(), tmp_path, token=None) as http:
         assert (await http.get(path)).status_code == 401
 
 
-async def test_a_header_of_a_proxy_does_not_open_the_door(tmp_path: Path) -> None:
+async def test_proxy_headers_do_not_authenticate(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path, token=None) as http:
-        answer = await http.get("/runs", headers={"X-Forwarded-User": "admin", "X-Remote-User": "admin"})
-    assert answer.status_code == 401
+        response = await http.get("/runs", headers={"X-Forwarded-User": "admin", "X-Remote-User": "admin"})
+    assert response.status_code == 401
 
 
-async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path: Path) -> None:
+async def test_token_rotation_takes_effect_immediately(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
         assert (await http.get("/runs")).status_code == 200
@@ -73,7 +73,7 @@ async def test_a_rotated_token_is_known_at_once_and_the_old_one_is_not(tmp_path:
 
 
 @pytest.mark.parametrize("text", ["operator:another-token-0123456789abc\n", ""])
-async def test_a_stream_ends_when_its_token_is_taken_out(tmp_path: Path, text: str) -> None:
+async def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path, text: str) -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -86,41 +86,39 @@ async def test_a_stream_ends_when_its_token_is_taken_out(tmp_path: Path, text: s
     harness.broadcaster._poller = observed
     async with client(harness, tmp_path, VIEWER) as http:
         watching = asyncio.create_task(http.get("/runs/demo/events"))
-        await polled.wait()  # it was let in
+        await polled.wait()  # the stream is open
         (tmp_path / "tokens").write_text(text)
         await harness.service.stop(RUN)
-        answer = await asyncio.wait_for(watching, 10)
-    assert answer.status_code == 200
-    assert "stopping" not in answer.text
+        response = await asyncio.wait_for(watching, 10)
+    assert response.status_code == 200
+    assert "stopping" not in response.text
     assert harness.broadcaster._channels == {}
 
 
-SPOILT = ["", "operator:short", f"viewer:{VIEWER}\nadmin:{OPERATOR}", None]
+INVALID_FILES = ["", "operator:short", f"viewer:{VIEWER}\nadmin:{OPERATOR}", None]
 
 
-@pytest.mark.parametrize("text", SPOILT)
-async def test_while_the_token_file_is_spoilt_nobody_gets_in_and_everybody_is_told(
-    tmp_path: Path, text: str | None
-) -> None:
+@pytest.mark.parametrize("text", INVALID_FILES)
+async def test_an_invalid_token_file_refuses_every_request_with_503(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "tokens"
     async with client(Harness(), tmp_path, VIEWER) as http:
         good = path.read_text()
         assert (await http.get("/runs")).status_code == 200
         with capture_logs() as logs:
             path.unlink() if text is None else path.write_text(text)
-            answers = [await http.get("/runs") for _ in range(3)]
+            responses = [await http.get("/runs") for _ in range(3)]
         path.write_text(good)
-        assert (await http.get("/runs")).status_code == 200, "mended"
-    for answer in answers:
-        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
-        assert answer.json()["detail"].startswith("The coordinator cannot use its token file: its operator")
-    (told,) = logs
-    assert told["path"] == str(path)
-    assert OPERATOR not in str(told)
+        assert (await http.get("/runs")).status_code == 200, "repaired"
+    for response in responses:
+        assert (response.status_code, response.headers["content-type"]) == (503, "application/problem+json")
+        assert response.json()["detail"].startswith("The coordinator cannot use its token file: its operator")
+    (line,) = logs
+    assert line["path"] == str(path)
+    assert OPERATOR not in str(line)
 
 
-async def test_too_many_requests_are_told_to_wait(tmp_path: Path) -> None:
+async def test_too_many_requests_get_429(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path, burst=5, per_s=0.001) as http:
-        answers = [await http.get("/runs") for _ in range(6)]
-    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
-    assert answers[-1].headers["retry-after"] == "1"
+        responses = [await http.get("/runs") for _ in range(6)]
+    assert [response.status_code for response in responses] == [200] * 5 + [429]
+    assert responses[-1].headers["retry-after"] == "1"

@@ -1,4 +1,4 @@
-"""A person starts, watches and stops runs over HTTP."""
+"""Runs are started, followed and stopped over HTTP."""
 
 import asyncio
 from datetime import timedelta
@@ -15,8 +15,8 @@ from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, segment
 async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
-        answer = await http.post("/runs", json={"run": "demo", "config": SHORT_RUN})
-        assert (answer.status_code, answer.headers["location"]) == (201, "/runs/demo")
+        response = await http.post("/runs", json={"run": "demo", "config": SHORT_RUN})
+        assert (response.status_code, response.headers["location"]) == (201, "/runs/demo")
         assert (await http.get("/runs/demo")).json()["progress"] is None
         await harness.passes()
         shown = (await http.get("/runs/demo")).json()
@@ -27,19 +27,19 @@ async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
         assert (await http.get("/runs", params={"state": "failed"})).json()["items"] == []
 
 
-async def test_the_same_idempotency_key_makes_one_run_of_a_hundred_requests(tmp_path: Path) -> None:
+async def test_100_requests_with_one_idempotency_key_create_one_run(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
         requests = [
             http.post("/runs", json={"config": SHORT_RUN}, headers={"Idempotency-Key": "k1"}) for _ in range(100)
         ]
-        answers = await asyncio.gather(*requests)
-    assert sorted(answer.status_code for answer in answers) == [200] * 99 + [201]
-    assert len({answer.json()["run"] for answer in answers}) == 1
+        responses = await asyncio.gather(*requests)
+    assert sorted(response.status_code for response in responses) == [200] * 99 + [201]
+    assert len({response.json()["run"] for response in responses}) == 1
     assert len(await harness.models.runs.all()) == 1
 
 
-async def test_runs_without_name_or_key_are_different_runs(tmp_path: Path) -> None:
+async def test_requests_without_name_and_key_create_different_runs(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
         names = {(await http.post("/runs", json={"config": SHORT_RUN})).json()["run"] for _ in range(3)}
@@ -57,7 +57,7 @@ async def test_stop_and_resume_by_http(tmp_path: Path) -> None:
         assert refused.json()["detail"] == "Run demo is still stopping: resume it after it has stopped."
 
 
-async def test_epochs_segments_and_scores_are_listed_page_by_page(tmp_path: Path) -> None:
+async def test_epochs_segments_and_scores_are_listed_in_pages(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -76,7 +76,7 @@ async def test_epochs_segments_and_scores_are_listed_page_by_page(tmp_path: Path
         assert [score["judges"][0]["dimensions"]["progress"]["votes"] for score in scores] == [[3, 3, 4]] * 3
 
 
-async def test_what_somebody_else_put_among_the_segments_is_neither_listed_nor_counted(tmp_path: Path) -> None:
+async def test_foreign_objects_among_the_segments_are_not_listed_or_counted(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -89,7 +89,7 @@ async def test_what_somebody_else_put_among_the_segments_is_neither_listed_nor_c
         assert (await http.get("/runs/demo")).json()["progress"]["segments_recorded"] == 4
 
 
-async def test_what_somebody_else_put_among_the_scores_is_on_no_page(tmp_path: Path) -> None:
+async def test_foreign_objects_among_the_scores_are_not_listed(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -112,7 +112,7 @@ async def test_what_somebody_else_put_among_the_scores_is_on_no_page(tmp_path: P
     assert [line for line in logs if line["log_level"] == "error"] == []
 
 
-async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> None:
+async def test_runs_are_listed_newest_first_in_pages(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
         for name in ("a", "b", "c"):
@@ -124,7 +124,7 @@ async def test_runs_are_listed_newest_first_and_page_by_page(tmp_path: Path) -> 
         assert [line["run"] for line in rest["items"]] == ["a"]
 
 
-async def test_the_next_page_goes_on_where_the_last_one_ended_even_if_that_run_has_changed_its_state(
+async def test_a_page_continues_although_its_first_run_changed_state(
     tmp_path: Path,
 ) -> None:
     harness = Harness()
@@ -141,7 +141,7 @@ async def test_the_next_page_goes_on_where_the_last_one_ended_even_if_that_run_h
             assert rest["next"] is None
 
 
-async def test_a_watcher_gets_what_is_known_and_then_what_happens() -> None:
+async def test_a_reader_gets_the_current_state_then_updates() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -162,7 +162,7 @@ async def test_a_watcher_gets_what_is_known_and_then_what_happens() -> None:
     assert harness.broadcaster._channels == {}
 
 
-async def test_the_hud_and_the_documents_are_served_without_a_token(tmp_path: Path) -> None:
+async def test_pages_and_openapi_need_no_token(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path, token=None) as http:
         for path in ("/", "/hud.js", "/hud.css", "/docs", "/docs.js", "/openapi.json"):
             assert (await http.get(path)).status_code == 200, path

@@ -1,4 +1,4 @@
-"""The live stream of a long run: whoever comes, and however slowly it reads, it learns where everything stands."""
+"""The live stream of a long run: every reader, early, late or slow, gets the current state."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,36 +10,36 @@ from shared.contracts.ids import RunId
 from shared.errors import Transient
 from tests.unit.coordinator.harness import RUN
 
-EPOCHS = 230  # more than any bound of the feed
+EPOCHS = 230  # more than any bound of the broadcaster
 
 
 class Source:
-    """Looks that a test fills."""
+    """Polls whose result the test sets."""
 
     def __init__(self) -> None:
-        self.news: list[RunUpdate] = []
+        self.updates: list[RunUpdate] = []
         self.polled = asyncio.Event()
-        self.trouble: list[Exception] = []
+        self.errors: list[Exception] = []
 
     def poller(self, _: RunId) -> Callable[[], Awaitable[list[RunUpdate]]]:
-        async def found() -> list[RunUpdate]:
-            news, self.news = self.news, []
+        async def poll() -> list[RunUpdate]:
+            updates, self.updates = self.updates, []
             self.polled.set()
-            if self.trouble:
-                raise self.trouble.pop(0)
-            return news
+            if self.errors:
+                raise self.errors.pop(0)
+            return updates
 
-        return found
+        return poll
 
-    async def tell(self, *news: RunUpdate) -> None:
-        """Have the feed look at these."""
-        self.news = list(news)
+    async def push(self, *updates: RunUpdate) -> None:
+        """Return these updates from the next poll."""
+        self.updates = list(updates)
         self.polled.clear()
         await self.polled.wait()
 
 
-def epoch(number: int, says: str = "") -> RunUpdate:
-    return RunUpdate("epoch", f"{number}{says}", str(number))
+def epoch(number: int, suffix: str = "") -> RunUpdate:
+    return RunUpdate("epoch", f"{number}{suffix}", str(number))
 
 
 def score(number: int) -> RunUpdate:
@@ -49,10 +49,10 @@ def score(number: int) -> RunUpdate:
 BACKLOG = [RunUpdate("run", "running"), *(epoch(number) for number in range(EPOCHS)), RunUpdate("progress", "playing")]
 
 
-async def read(feed: EventBroadcaster) -> list[RunUpdate]:
-    """What a reader gets until nothing more comes."""
+async def read(broadcaster: EventBroadcaster) -> list[RunUpdate]:
+    """All updates a new reader gets, until none comes for 0.2 s."""
     got: list[RunUpdate] = []
-    stream = feed.follow(RUN)
+    stream = broadcaster.follow(RUN)
     try:
         while True:
             got.append(await asyncio.wait_for(anext(stream), 0.2))
@@ -62,59 +62,61 @@ async def read(feed: EventBroadcaster) -> list[RunUpdate]:
         await stream.aclose()
 
 
-async def test_every_reader_of_a_long_run_gets_all_that_is_known() -> None:
+async def test_every_reader_of_a_long_run_gets_its_full_state() -> None:
     source = Source()
-    source.news = [*BACKLOG, *map(score, range(30))]
-    feed = EventBroadcaster(source.poller, interval_s=0.001)
-    stays = feed.follow(RUN)
-    assert await anext(stays) == BACKLOG[0]
+    source.updates = [*BACKLOG, *map(score, range(30))]
+    broadcaster = EventBroadcaster(source.poller, interval_s=0.001)
+    first_reader = broadcaster.follow(RUN)
+    assert await anext(first_reader) == BACKLOG[0]
     for _ in range(2):
-        assert await read(feed) == [*BACKLOG, *map(score, range(30))]
-    assert [await anext(stays) for _ in BACKLOG[1:]] == BACKLOG[1:]
-    await stays.aclose()
+        assert await read(broadcaster) == [*BACKLOG, *map(score, range(30))]
+    assert [await anext(first_reader) for _ in BACKLOG[1:]] == BACKLOG[1:]
+    await first_reader.aclose()
 
 
-async def test_a_reader_that_sleeps_finds_the_newest_of_each_thing_and_ends_nobodys_stream() -> None:
+async def test_a_slow_reader_gets_the_newest_updates_and_delays_no_other() -> None:
     source = Source()
-    source.news = list(BACKLOG)
-    feed = EventBroadcaster(source.poller, interval_s=0.001)
-    sleeper = feed.follow(RUN)
-    await anext(sleeper)
-    await source.tell(RunUpdate("run", "stopping"), *(epoch(number, "!") for number in range(EPOCHS)))
-    await source.tell(RunUpdate("run", "stopped"), *map(score, range(MAX_BACKLOG + 50)))
-    assert RunUpdate("run", "stopped") in await read(feed)
-    got = [await anext(sleeper) for _ in range(1 + EPOCHS + 1 + MAX_BACKLOG)]
-    assert [news for news in got if news.kind == "run"] == [RunUpdate("run", "stopped")]
-    assert {news.data for news in got if news.kind == "epoch"} == {f"{number}!" for number in range(EPOCHS)}
-    assert [news for news in got if news.kind == "score"] == [score(number) for number in range(50, MAX_BACKLOG + 50)]
-    await sleeper.aclose()
+    source.updates = list(BACKLOG)
+    broadcaster = EventBroadcaster(source.poller, interval_s=0.001)
+    slow_reader = broadcaster.follow(RUN)
+    await anext(slow_reader)
+    await source.push(RunUpdate("run", "stopping"), *(epoch(number, "!") for number in range(EPOCHS)))
+    await source.push(RunUpdate("run", "stopped"), *map(score, range(MAX_BACKLOG + 50)))
+    assert RunUpdate("run", "stopped") in await read(broadcaster)
+    got = [await anext(slow_reader) for _ in range(1 + EPOCHS + 1 + MAX_BACKLOG)]
+    assert [update for update in got if update.kind == "run"] == [RunUpdate("run", "stopped")]
+    assert {update.data for update in got if update.kind == "epoch"} == {f"{number}!" for number in range(EPOCHS)}
+    assert [update for update in got if update.kind == "score"] == [
+        score(number) for number in range(50, MAX_BACKLOG + 50)
+    ]
+    await slow_reader.aclose()
 
 
-async def test_whatever_a_look_runs_into_the_next_ones_go_on_and_the_log_says_it_once() -> None:
+async def test_a_failing_poll_is_logged_once_and_polling_continues() -> None:
     source = Source()
-    source.trouble = [*[Transient("store: no answer")] * 3, *[ValueError("our own mistake")] * 3]
-    feed = EventBroadcaster(source.poller, interval_s=0.001)
-    stream = feed.follow(RUN)
+    source.errors = [*[Transient("store: no answer")] * 3, *[ValueError("unexpected")] * 3]
+    broadcaster = EventBroadcaster(source.poller, interval_s=0.001)
+    stream = broadcaster.follow(RUN)
     with capture_logs() as logs:
         reader = asyncio.ensure_future(anext(stream))
-        for _ in range(len(source.trouble) + 1):
-            await source.tell()
-        await source.tell(RunUpdate("run", "running"))
+        for _ in range(len(source.errors) + 1):
+            await source.push()
+        await source.push(RunUpdate("run", "running"))
         assert await asyncio.wait_for(reader, 5) == RunUpdate("run", "running")
     await stream.aclose()
-    told = [(line["error"], line["exc_info"]) for line in logs if line["event"] == "live poll failed"]
-    assert told == [("store: no answer", False), ("our own mistake", True)]
+    logged = [(line["error"], line["exc_info"]) for line in logs if line["event"] == "live poll failed"]
+    assert logged == [("store: no answer", False), ("unexpected", True)]
 
 
-async def test_whoever_comes_after_a_change_is_not_told_how_it_was_before_though_somebody_else_watches() -> None:
+async def test_a_new_reader_does_not_get_an_outdated_state() -> None:
     source = Source()
-    source.news = [RunUpdate("run", "stopped")]
-    feed = EventBroadcaster(source.poller, interval_s=0.001)
-    stays = feed.follow(RUN)
-    assert await anext(stays) == RunUpdate("run", "stopped")
-    comes = feed.follow(RUN)
-    source.news = [RunUpdate("run", "running")]  # a person has resumed it, and no look has seen that yet
-    assert await anext(comes) == RunUpdate("run", "running")
-    assert await anext(stays) == RunUpdate("run", "running")
-    await comes.aclose()
-    await stays.aclose()
+    source.updates = [RunUpdate("run", "stopped")]
+    broadcaster = EventBroadcaster(source.poller, interval_s=0.001)
+    first_reader = broadcaster.follow(RUN)
+    assert await anext(first_reader) == RunUpdate("run", "stopped")
+    second_reader = broadcaster.follow(RUN)
+    source.updates = [RunUpdate("run", "running")]  # it was resumed after the last poll
+    assert await anext(second_reader) == RunUpdate("run", "running")
+    assert await anext(first_reader) == RunUpdate("run", "running")
+    await second_reader.aclose()
+    await first_reader.aclose()

@@ -1,4 +1,4 @@
-"""What a run waits for before it goes on or ends, for how long, and how its record says so."""
+"""What a run waits for, for how long, and what its record says at the end."""
 
 from datetime import timedelta
 
@@ -16,16 +16,16 @@ from shared.store.port import NotFound
 from tests.unit.coordinator.harness import RUN, START, Harness
 
 
-async def begun(**config: object) -> Harness:
-    """A run that waits for its first epoch."""
+async def started_run(**config: object) -> Harness:
+    """A run whose first epoch is ordered."""
     harness = Harness()
     await harness.create_run(**config)
     await harness.passes()
     return harness
 
 
-async def test_every_epoch_is_waited_for_and_not_only_the_first() -> None:
-    harness = await begun()
+async def test_the_second_epoch_waits_for_its_judges() -> None:
+    harness = await started_run()
     await harness.complete_epoch(0)
     await harness.train(1)
     await harness.passes(3)
@@ -33,8 +33,8 @@ async def test_every_epoch_is_waited_for_and_not_only_the_first() -> None:
         await harness.start_order(2)
 
 
-async def test_a_run_with_overlap_ends_only_when_its_last_two_epochs_are_judged() -> None:
-    harness = await begun(epochs=2, overlap=True)
+async def test_a_run_with_overlap_ends_after_its_last_two_epochs_are_judged() -> None:
+    harness = await started_run(epochs=2, overlap=True)
     await harness.train(0)
     await harness.passes()
     await harness.complete_epoch(1)
@@ -46,8 +46,8 @@ async def test_a_run_with_overlap_ends_only_when_its_last_two_epochs_are_judged(
     assert await harness.state() == "finished"
 
 
-async def test_hours_are_counted_from_the_beginning_of_the_run() -> None:
-    harness = await begun(epochs=None, run_hours=1)
+async def test_run_hours_count_from_the_creation_of_the_run() -> None:
+    harness = await started_run(epochs=None, run_hours=1)
     for epoch in range(2):
         assert await harness.state() == "running"
         harness.time += timedelta(minutes=40)
@@ -56,34 +56,34 @@ async def test_hours_are_counted_from_the_beginning_of_the_run() -> None:
 
 
 @pytest.mark.parametrize(("epochs", "named"), [(1, "epoch 0"), (3, "epochs 0, 1, 2")])
-async def test_a_run_says_which_of_its_epochs_were_left_at_the_deadline(epochs: int, named: str) -> None:
-    harness = await begun(epochs=epochs, judge_deadline_s=1)
+async def test_the_reason_lists_the_epochs_past_the_deadline(epochs: int, named: str) -> None:
+    harness = await started_run(epochs=epochs, judge_deadline_s=1)
     for epoch in range(epochs):
         await harness.train(epoch)
-        await harness.judge(epoch)  # but no reward model was trained
+        await harness.judge(epoch)  # without a reward model
         harness.time += timedelta(seconds=2) + CARD_GRACE
         await harness.passes(2)
     record = await harness.models.runs.latest(RUN)
     assert (record.state, record.reason) == ("finished", f"The judges' deadline passed in {named}.")
 
 
-async def test_a_driver_that_gives_up_while_its_run_is_stopped_is_told() -> None:
-    harness = await begun()
+async def test_a_driver_failure_during_a_stop_fails_the_run() -> None:
+    harness = await started_run()
     await harness.service.stop(RUN)
-    said = DriverFailed(run=RUN, epoch=0, attempt=1, reason="The disk is full.", time=harness.time)
-    await harness.store.create(keys.driver_failed(RUN, 1), said.to_bytes())
+    failure = DriverFailed(run=RUN, epoch=0, attempt=1, reason="The disk is full.", time=harness.time)
+    await harness.store.create(keys.driver_failed(RUN, 1), failure.to_bytes())
     await harness.passes()
     record = await harness.models.runs.latest(RUN)
     assert (record.state, record.reason) == ("failed", "The disk is full.")
 
 
-async def test_whoever_resumes_a_run_that_was_never_stopped_changes_nothing() -> None:
+async def test_resuming_a_created_run_changes_nothing() -> None:
     harness = Harness()
     record = await harness.create_run()
     assert await harness.service.resume(RUN) == record
 
 
-async def test_a_record_keeps_its_highest_fence_and_a_reason_that_can_be_read_again() -> None:
+async def test_a_record_keeps_its_highest_fence_and_shortens_its_reason() -> None:
     record = await Harness().create_run()
     running = advance(record, "running", START, fence=7)
     later = advance(running, "running", START, fence=3, reason="far too long " * LONGEST_REASON)
@@ -91,23 +91,23 @@ async def test_a_record_keeps_its_highest_fence_and_a_reason_that_can_be_read_ag
     assert str(later.reason).endswith("too long ...")
 
 
-def test_a_segment_counts_once_however_often_its_scores_are_added() -> None:
+def test_a_segment_that_is_added_again_counts_once() -> None:
     harness, counter = Harness(), ScoreCounter()
     for _ in range(3):
         counter.add(harness.scores(0, 1))
     assert (counter.count("judged"), counter.votes, counter.score.count) == (1, 3, 1)
 
 
-def test_a_ring_is_never_more_rare_than_ten_quiet_times() -> None:
-    quiet, rung = timedelta(seconds=30), list[int]()
+def test_the_replay_interval_is_at_most_ten_quiet_times() -> None:
+    quiet, republished = timedelta(seconds=30), list[int]()
     backoff = ReplayBackoff(quiet)
     for second in range(0, 10_000, 10):
         if backoff.due("same", START + timedelta(seconds=second)):
-            rung.append(second)
-    assert rung[-1] - rung[-2] == MAX_INTERVAL * quiet.total_seconds()
+            republished.append(second)
+    assert republished[-1] - republished[-2] == MAX_INTERVAL * quiet.total_seconds()
 
 
-def test_a_clock_that_is_set_back_takes_nothing_from_what_was_watched() -> None:
+def test_a_clock_set_back_does_not_reduce_the_silence() -> None:
     timer = SilenceTimer()
     observed = [timer.observe("same", START + timedelta(seconds=seconds)) for seconds in (0, 30, 0, 30)]
     assert [watched.total_seconds() for watched in observed] == [0, 30, 30, 60]

@@ -1,4 +1,4 @@
-"""The newest epoch as metrics: each figure where a dashboard looks for it, and nothing invented."""
+"""The newest epoch as metrics: each value in the family that dashboards query; unknown values are NaN."""
 
 import math
 import subprocess
@@ -28,16 +28,16 @@ def value(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"zelda_epoch_{name}", labels)
 
 
-def test_before_the_first_epoch_nothing_is_claimed() -> None:
+def test_before_the_first_epoch_every_metric_is_nan() -> None:
     module = epoch_metrics.__name__
     code = f"import {module}, prometheus_client as p; print(p.generate_latest().decode())"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    values = [line for line in told.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))]
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    values = [line for line in output.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))]
     assert values
     assert all(line.endswith(" NaN") for line in values)
 
 
-def test_each_figure_is_shown_in_its_family() -> None:
+def test_each_value_is_set_in_its_metric_family() -> None:
     epoch_metrics.set_epoch(row(reward_model_epoch=1, reward_model_accuracy=0.8, evaluation={"milestones_mean": 2.0}))
     assert value("number") == 2
     assert value("training_value", figure="return_mean") == 1.5
@@ -50,7 +50,7 @@ def test_each_figure_is_shown_in_its_family() -> None:
     assert value("reward_model_accuracy_ratio") == 0.8
 
 
-def test_what_is_not_known_has_no_value() -> None:
+def test_an_unknown_value_is_nan() -> None:
     epoch_metrics.set_epoch(row())
     for name in ("score_ratio", "reward_model_accuracy_ratio", "reward_model_age_epochs"):
         shown = value(name)
@@ -58,7 +58,7 @@ def test_what_is_not_known_has_no_value() -> None:
         assert math.isnan(shown)
 
 
-def test_figures_that_only_an_earlier_epoch_had_are_gone() -> None:
+def test_labels_of_an_earlier_epoch_are_cleared() -> None:
     epoch_metrics.set_epoch(row(evaluation={"milestones_mean": 2.0}))
     epoch_metrics.set_epoch(row(epoch=3, metrics={"return_mean": 1.0}))
     assert (value("number"), value("training_value", figure="return_mean")) == (3, 1)
@@ -71,14 +71,14 @@ def test_figures_that_only_an_earlier_epoch_had_are_gone() -> None:
     assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) is None
 
 
-def test_an_alarm_is_raised_and_withdrawn() -> None:
+def test_an_alarm_is_set_and_cleared() -> None:
     epoch_metrics.set_epoch(row(alarm="the judges' scores rise, the milestones fall"))
     assert value("alarm_state") == 1
     epoch_metrics.set_epoch(row())
     assert value("alarm_state") == 0
 
 
-def test_a_card_shows_what_the_model_is_worth() -> None:
+def test_a_card_sets_the_metrics_of_its_model() -> None:
     epoch_metrics.set_card(card(spread=0.4, baselines={"linear": 0.61}))
     assert REGISTRY.get_sample_value("zelda_reward_model_spread_value") == 0.4
     assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) == 0.61
@@ -87,7 +87,7 @@ def test_a_card_shows_what_the_model_is_worth() -> None:
     assert math.isnan(error)
 
 
-async def test_of_several_runs_the_one_is_shown_that_finished_an_epoch_last() -> None:
+async def test_the_metrics_show_the_run_that_finished_an_epoch_last() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -101,7 +101,7 @@ async def test_of_several_runs_the_one_is_shown_that_finished_an_epoch_last() ->
     reports = ReportWriter(harness.store, harness.models, harness.now)
     await reports.write(fast, "")
     other = replace(slow, record=slow.record.model_copy(update={"run": RunId("slow")}))
-    await reports.write(other, "")  # its judges may get on long after its epoch was finished
+    await reports.write(other, "")  # its epoch finished earlier, but its judges later
     assert (value("number"), value("training_value", figure="return_mean")) == (1, 1.5)
 
 

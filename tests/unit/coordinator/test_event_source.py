@@ -1,4 +1,4 @@
-"""What watchers of a run are told, and what becomes of it when the store is away or holds damaged scores."""
+"""The updates of a run, also when the store fails or holds damaged scores."""
 
 import asyncio
 from datetime import timedelta
@@ -18,27 +18,27 @@ from tests.unit.coordinator.harness import RUN, Harness, segment
 DAMAGED = [b"\xff\xfe\x00 no text", b'{"cut of', b"[]"]
 
 
-class Moody(MemoryStore):
-    """A store that gives no answer to one call; `left` counts down to it."""
+class FlakyStore(MemoryStore):
+    """A store that fails one call: the one after `left` others."""
 
     left = -1
 
     async def list(self, prefix: str) -> list[Entry]:
-        self._answer()
+        self._fail_in_turn()
         return await super().list(prefix)
 
     async def get(self, key: str, digest: str | None = None) -> bytes:
-        self._answer()
+        self._fail_in_turn()
         return await super().get(key, digest)
 
-    def _answer(self) -> None:
+    def _fail_in_turn(self) -> None:
         self.left -= 1
         if self.left == -1:
             raise Transient("store: no answer within 15 s")
 
 
-async def playing(kind: type[MemoryStore] = MemoryStore, **config: object) -> Harness:
-    """A run whose first epoch was played."""
+async def finished_epoch(kind: type[MemoryStore] = MemoryStore, **config: object) -> Harness:
+    """A run whose first epoch is finished."""
     harness = Harness(kind)
     await harness.create_run(**config)
     await harness.passes()
@@ -50,22 +50,22 @@ def poller(harness: Harness) -> Poll:
     return RunEventSource(harness.models).poller(RUN)
 
 
-def states(news: list[RunUpdate]) -> list[str]:
-    """The states of the run that were told."""
-    return [item.data.partition('"state":"')[2].partition('"')[0] for item in news if item.kind == "run"]
+def states(updates: list[RunUpdate]) -> list[str]:
+    """The states of the run in these updates."""
+    return [item.data.partition('"state":"')[2].partition('"')[0] for item in updates if item.kind == "run"]
 
 
-def segments(news: list[RunUpdate]) -> list[str]:
-    """The segments whose scores were told."""
-    return [SegmentScores.model_validate_json(item.data).segment for item in news if item.kind == "score"]
+def segments(updates: list[RunUpdate]) -> list[str]:
+    """The segments whose scores are in these updates."""
+    return [SegmentScores.model_validate_json(item.data).segment for item in updates if item.kind == "score"]
 
 
-async def test_wherever_a_look_breaks_off_the_next_one_tells_what_it_found() -> None:
+async def test_the_next_poll_returns_everything_a_failed_one_found() -> None:
     broken = 0
     while True:
-        harness = await playing(Moody, epochs=1)
+        harness = await finished_epoch(FlakyStore, epochs=1)
         store = harness.store
-        assert isinstance(store, Moody)
+        assert isinstance(store, FlakyStore)
         poll = poller(harness)
         assert states(await poll()) == ["running"]
         await harness.judge(0)
@@ -73,20 +73,20 @@ async def test_wherever_a_look_breaks_off_the_next_one_tells_what_it_found() -> 
         await harness.passes(2)
         store.left = broken
         try:
-            news = await poll()
+            updates = await poll()
         except Transient:
-            news = await poll()
-        assert states(news) == ["finished"], f"call {broken} failed"
-        assert segments(news) == [segment(0, number) for number in range(4)]
+            updates = await poll()
+        assert states(updates) == ["finished"], f"call {broken} failed"
+        assert segments(updates) == [segment(0, number) for number in range(4)]
         if store.left >= 0:
             break
         broken += 1
-    assert broken > 4, "a look asks the store more often"
+    assert broken > 4, "a poll calls the store more often"
 
 
 @pytest.mark.parametrize("raw", DAMAGED)
-async def test_a_damaged_score_is_left_out_and_told_in_the_log_once(raw: bytes) -> None:
-    harness = await playing()
+async def test_a_damaged_score_is_skipped_and_logged_once(raw: bytes) -> None:
+    harness = await finished_epoch()
     await harness.judge(0, segments=2)
     await harness.store.put(keys.score(RUN, 0, segment(0, 2)), raw)
     poll = poller(harness)
@@ -99,31 +99,31 @@ async def test_a_damaged_score_is_left_out_and_told_in_the_log_once(raw: bytes) 
     assert logs == []
 
 
-async def test_a_damaged_score_leaves_the_stream_alive() -> None:
-    harness = await playing(epochs=1)
+async def test_a_damaged_score_does_not_end_the_stream() -> None:
+    harness = await finished_epoch(epochs=1)
     harness.broadcaster._interval_s = 0.01
     await harness.judge(0)
     await harness.store.put(keys.score(RUN, 0, segment(0, 4)), DAMAGED[0])
-    news = harness.broadcaster.follow(RUN)
-    assert states([await anext(news)]) == ["running"]
+    updates = harness.broadcaster.follow(RUN)
+    assert states([await anext(updates)]) == ["running"]
     await harness.train_reward_model(0)
     await harness.passes(2)
     async with asyncio.timeout(5):
-        while states([await anext(news)]) != ["finished"]:
+        while states([await anext(updates)]) != ["finished"]:
             pass
-    await news.aclose()
+    await updates.aclose()
 
 
-async def test_a_damaged_progress_holds_back_nothing_else() -> None:
-    harness = await playing()
+async def test_a_damaged_progress_document_is_skipped() -> None:
+    harness = await finished_epoch()
     await harness.judge(0, segments=1)
     await harness.store.put(keys.progress(RUN), DAMAGED[0])
-    news = await poller(harness)()
-    assert [item.kind for item in news] == ["run", "epoch", "score"]
+    updates = await poller(harness)()
+    assert [item.kind for item in updates] == ["run", "epoch", "score"]
 
 
-async def test_whoever_comes_late_sees_the_newest_scores_first_and_then_every_new_one() -> None:
-    harness = await playing()
+async def test_a_late_reader_gets_the_newest_scores_then_every_new_one() -> None:
+    harness = await finished_epoch()
     for number in range(3 * MAX_SCORES):
         await judge(harness, number)
     poll = poller(harness)
@@ -133,15 +133,15 @@ async def test_whoever_comes_late_sees_the_newest_scores_first_and_then_every_ne
     assert segments(await poll()) == [segment(0, 3 * MAX_SCORES)]
 
 
-async def test_a_burst_of_scores_is_told_in_several_looks_and_completely() -> None:
-    harness = await playing()
+async def test_a_burst_of_scores_takes_several_polls_and_loses_none() -> None:
+    harness = await finished_epoch()
     poll = poller(harness)
     assert segments(await poll()) == []
     for number in range(MAX_SCORES + 10):
         await judge(harness, number)
-    told = [segments(await poll()) for _ in range(3)]
-    assert [len(part) for part in told] == [MAX_SCORES, 10, 0]
-    assert [*told[0], *told[1]] == [segment(0, number) for number in range(MAX_SCORES + 10)]
+    parts = [segments(await poll()) for _ in range(3)]
+    assert [len(part) for part in parts] == [MAX_SCORES, 10, 0]
+    assert [*parts[0], *parts[1]] == [segment(0, number) for number in range(MAX_SCORES + 10)]
 
 
 async def judge(harness: Harness, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Twenty wrong requests and the one sentence that each gets."""
+"""Invalid requests, and the one sentence that each gets."""
 
 import json
 from datetime import timedelta
@@ -111,10 +111,10 @@ CASES: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/runs", b"", 422, "The body: required, but missing."),
     ("POST", "/runs", b"x" * 70_000, 413, "The body is larger than 64 KB: a run needs about 1 KB."),
     ("POST", "/runs", {"run": "demo", "config": SHORT_RUN}, 409, "Run demo already exists: choose another name."),
-    ("POST", "/runs/nobody/stop", None, 404, "There is no run 'nobody': see GET /runs."),
+    ("POST", "/runs/missing/stop", None, 404, "There is no run 'missing': see GET /runs."),
     ("POST", "/runs/demo/stopp", None, 404, "Not Found: see /docs for the available routes."),
     ("DELETE", "/runs", None, 405, "Method Not Allowed: see /docs for the available routes."),
-    ("GET", "/runs/nobody/epochs", None, 404, "There is no run 'nobody': see GET /runs."),
+    ("GET", "/runs/missing/epochs", None, 404, "There is no run 'missing': see GET /runs."),
     (
         "GET",
         "/runs/a*b",
@@ -123,7 +123,7 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "run: 'a*b' is not a RunId: use 1-40 lower-case letters, digits or inner hyphens.",
     ),
     ("GET", "/runs?limit=0", None, 422, "limit: input should be greater than or equal to 1."),
-    ("GET", "/runs?after=nobody", None, 404, "There is no run 'nobody': see GET /runs."),
+    ("GET", "/runs?after=missing", None, 404, "There is no run 'missing': see GET /runs."),
     (
         "GET",
         "/runs?after=No%20Run",
@@ -149,7 +149,7 @@ CASES: list[tuple[str, str, Any, int, str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "sentence"), CASES)
-async def test_one_clear_sentence(
+async def test_an_invalid_request_gets_one_clear_sentence(
     tmp_path: Path, method: str, path: str, body: Any, status: int, sentence: str
 ) -> None:
     harness = Harness()
@@ -157,21 +157,21 @@ async def test_one_clear_sentence(
     harness.time += timedelta(seconds=1)
     async with client(harness, tmp_path) as http:
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        answer = await http.request(method, path, content=content, headers={"Content-Type": "application/json"})
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert (answer.status_code, answer.json()["detail"]) == (status, sentence)
+        response = await http.request(method, path, content=content, headers={"Content-Type": "application/json"})
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (response.status_code, response.json()["detail"]) == (status, sentence)
 
 
-async def test_the_key_of_another_configuration_is_refused(tmp_path: Path) -> None:
+async def test_a_key_with_another_configuration_is_refused(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
         await http.post("/runs", json={"config": SHORT_RUN}, headers={"Idempotency-Key": "k"})
-        answer = await http.post("/runs", json={"config": SHORT_RUN | {"seed": 1}}, headers={"Idempotency-Key": "k"})
-    assert answer.status_code == 409
-    assert answer.json()["detail"].endswith("use a new Idempotency-Key for a new run.")
+        response = await http.post("/runs", json={"config": SHORT_RUN | {"seed": 1}}, headers={"Idempotency-Key": "k"})
+    assert response.status_code == 409
+    assert response.json()["detail"].endswith("use a new Idempotency-Key for a new run.")
 
 
-async def test_a_key_means_one_run_under_whatever_name_it_is_sent_again(tmp_path: Path) -> None:
+async def test_an_idempotency_key_is_bound_to_one_run_name(tmp_path: Path) -> None:
     harness = Harness()
     key = {"Idempotency-Key": "k"}
     async with client(harness, tmp_path) as http:
@@ -179,38 +179,38 @@ async def test_a_key_means_one_run_under_whatever_name_it_is_sent_again(tmp_path
         again = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers=key)
         assert (first.status_code, again.status_code, again.json()) == (201, 200, first.json())
         for other in ({"run": "bb", "config": SHORT_RUN}, {"config": SHORT_RUN}):
-            answer = await http.post("/runs", json=other, headers=key)
-            assert answer.status_code == 409
-            assert answer.json()["detail"] == (
+            response = await http.post("/runs", json=other, headers=key)
+            assert response.status_code == 409
+            assert response.json()["detail"] == (
                 "This Idempotency-Key was used for run aa: use a new Idempotency-Key for a new run."
             )
     assert [record.run for record in await harness.models.runs.all()] == ["aa"]
 
 
-async def test_a_request_whose_coordinator_died_between_key_and_run_makes_its_run_when_it_comes_again(
+async def test_a_retry_after_a_crash_between_key_and_run_creates_the_run(
     tmp_path: Path,
 ) -> None:
     harness = Harness()
     await harness.service._bind("k", RunId("aa"), named=True)
     async with client(harness, tmp_path) as http:
-        answer = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "k"})
-    assert (answer.status_code, answer.json()["run"]) == (201, "aa")
+        response = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "k"})
+    assert (response.status_code, response.json()["run"]) == (201, "aa")
 
 
-async def test_a_new_key_does_not_mean_the_run_that_has_the_name_already(tmp_path: Path) -> None:
+async def test_a_new_idempotency_key_cannot_take_an_existing_name(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
         await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "old"})
         for _ in range(2):
-            answer = await http.post(
+            response = await http.post(
                 "/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "new"}
             )
-            assert answer.status_code == 409
-            assert answer.json()["detail"] == "Run aa already exists: choose another name."
+            assert response.status_code == 409
+            assert response.json()["detail"] == "Run aa already exists: choose another name."
 
 
-class Forgetful(MemoryStore):
-    """Stores the first revision of a record, and says that somebody else did: the first answer was lost."""
+class LostResponseStore(MemoryStore):
+    """A store that loses its response: it creates the first revision, then says that it already exists."""
 
     async def create(self, key: str, data: bytes) -> str:
         digest = await super().create(key, data)
@@ -219,25 +219,25 @@ class Forgetful(MemoryStore):
         return digest
 
 
-async def test_a_run_whose_stores_answer_was_lost_is_started_all_the_same(tmp_path: Path) -> None:
+async def test_a_run_starts_although_the_stores_response_was_lost(tmp_path: Path) -> None:
     harness = Harness()
-    harness.store = Forgetful(clock=lambda: harness.time.timestamp())
+    harness.store = LostResponseStore(clock=lambda: harness.time.timestamp())
     harness.wire()
     async with client(harness, tmp_path) as http:
-        answer = await http.post("/runs", json={"config": SHORT_RUN})
-    assert answer.status_code == 201
+        response = await http.post("/runs", json={"config": SHORT_RUN})
+    assert response.status_code == 201
 
 
-async def test_a_request_whose_sender_is_gone_before_its_end_starts_nothing() -> None:
-    heard: list[Message] = [{"type": "http.request", "body": b'{"run": "half"}', "more_body": True}]
+async def test_an_incomplete_request_starts_nothing() -> None:
+    messages: list[Message] = [{"type": "http.request", "body": b'{"run": "half"}', "more_body": True}]
 
     async def receive() -> Message:
-        return heard.pop() if heard else {"type": "http.disconnect"}
+        return messages.pop() if messages else {"type": "http.disconnect"}
 
     async def send(_: Message) -> None:
-        raise AssertionError("nobody is there")
+        raise AssertionError("no client is connected")
 
     async def start(scope: Scope, receive: Receive, send: Send) -> None:
-        raise AssertionError("half a request reached the routes")
+        raise AssertionError("an incomplete request reached the routes")
 
     await BodySizeLimit(start)({"type": "http", "method": "POST", "headers": []}, receive, send)

@@ -1,4 +1,4 @@
-"""The judges' own report reaches the row of its epoch, and so summary.json, however late it comes."""
+"""The judges' report is added to the row of its epoch, and so to summary.json, however late it is."""
 
 from datetime import timedelta
 
@@ -13,8 +13,8 @@ from shared.store.memory import MemoryStore
 from tests.unit.coordinator.harness import RUN, START, Harness
 
 
-class Counting(MemoryStore):
-    """A store that counts how often reports of judges are read."""
+class CountingStore(MemoryStore):
+    """A store that counts reads of judging reports."""
 
     reads = 0
 
@@ -24,7 +24,7 @@ class Counting(MemoryStore):
 
 
 async def report(harness: Harness, epoch: int = 0, *, votes: int = 12, drift: float | None = None) -> None:
-    """The judges write their report on an epoch."""
+    """Write the judges' report on an epoch."""
     state = JudgeFigures(judged=4, abstained=0, votes=votes, drift=drift)
     written = EpochJudging(
         run=RUN,
@@ -39,8 +39,8 @@ async def report(harness: Harness, epoch: int = 0, *, votes: int = 12, drift: fl
     await harness.store.put(keys.judge_report(RUN, epoch), written.to_bytes())
 
 
-async def played(kind: type[MemoryStore] = MemoryStore, **config: object) -> Harness:
-    """A run whose first epoch has everything but its reward model."""
+async def judged_epoch(kind: type[MemoryStore] = MemoryStore, **config: object) -> Harness:
+    """A run whose first epoch lacks only its reward model."""
     harness = Harness(kind)
     await harness.create_run(**config)
     await harness.passes(2)
@@ -49,8 +49,8 @@ async def played(kind: type[MemoryStore] = MemoryStore, **config: object) -> Har
     return harness
 
 
-async def told(harness: Harness, epoch: int = 0) -> list[float | None]:
-    """The drift of the judge `state`, wherever people may read it: summary.json, the epoch's summary.json, the API."""
+async def shown_drift(harness: Harness, epoch: int = 0) -> list[float | None]:
+    """The drift of the judge `state` in the run's summary.json, in the epoch's, and in the API."""
     run = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
     one = EpochRow.from_bytes(await harness.store.get(keys.evaluation_summary(RUN, epoch)))
     live = await harness.models.rows.of(await harness.models.views.read(await harness.models.runs.latest(RUN)))
@@ -62,8 +62,8 @@ def updater(harness: Harness) -> FinishedRunUpdater:
     return FinishedRunUpdater(harness.models, harness.reports, lambda: harness.fence, harness.now)
 
 
-async def test_the_report_of_the_judges_stands_in_the_summary() -> None:
-    harness = await played()
+async def test_the_summary_contains_the_judging_report() -> None:
+    harness = await judged_epoch()
     await report(harness)
     await harness.train_reward_model(0)
     await harness.passes(3)
@@ -76,20 +76,20 @@ async def test_the_report_of_the_judges_stands_in_the_summary() -> None:
     assert second.judging is None
 
 
-async def test_what_the_judges_find_after_an_epoch_is_complete_is_told_too() -> None:
-    harness = await played()
+async def test_a_report_after_a_complete_epoch_updates_its_row() -> None:
+    harness = await judged_epoch()
     await report(harness, votes=9)
     await harness.train_reward_model(0)
     await harness.passes()
-    assert await told(harness) == [None] * 3
+    assert await shown_drift(harness) == [None] * 3
     for drift in (0.3, 0.1):
         await report(harness, drift=drift)
         await harness.passes(5)
-        assert await told(harness) == [drift] * 3
+        assert await shown_drift(harness) == [drift] * 3
 
 
-async def test_a_report_that_comes_after_the_end_of_its_run_is_told_too() -> None:
-    harness = await played(epochs=1)
+async def test_a_report_after_the_end_of_the_run_updates_its_summary() -> None:
+    harness = await judged_epoch(epochs=1)
     await report(harness)
     await harness.train_reward_model(0)
     await harness.passes(3)
@@ -97,11 +97,11 @@ async def test_a_report_that_comes_after_the_end_of_its_run_is_told_too() -> Non
     await report(harness, drift=0.3)
     await harness.passes(3)
     await updater(harness).update_all()
-    assert await told(harness) == [0.3] * 3
+    assert await shown_drift(harness) == [0.3] * 3
 
 
-async def test_the_tables_of_an_ended_run_are_written_again_only_if_something_changed_and_not_for_ever() -> None:
-    harness = await played(epochs=1)
+async def test_an_ended_run_is_updated_only_after_changes_and_for_a_time() -> None:
+    harness = await judged_epoch(epochs=1)
     await report(harness)
     await harness.train_reward_model(0)
     await harness.passes(3)
@@ -112,26 +112,26 @@ async def test_the_tables_of_an_ended_run_are_written_again_only_if_something_ch
     harness.time += WATCHED
     await report(harness, drift=0.3)
     await updater(harness).update_all()
-    assert (await told(harness))[0] is None
+    assert (await shown_drift(harness))[0] is None
 
 
-async def test_a_report_that_does_not_change_is_not_read_again() -> None:
-    harness = await played(Counting)
+async def test_an_unchanged_report_is_read_once() -> None:
+    harness = await judged_epoch(CountingStore)
     await report(harness)
     await harness.train_reward_model(0)
     await harness.passes(6)
-    assert isinstance(harness.store, Counting)
+    assert isinstance(harness.store, CountingStore)
     before = harness.store.reads
     await harness.passes(50)
     assert harness.store.reads == before
 
 
-async def test_a_damaged_report_is_none_and_holds_up_nothing() -> None:
-    harness = await played()
+async def test_a_damaged_report_counts_as_missing() -> None:
+    harness = await judged_epoch()
     await harness.store.put(keys.judge_report(RUN, 0), b'{"cut of')
     await harness.train_reward_model(0)
     with capture_logs() as logs:
         await harness.passes(5)
-    assert await told(harness) == []
+    assert await shown_drift(harness) == []
     assert [line["key"] for line in logs if line["log_level"] == "error"] == [keys.judge_report(RUN, 0)]
     assert (await harness.start_order(1)).epoch == 1

@@ -1,4 +1,4 @@
-"""Runs of hundreds of epochs, runs that were deleted and made again, and a coordinator that sees many of them."""
+"""Runs of hundreds of epochs, deleted and recreated runs, and the bounds of caches."""
 
 import asyncio
 from datetime import timedelta
@@ -15,7 +15,7 @@ from shared.store.port import Entry
 from tests.unit.coordinator.harness import RUN, START, Harness
 
 
-async def test_a_long_run_whose_judges_never_answered_ends_with_a_record_that_can_be_read() -> None:
+async def test_120_unjudged_epochs_end_in_a_readable_record() -> None:
     harness = Harness()
     await harness.create_run(epochs=120, judge_deadline_s=1)
     await harness.passes()
@@ -29,7 +29,7 @@ async def test_a_long_run_whose_judges_never_answered_ends_with_a_record_that_ca
 
 
 async def delete(harness: Harness) -> None:
-    """Everything of the run, as the page on deleting says."""
+    """Delete every object of the run."""
     for prefix in (
         keys.run_prefix(RUN),
         keys.run_index_prefix(),
@@ -41,7 +41,7 @@ async def delete(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("ended", [False, True])
-async def test_a_run_that_was_deleted_and_made_again_is_another_run(ended: bool) -> None:
+async def test_a_run_that_was_deleted_and_recreated_starts_empty(ended: bool) -> None:
     harness = Harness()
     await harness.create_run(epochs=1 if ended else 3)
     await harness.passes()
@@ -65,7 +65,7 @@ async def test_a_run_that_was_deleted_and_made_again_is_another_run(ended: bool)
     assert (row.reward_model_accuracy, row.segments_judged) == (0.9, 4)
 
 
-async def test_a_coordinator_that_only_answered_people_leads_a_finished_run_that_was_made_again() -> None:
+async def test_a_new_leader_starts_a_run_that_was_deleted_and_recreated() -> None:
     harness = Harness()
     other = harness.another_coordinator(fence=None)
     await harness.create_run(epochs=1)
@@ -74,14 +74,14 @@ async def test_a_coordinator_that_only_answered_people_leads_a_finished_run_that
     await harness.passes()
     assert [record.state for record in await other.models.runs.all()] == ["finished"]
     await delete(harness)
-    await harness.create_run(epochs=2)  # before anybody asked the other one for a list without it
+    await harness.create_run(epochs=2)  # before the other one lists the runs without it
     assert [record.state for record in await other.models.runs.all()] == ["created"]
     other.fence = 2
     await other.passes()
     assert await harness.state() == "running"
 
 
-def test_of_ended_runs_only_the_last_are_remembered() -> None:
+def test_only_recently_used_ended_runs_stay_cached() -> None:
     cache: RunCache[list[int]] = RunCache(list)
 
     def record(number: int, state: str) -> RunRecord:
@@ -98,7 +98,7 @@ def test_of_ended_runs_only_the_last_are_remembered() -> None:
     assert cache.of(later) == []
 
 
-async def test_a_list_that_fails_once_costs_one_round() -> None:
+async def test_a_failing_list_of_runs_is_retried_in_the_next_pass() -> None:
     harness = Harness()
     await harness.create_run()
     real, left = harness.store.list, [3]
@@ -111,8 +111,8 @@ async def test_a_list_that_fails_once_costs_one_round() -> None:
 
     harness.store.list = list_  # type: ignore[method-assign]
     harness.reconciler.interval_s = 0.001
-    walking = asyncio.create_task(harness.reconciler.run())
+    running = asyncio.create_task(harness.reconciler.run())
     await asyncio.sleep(0.05)
-    walking.cancel()
+    running.cancel()
     assert left == [0]
     assert await harness.state() == "running"

@@ -16,10 +16,10 @@ def evidence(*rows: tuple[float, float]) -> list[EpochEvidence]:
     return [EpochEvidence(epoch, score, truth) for epoch, (score, truth) in enumerate(rows)]
 
 
-def test_score_up_and_truth_down_for_two_epochs_is_an_alarm_that_names_the_models_to_avoid() -> None:
+def test_two_diverging_epochs_raise_an_alarm_and_name_the_suspects() -> None:
     result = detect_over_optimisation(evidence((-0.5, 1.0), (-0.2, 2.0), (0.0, 3.0), (0.3, 2.5), (0.6, 2.0)))
     assert result.alarm
-    # Model 2 shaped epoch 3, where the decline began, and model 4 was trained on the last: model 1 is the last good.
+    # Model 2 shaped epoch 3, where the decline began; model 4 was trained on the last epoch. Model 1 is the last good.
     assert result.suspects == {2, 3, 4}
     assert "From epoch 2 to 4" in result.reason
     assert "3.00 to 2.00" in result.reason
@@ -31,9 +31,9 @@ def test_score_up_and_truth_down_for_two_epochs_is_an_alarm_that_names_the_model
         [],
         [(0.0, 1.0)],
         [(0.0, 3.0), (0.5, 2.0)],  # one epoch only
-        [(0.0, 3.0), (0.5, 2.0), (1.0, 2.5)],  # the truth recovers
-        [(0.0, 3.0), (-0.2, 2.0), (-0.4, 1.0)],  # both fall: the model sees the decline
-        [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0)],  # both rise: that is what it is for
+        [(0.0, 3.0), (0.5, 2.0), (1.0, 2.5)],  # true progress recovers
+        [(0.0, 3.0), (-0.2, 2.0), (-0.4, 1.0)],  # both fall: the model is right
+        [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0)],  # both rise: the model is right
         [(0.0, 3.0), (0.5, 2.99), (1.0, 2.98)],  # falls within chance
         [(0.0, 3.0), (0.01, 2.0), (0.02, 1.0)],  # rises within re-estimation
     ],
@@ -45,18 +45,18 @@ def test_no_alarm_without_two_diverging_epochs(rows: list[tuple[float, float]]) 
     assert result.reason == ""
 
 
-def test_suspects_stay_suspect_after_the_recovery_and_newer_models_are_free() -> None:
+def test_suspects_stay_suspect_after_a_recovery() -> None:
     result = detect_over_optimisation(evidence((0.0, 3.0), (0.3, 2.5), (0.6, 2.0), (0.4, 3.2), (0.7, 3.5)))
     assert not result.alarm
     assert result.suspects == {0, 1, 2}
 
 
-def test_a_longer_decline_makes_every_model_since_its_beginning_suspect() -> None:
+def test_every_model_since_the_start_of_a_decline_is_suspect() -> None:
     result = detect_over_optimisation(evidence((0.0, 4.0), (0.1, 5.0), (0.3, 4.0), (0.6, 3.0), (0.9, 2.0)))
     assert result.suspects == {1, 2, 3, 4}
 
 
-def test_patience_is_counted_in_epochs() -> None:
+def test_patience_counts_epochs() -> None:
     rows = evidence((0.0, 4.0), (0.3, 3.0), (0.6, 2.0))
     assert detect_over_optimisation(rows, patience=2).alarm
     assert not detect_over_optimisation(rows, patience=3).alarm
@@ -84,7 +84,7 @@ def card(*rows: EpochScore) -> RewardModelCard:
     )
 
 
-def test_truth_comes_from_the_trainer_and_else_from_the_judged_segments() -> None:
+def test_true_progress_comes_from_the_trainer_or_the_judged_segments() -> None:
     rows = [
         EpochScore(epoch=1, segments=5, model_score=0.2, judge_score=0.5, milestones=2.0),
         EpochScore(epoch=0, segments=5, model_score=0.1, judge_score=0.4, milestones=1.0),
@@ -96,16 +96,16 @@ def test_truth_comes_from_the_trainer_and_else_from_the_judged_segments() -> Non
 async def play_epoch(
     harness: Harness, number: int, truth: float, scores: tuple[float, ...], *, passed: bool = True
 ) -> None:
-    """One epoch with this true progress, and the card after it, which scores all epochs so far."""
+    """One epoch with this true progress, and its card with these scores of all epochs so far."""
     await harness.train(number, metrics={TRUE_PROGRESS: truth})
     await harness.judge(number)
-    made = await harness.train_reward_model(number, passed=passed)
+    card = await harness.train_reward_model(number, passed=passed)
     rows = [EpochScore(epoch=n, segments=4, model_score=score, judge_score=0.5) for n, score in enumerate(scores)]
-    await harness.store.put(keys.reward_model_card(RUN, number), made.model_copy(update={"epochs": rows}).to_bytes())
+    await harness.store.put(keys.reward_model_card(RUN, number), card.model_copy(update={"epochs": rows}).to_bytes())
     await harness.passes()
 
 
-async def test_a_model_that_missed_its_gates_does_not_bring_back_those_that_were_withdrawn() -> None:
+async def test_a_model_that_failed_its_gates_clears_no_suspect() -> None:
     harness = Harness()
     await harness.create_run(epochs=6)
     await harness.passes()

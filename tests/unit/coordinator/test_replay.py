@@ -1,4 +1,4 @@
-"""Lost events are rung again from the store; events that are only slow are not."""
+"""Lost events are republished from the store; slow ones are not."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from tests.unit.coordinator.harness import RUN, START, Harness, segment
 QUIET = timedelta(seconds=30)
 
 
-async def test_purged_segments_are_announced_again_and_only_those_without_outcome() -> None:
+async def test_only_purged_segments_without_an_outcome_are_republished() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -19,11 +19,11 @@ async def test_purged_segments_are_announced_again_and_only_those_without_outcom
     await harness.judge(0, segments=1)
     harness.bus.purge()
     await harness.passes(20)
-    again = [event.data.segment for event in await harness.judge_events()]  # type: ignore[attr-defined]
-    assert again == [harness.scores(0, number).segment for number in (1, 2, 3)]
+    republished = [event.data.segment for event in await harness.judge_events()]  # type: ignore[attr-defined]
+    assert republished == [harness.scores(0, number).segment for number in (1, 2, 3)]
 
 
-async def test_a_lost_start_order_is_announced_again() -> None:
+async def test_a_lost_start_order_is_republished() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -34,7 +34,7 @@ async def test_a_lost_start_order_is_announced_again() -> None:
     assert await harness.trainer_events() == ["rm.ready"]
 
 
-async def test_a_lost_stop_is_announced_again_and_no_start_order_beside_it() -> None:
+async def test_a_lost_stop_is_republished_without_a_start_order() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -46,7 +46,7 @@ async def test_a_lost_stop_is_announced_again_and_no_start_order_beside_it() -> 
     assert await harness.trainer_events() == ["run.changed"]
 
 
-async def test_a_lost_epoch_finished_reaches_the_reward_model() -> None:
+async def test_a_lost_epoch_finished_is_republished() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -54,26 +54,26 @@ async def test_a_lost_epoch_finished_reaches_the_reward_model() -> None:
     await harness.judge(0)
     harness.bus.purge()
     await harness.passes(20)
-    heard = await harness.rewardmodel_events()
-    assert [event.data.NAME for event in heard] == ["epoch.finished"]
-    assert [event.data.segments for event in heard] == [4]  # type: ignore[attr-defined]
+    received = await harness.rewardmodel_events()
+    assert [event.data.NAME for event in received] == ["epoch.finished"]
+    assert [event.data.segments for event in received] == [4]  # type: ignore[attr-defined]
 
 
-async def test_all_that_the_coordinator_says_in_a_run_is_all_that_it_may_say() -> None:
+async def test_the_coordinator_publishes_exactly_its_permitted_events() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
     await harness.train(0)
     await harness.passes(20)
     await harness.service.stop(RUN)
-    heard: set[type[EventData]] = set()
+    received: set[type[EventData]] = set()
     for role in ROLES.values():
         for subscription in role.subscriptions:
-            heard |= {type(event.data) for event in await harness.consume(subscription)}
-    assert heard == set(ROLES["coordinator"].publishes)
+            received |= {type(event.data) for event in await harness.consume(subscription)}
+    assert received == set(ROLES["coordinator"].publishes)
 
 
-async def test_with_overlap_the_segments_of_both_open_epochs_are_announced_again() -> None:
+async def test_with_overlap_segments_of_the_open_epochs_are_republished() -> None:
     harness = Harness()
     await harness.create_run(overlap=True)
     await harness.passes()
@@ -82,10 +82,10 @@ async def test_with_overlap_the_segments_of_both_open_epochs_are_announced_again
     harness.bus.purge()
     await harness.passes(20)
     assert {event.epoch for event in await harness.judge_events()} == {0}
-    assert (await harness.start_order(1)).epoch == 1, "which trains meanwhile"
+    assert (await harness.start_order(1)).epoch == 1, "it trains meanwhile"
 
 
-async def test_what_is_complete_is_not_rung_however_long_the_next_epoch_is_silent() -> None:
+async def test_a_complete_epoch_is_never_republished() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -96,7 +96,7 @@ async def test_what_is_complete_is_not_rung_however_long_the_next_epoch_is_silen
     assert await harness.rewardmodel_events() == []
 
 
-async def test_a_segment_whose_score_is_damaged_is_not_sent_to_the_judges_again() -> None:
+async def test_a_segment_with_a_damaged_score_is_not_republished() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -105,11 +105,11 @@ async def test_a_segment_whose_score_is_damaged_is_not_sent_to_the_judges_again(
     await harness.store.put(keys.score(RUN, 0, segment(0, 3)), b"{")
     harness.bus.purge()
     await harness.passes(20)
-    assert await harness.judge_events() == []  # its outcome is committed: no other one could take its place
+    assert await harness.judge_events() == []  # its outcome is committed and cannot be replaced
     assert len(await harness.rewardmodel_events()) == 1
 
 
-async def test_while_judges_get_on_nothing_is_rung() -> None:
+async def test_nothing_is_republished_while_judges_make_progress() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -122,7 +122,7 @@ async def test_while_judges_get_on_nothing_is_rung() -> None:
     assert await harness.judge_events() == []
 
 
-async def test_a_trainer_that_did_not_hear_its_order_hears_it_again_while_judges_get_on() -> None:
+async def test_a_start_order_is_republished_while_the_judges_make_progress() -> None:
     harness = Harness()
     await harness.create_run(overlap=True)
     await harness.passes()
@@ -130,7 +130,7 @@ async def test_a_trainer_that_did_not_hear_its_order_hears_it_again_while_judges
     await harness.passes()
     await harness.service.stop(RUN)
     await harness.passes(30)
-    assert await harness.state() == "stopped"  # the trainer has nothing more to do with it
+    assert await harness.state() == "stopped"  # between two epochs, so without the trainer
     await harness.service.resume(RUN)
     harness.bus.purge()
     for number in range(4):
@@ -140,9 +140,9 @@ async def test_a_trainer_that_did_not_hear_its_order_hears_it_again_while_judges
     assert await harness.judge_events() == []
 
 
-def test_the_pace_slows_down_and_starts_afresh_with_progress() -> None:
+def test_the_backoff_grows_and_restarts_with_progress() -> None:
     backoff = ReplayBackoff(QUIET)
-    rung = [second for second in range(0, 400, 10) if backoff.due("same", START + timedelta(seconds=second))]
-    assert rung == [30, 90, 210]
+    republished = [second for second in range(0, 400, 10) if backoff.due("same", START + timedelta(seconds=second))]
+    assert republished == [30, 90, 210]
     assert not backoff.due("other", START + timedelta(seconds=400))
     assert backoff.due("other", START + timedelta(seconds=430))

@@ -1,4 +1,4 @@
-"""A reward model that praises decline shapes no further epoch: the run goes back to the last good one, and says so."""
+"""After over-optimisation, the run rolls back to the last good reward model and reports an alarm."""
 
 from shared.contracts.card import EpochScore
 from shared.contracts.progress import RunSummary
@@ -7,7 +7,7 @@ from tests.unit.coordinator.harness import RUN, Harness
 
 
 async def play(harness: Harness, truths: list[float], scores: list[float]) -> None:
-    """Whole epochs with this true progress, and this score in the eyes of every reward model."""
+    """Complete epochs with this true progress, which every reward model scores like this."""
     rows = [EpochScore(epoch=n, segments=4, model_score=score, judge_score=0.5) for n, score in enumerate(scores)]
     for epoch, truth in enumerate(truths):
         await harness.train(epoch, metrics={"milestones_mean": truth})
@@ -17,21 +17,21 @@ async def play(harness: Harness, truths: list[float], scores: list[float]) -> No
 
 
 async def shaped_by(harness: Harness, epoch: int) -> int | None:
-    """The epoch after which the reward model of an epoch was trained."""
+    """The epoch whose reward model shapes this epoch."""
     model = (await harness.start_order(epoch)).reward_model
     return None if model is None else model.epoch
 
 
-async def begun() -> Harness:
-    """A long run that waits for its first epoch."""
+async def started_run() -> Harness:
+    """A run of nine epochs whose first epoch is ordered."""
     harness = Harness()
     await harness.create_run(epochs=9)
     await harness.passes()
     return harness
 
 
-async def test_after_two_epochs_of_praised_decline_the_last_model_before_it_shapes_again() -> None:
-    harness = await begun()
+async def test_two_diverging_epochs_roll_back_to_the_model_before_them() -> None:
+    harness = await started_run()
     await play(harness, [1.0, 3.0, 2.5, 2.0], [0.0, 0.2, 0.4, 0.6])
     assert [await shaped_by(harness, epoch) for epoch in range(5)] == [None, 0, 1, 2, 0]
     summary = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
@@ -39,8 +39,8 @@ async def test_after_two_epochs_of_praised_decline_the_last_model_before_it_shap
     assert str(summary.epochs[3].alarm).startswith("From epoch 1 to 3 the reward model's score rose from 0.20 to 0.60")
 
 
-async def test_after_the_recovery_the_newest_model_shapes_and_the_suspects_never_do() -> None:
-    harness = await begun()
+async def test_after_the_recovery_the_newest_model_is_used() -> None:
+    harness = await started_run()
     await play(harness, [1.0, 3.0, 2.5, 2.0, 3.5], [0.0, 0.2, 0.4, 0.6, 0.7])
     assert await shaped_by(harness, 5) == 4
     await harness.train(5, metrics={"milestones_mean": 4.0})
@@ -50,8 +50,8 @@ async def test_after_the_recovery_the_newest_model_shapes_and_the_suspects_never
     assert await shaped_by(harness, 6) == 4
 
 
-async def test_a_model_that_reads_another_layout_gives_way_to_the_last_good_one() -> None:
-    harness = await begun()
+async def test_a_model_with_another_layout_is_replaced_by_the_last_good_one() -> None:
+    harness = await started_run()
     await harness.complete_epoch(0)
     await harness.train(1)
     await harness.judge(1)

@@ -1,4 +1,4 @@
-"""The coordinator moves a run through its epochs by what others commit, never by what it remembers."""
+"""The coordinator moves a run through its epochs by the commits of others, not by its memory."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ async def test_a_run_of_three_epochs_goes_from_created_to_finished() -> None:
         await harness.start_order(3)
 
 
-async def test_the_next_epoch_is_shaped_by_the_reward_model_of_this_one() -> None:
+async def test_the_next_epoch_uses_the_reward_model_of_this_one() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -38,7 +38,7 @@ async def test_the_next_epoch_is_shaped_by_the_reward_model_of_this_one() -> Non
     assert model.card_digest == sha256(await harness.store.get(keys.reward_model_card(RUN, 0)))
 
 
-async def test_a_score_that_cannot_be_read_counts_as_missing_and_holds_nothing_up() -> None:
+async def test_an_unreadable_score_counts_as_missing() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -51,7 +51,7 @@ async def test_a_score_that_cannot_be_read_counts_as_missing_and_holds_nothing_u
     assert (await harness.models.scores.of(RUN, 0)).outcomes.keys() == {segment(0, number) for number in range(3)}
 
 
-async def test_a_policy_that_sees_pictures_is_shaped_by_a_model_that_reads_features() -> None:
+async def test_a_pixel_policy_is_shaped_by_a_feature_based_model() -> None:
     harness = Harness()
     await harness.create_run(observation="pixels/v1")
     await harness.passes()
@@ -59,7 +59,7 @@ async def test_a_policy_that_sees_pictures_is_shaped_by_a_model_that_reads_featu
     assert (await harness.start_order(1)).reward_model is not None
 
 
-async def test_a_model_that_missed_its_gates_gives_way_to_the_last_good_one() -> None:
+async def test_a_model_that_failed_its_gates_is_replaced_by_the_last_good_one() -> None:
     harness = Harness()
     await harness.create_run(epochs=4)
     await harness.passes()
@@ -70,7 +70,7 @@ async def test_a_model_that_missed_its_gates_gives_way_to_the_last_good_one() ->
     assert model.epoch == 0
 
 
-async def test_without_any_good_model_or_without_shaping_there_is_none() -> None:
+async def test_no_model_is_used_without_shaping_or_without_a_good_one() -> None:
     for config, passed in (({}, False), ({"shaping": {"mode": "none"}}, True)):
         harness = Harness()
         await harness.create_run(**config)
@@ -95,7 +95,7 @@ async def test_the_run_waits_for_judges_and_then_for_the_reward_model() -> None:
     assert (await harness.start_order(1)).epoch == 1
 
 
-async def test_past_the_judges_deadline_the_run_goes_on_without_them() -> None:
+async def test_the_run_proceeds_after_the_judges_deadline() -> None:
     harness = Harness()
     await harness.create_run(judge_deadline_s=100)
     await harness.passes()
@@ -108,7 +108,7 @@ async def test_past_the_judges_deadline_the_run_goes_on_without_them() -> None:
     assert (await harness.start_order(1)).reward_model is None
 
 
-async def test_overlap_starts_the_next_epoch_while_judges_still_work() -> None:
+async def test_overlap_starts_the_next_epoch_before_judging_ends() -> None:
     harness = Harness()
     await harness.create_run(overlap=True)
     await harness.passes()
@@ -127,7 +127,7 @@ async def test_overlap_starts_the_next_epoch_while_judges_still_work() -> None:
     assert model.epoch == 0
 
 
-async def test_hours_bound_a_run_without_a_number_of_epochs() -> None:
+async def test_run_hours_end_a_run_without_planned_epochs() -> None:
     harness = Harness()
     await harness.create_run(epochs=None, run_hours=1)
     await harness.passes()
@@ -137,15 +137,15 @@ async def test_hours_bound_a_run_without_a_number_of_epochs() -> None:
     assert await harness.state() == "finished"
 
 
-async def test_two_coordinators_at_once_order_each_epoch_once() -> None:
+async def test_two_active_coordinators_order_each_epoch_once() -> None:
     harness = Harness()
     await harness.create_run()
     other = harness.another_coordinator(fence=2)
     await harness.passes()
     await other.passes()
     assert (await harness.start_order(0)).fence == 1
-    heard = await harness.trainer_events()
-    assert heard.count("rm.ready") == 1
+    received = await harness.trainer_events()
+    assert received.count("rm.ready") == 1
 
 
 async def test_a_coordinator_without_the_lease_does_nothing() -> None:
@@ -156,13 +156,11 @@ async def test_a_coordinator_without_the_lease_does_nothing() -> None:
     assert await harness.state() == "created"
 
 
-async def test_a_coordinator_that_died_after_the_order_is_continued_by_the_next() -> None:
+async def test_another_coordinator_completes_a_half_written_start() -> None:
     harness = Harness()
     record = await harness.create_run()
     order = EpochStart(run=RUN, epoch=0, fence=1, config=record.config, created=harness.time)
-    await harness.store.create(
-        keys.epoch_start(RUN, 0), order.to_bytes()
-    )  # the order is there, the record is as before
+    await harness.store.create(keys.epoch_start(RUN, 0), order.to_bytes())  # the record is not written
     other = harness.another_coordinator(fence=2)
     await other.passes(2)
     assert await harness.state() == "running"
@@ -181,29 +179,29 @@ async def test_a_silent_trainer_fails_the_run_with_a_reason() -> None:
     assert record.reason == "The trainer sent no heartbeat in epoch 0 for 15 minutes."
 
 
-@pytest.mark.parametrize(("silence_s", "told"), [(30, "30 seconds"), (90, "90 seconds"), (120, "2 minutes")])
-async def test_however_long_silence_may_be_the_reason_tells_it(silence_s: int, told: str) -> None:
+@pytest.mark.parametrize(("silence_s", "duration"), [(30, "30 seconds"), (90, "90 seconds"), (120, "2 minutes")])
+async def test_the_reason_names_the_silence_timeout(silence_s: int, duration: str) -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
     view = await harness.models.views.read(await harness.models.runs.latest(RUN))
     limits = Timeouts(silence=timedelta(seconds=silence_s))
     decision = decide(view, harness.time, limits, limits.silence + timedelta(seconds=1))
-    assert decision == ChangeState("failed", f"The trainer sent no heartbeat in epoch 0 for {told}.")
+    assert decision == ChangeState("failed", f"The trainer sent no heartbeat in epoch 0 for {duration}.")
 
 
-async def test_time_in_which_nobody_could_look_is_no_silence() -> None:
+async def test_time_without_polls_does_not_count_as_silence() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes(2)
     await harness.send_heartbeat()
     await harness.passes()
-    harness.time += timedelta(hours=8)  # the machine was suspended, and the coordinator wakes up before the driver
+    harness.time += timedelta(hours=8)  # the machine was suspended; the coordinator wakes before the driver
     await harness.passes(2)
     assert await harness.state() == "running"
     await harness.send_heartbeat()
     await harness.passes(29, seconds=30)
-    harness.fence = None  # somebody else leads for a while
+    harness.fence = None  # another coordinator leads for a while
     harness.time += timedelta(minutes=20)
     harness.fence = 3
     await harness.passes()
@@ -212,7 +210,7 @@ async def test_time_in_which_nobody_could_look_is_no_silence() -> None:
     assert await harness.state() == "failed"
 
 
-async def test_people_find_rows_and_progress_in_the_store() -> None:
+async def test_progress_and_summary_are_written_to_the_store() -> None:
     harness = Harness()
     await harness.create_run(epochs=2)
     await harness.passes()
@@ -235,7 +233,7 @@ async def test_people_find_rows_and_progress_in_the_store() -> None:
     assert len(lines) == 4
 
 
-async def test_the_scores_of_an_epoch_that_was_never_wholly_judged_are_listed_when_the_run_has_ended() -> None:
+async def test_scores_of_a_partly_judged_epoch_are_written_when_the_run_ends() -> None:
     harness = Harness()
     await harness.create_run(epochs=1, judge_deadline_s=100)
     await harness.passes()
@@ -249,5 +247,5 @@ async def test_the_scores_of_an_epoch_that_was_never_wholly_judged_are_listed_wh
 
 
 async def doing(harness: Harness) -> str:
-    """What people are told that the run does."""
+    """The sentence that describes what the run does."""
     return RunProgress.from_bytes(await harness.store.get(keys.progress(RUN))).doing

@@ -1,4 +1,4 @@
-"""A person stops a run and lets it go on; finished work is not repeated."""
+"""A run is stopped and resumed; finished work is not repeated."""
 
 from datetime import timedelta
 
@@ -11,8 +11,8 @@ from shared.store import keys
 from tests.unit.coordinator.harness import RUN, Harness
 
 
-async def started() -> Harness:
-    """A run whose epoch 0 trains."""
+async def training_run() -> Harness:
+    """A run that trains epoch 0."""
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -21,13 +21,13 @@ async def started() -> Harness:
 
 
 async def confirm_stop(harness: Harness, attempt: int = 1) -> None:
-    """The driver obeys the stop with a checkpoint."""
-    said = DriverStopped(run=RUN, epoch=0, attempt=attempt, steps=300, time=harness.time)
-    await harness.store.create(keys.driver_stopped(RUN, attempt), said.to_bytes())
+    """Confirm the stop as the driver does, with a checkpoint."""
+    document = DriverStopped(run=RUN, epoch=0, attempt=attempt, steps=300, time=harness.time)
+    await harness.store.create(keys.driver_stopped(RUN, attempt), document.to_bytes())
 
 
 async def test_stop_asks_the_trainer_and_waits_for_its_checkpoint() -> None:
-    harness = await started()
+    harness = await training_run()
     await harness.service.stop(RUN)
     assert await harness.trainer_events() == ["run.changed"]
     await harness.passes(3)
@@ -38,7 +38,7 @@ async def test_stop_asks_the_trainer_and_waits_for_its_checkpoint() -> None:
 
 
 async def test_stop_ends_in_under_a_minute_even_if_the_trainer_is_dead() -> None:
-    harness = await started()
+    harness = await training_run()
     await harness.service.stop(RUN)
     harness.time += timedelta(seconds=51)
     await harness.passes()
@@ -47,8 +47,8 @@ async def test_stop_ends_in_under_a_minute_even_if_the_trainer_is_dead() -> None
     assert "without a new checkpoint" in str(record.reason)
 
 
-async def test_resume_goes_on_with_the_same_epoch_and_another_attempt() -> None:
-    harness = await started()
+async def test_resume_continues_the_epoch_with_a_new_attempt() -> None:
+    harness = await training_run()
     await harness.service.stop(RUN)
     await confirm_stop(harness)
     await harness.passes()
@@ -60,15 +60,15 @@ async def test_resume_goes_on_with_the_same_epoch_and_another_attempt() -> None:
     assert (await harness.start_order(1)).epoch == 1
 
 
-async def test_stop_between_two_epochs_needs_nobody() -> None:
-    harness = await started()
+async def test_stop_between_two_epochs_needs_no_trainer() -> None:
+    harness = await training_run()
     await harness.train(0)
     await harness.service.stop(RUN)
     await harness.passes()
     assert await harness.state() == "stopped"
 
 
-async def test_a_run_that_is_resumed_after_the_deadline_gives_its_judges_their_time_again() -> None:
+async def test_a_resume_after_the_deadline_restarts_the_deadline() -> None:
     harness = Harness()
     await harness.create_run(epochs=1, judge_deadline_s=600)
     await harness.passes()
@@ -89,22 +89,22 @@ async def test_a_run_that_is_resumed_after_the_deadline_gives_its_judges_their_t
     assert (record.state, record.reason) == ("finished", None)
 
 
-async def test_a_run_that_was_never_started_stops_at_once() -> None:
+async def test_a_created_run_stops_immediately() -> None:
     harness = Harness()
     await harness.create_run()
     assert (await harness.service.stop(RUN)).state == "stopped"
 
 
-async def test_stopping_twice_is_stopping_once() -> None:
-    harness = await started()
+async def test_stop_is_idempotent() -> None:
+    harness = await training_run()
     first = await harness.service.stop(RUN)
     assert await harness.service.stop(RUN) == first
 
 
-async def test_a_failed_driver_fails_the_run_and_resume_tries_again() -> None:
-    harness = await started()
-    said = DriverFailed(run=RUN, epoch=0, attempt=1, reason="The emulator broke five times.", time=harness.time)
-    await harness.store.create(keys.driver_failed(RUN, 1), said.to_bytes())
+async def test_a_failed_driver_fails_the_run_and_resume_retries() -> None:
+    harness = await training_run()
+    document = DriverFailed(run=RUN, epoch=0, attempt=1, reason="The emulator broke five times.", time=harness.time)
+    await harness.store.create(keys.driver_failed(RUN, 1), document.to_bytes())
     await harness.passes()
     record = await harness.models.runs.latest(RUN)
     assert (record.state, record.reason) == ("failed", "The emulator broke five times.")
@@ -113,7 +113,7 @@ async def test_a_failed_driver_fails_the_run_and_resume_tries_again() -> None:
     assert await harness.state() == "running"
 
 
-async def test_a_finished_run_refuses_both_commands() -> None:
+async def test_a_finished_run_refuses_stop_and_resume() -> None:
     harness = Harness()
     await harness.create_run(epochs=1)
     await harness.passes()
@@ -125,8 +125,8 @@ async def test_a_finished_run_refuses_both_commands() -> None:
         await harness.service.resume(RUN)
 
 
-async def test_of_a_stop_and_a_round_at_the_same_moment_one_is_done_after_the_other() -> None:
-    harness = await started()
+async def test_a_stop_during_a_pass_takes_effect() -> None:
+    harness = await training_run()
     before = await harness.models.runs.latest(RUN)
     stopped: RunRecord = await harness.service.stop(RUN)
     assert stopped.revision == before.revision + 1

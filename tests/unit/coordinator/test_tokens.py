@@ -1,4 +1,4 @@
-"""The token file: roles, rotation, and the sentence for each way to get it wrong."""
+"""The token file: roles, and one sentence for each error."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_roles_by_token(tmp_path: Path) -> None:
     assert LONG not in repr(vars(tokens))
 
 
-def test_blanks_around_a_token_do_not_belong_to_it(tmp_path: Path) -> None:
+def test_blanks_around_a_token_are_stripped(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text(f"operator: {LONG}o \n")
     assert TokenFile(path).role(f"{LONG}o") == "operator"
@@ -31,14 +31,14 @@ def test_blanks_around_a_token_do_not_belong_to_it(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("", "the token file has no token: add a line `operator:TOKEN`"),
-        ("# nobody\n", "the token file has no token"),
+        ("# no token\n", "the token file has no token"),
         (f"admin:{LONG}", "line 1: the role must be viewer or operator, as in `viewer:TOKEN`"),
         (LONG, "line 1: the role must be viewer or operator"),
         (f"viewer:{LONG}é", "line 1: the token must consist of printable ASCII characters"),
         (f"viewer:{LONG}\noperator:short", "line 2: the token must have at least 16 characters"),
     ],
 )
-def test_a_wrong_line_is_named_and_never_shown(text: str, sentence: str) -> None:
+def test_an_invalid_line_is_named_by_number_only(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence.replace("`", ".")) as caught:
         parse_tokens(text)
     assert LONG not in str(caught.value)
@@ -55,9 +55,7 @@ def test_a_wrong_line_is_named_and_never_shown(text: str, sentence: str) -> None
         ({"ZELDA_COORDINATOR__BURST": "0"}, "ZELDA_COORDINATOR__BURST: input should be greater than or equal to 1"),
     ],
 )
-def test_wrong_settings_of_the_coordinator(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], problem: str
-) -> None:
+def test_invalid_settings_are_named(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], problem: str) -> None:
     wanted = {"ZELDA_STORE__URL": "memory://", **environment}
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)

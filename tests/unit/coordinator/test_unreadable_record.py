@@ -1,4 +1,4 @@
-"""A run that cannot be read stands by itself: it is told, and every other run goes on."""
+"""An unreadable run is logged and left out; other runs proceed."""
 
 import json
 from pathlib import Path
@@ -12,19 +12,19 @@ from shared.store import keys
 from tests.unit.coordinator.api_client import client
 from tests.unit.coordinator.harness import RUN, START, Harness, segment
 
-ODD = RunId("odd")
+ODD_RUN = RunId("odd")
 
 
 async def write(harness: Harness, **config: object) -> None:
-    """A record of run `odd` whose configuration holds something else, too."""
-    record = RunRecord(run=ODD, revision=0, state="created", config=RunConfig(), created=START, updated=START)
+    """Write a record of run `odd` with these values in its configuration."""
+    record = RunRecord(run=ODD_RUN, revision=0, state="created", config=RunConfig(), created=START, updated=START)
     document = json.loads(record.to_bytes())
     document["config"] |= config
-    await harness.store.put(keys.run_index(ODD), ODD.encode())
-    await harness.store.put(keys.run_revision(ODD, 0), json.dumps(document).encode())
+    await harness.store.put(keys.run_index(ODD_RUN), ODD_RUN.encode())
+    await harness.store.put(keys.run_revision(ODD_RUN, 0), json.dumps(document).encode())
 
 
-async def test_other_runs_go_on_and_the_trouble_is_told_once() -> None:
+async def test_other_runs_proceed_and_the_problem_is_logged_once() -> None:
     harness = Harness()
     await harness.create_run()
     await write(harness, epochs="three")
@@ -36,39 +36,39 @@ async def test_other_runs_go_on_and_the_trouble_is_told_once() -> None:
     assert REGISTRY.get_sample_value("zelda_runs_unreadable_records") == 1
 
 
-async def test_a_repaired_record_is_taken_up_again() -> None:
+async def test_a_repaired_record_is_reconciled_again() -> None:
     harness = Harness()
     await write(harness, epochs="three")
     await harness.passes()
     await write(harness, epochs=3)
     await harness.passes()
-    assert (await harness.models.runs.latest(ODD)).state == "running"
+    assert (await harness.models.runs.latest(ODD_RUN)).state == "running"
     assert REGISTRY.get_sample_value("zelda_runs_unreadable_records") == 0
 
 
-async def test_whoever_asks_for_it_gets_one_sentence(tmp_path: Path) -> None:
+async def test_requests_for_an_unreadable_run_get_one_sentence(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     await write(harness, epochs="three")
     async with client(harness, tmp_path) as http:
         assert [line["run"] for line in (await http.get("/runs")).json()["items"]] == ["demo"]
         for method, path in (("GET", "/runs/odd"), ("POST", "/runs/odd/stop"), ("GET", "/runs/odd/events")):
-            answer = await http.request(method, path)
-            assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
-            assert answer.json()["detail"].startswith(
+            response = await http.request(method, path)
+            assert (response.status_code, response.headers["content-type"]) == (500, "application/problem+json")
+            assert response.json()["detail"].startswith(
                 "Run odd cannot be read: models/runs/odd/record/00000000.json is not a valid RunRecord: config.epochs:"
             )
 
 
-async def test_a_record_of_a_newer_version_is_played_without_its_new_fields() -> None:
+async def test_a_record_of_a_newer_version_is_read_without_its_new_fields() -> None:
     harness = Harness()
     await write(harness, new_option=1)
     await harness.passes()
-    record = await harness.models.runs.latest(ODD)
+    record = await harness.models.runs.latest(ODD_RUN)
     assert (record.state, record.config) == ("running", RunConfig())
 
 
-async def test_an_object_in_the_index_that_names_no_run_is_passed_over() -> None:
+async def test_an_invalid_name_in_the_index_is_ignored() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.store.put(f"{keys.run_index_prefix()}Not_a_run", b"")
@@ -76,7 +76,7 @@ async def test_an_object_in_the_index_that_names_no_run_is_passed_over() -> None
     assert await harness.state() == "running"
 
 
-async def test_a_damaged_document_is_named_told_once_and_does_not_keep_the_run_from_being_stopped(
+async def test_a_run_with_a_damaged_document_is_logged_once_and_can_be_stopped(
     tmp_path: Path,
 ) -> None:
     harness = Harness()
@@ -87,19 +87,19 @@ async def test_a_damaged_document_is_named_told_once_and_does_not_keep_the_run_f
     await harness.store.put(card, b"{")
     with capture_logs() as logs:
         await harness.passes(3)
-    told = [line["error"] for line in logs if line["event"] == "run not reconciled"]
-    assert len(told) == 1
-    assert told[0].startswith(f"{card} is not a valid RewardModelCard")
+    logged = [line["error"] for line in logs if line["event"] == "run not reconciled"]
+    assert len(logged) == 1
+    assert logged[0].startswith(f"{card} is not a valid RewardModelCard")
     async with client(harness, tmp_path) as http:
-        answer = await http.get(f"/runs/{RUN}/epochs")
-        assert answer.status_code == 500
-        assert card in answer.json()["detail"]
+        response = await http.get(f"/runs/{RUN}/epochs")
+        assert response.status_code == 500
+        assert card in response.json()["detail"]
         await http.post(f"/runs/{RUN}/stop")
     await harness.passes(30)
     assert await harness.state() == "stopped"
 
 
-async def test_a_stopped_run_with_a_damaged_document_is_refused_to_go_on_and_stays_stopped(tmp_path: Path) -> None:
+async def test_a_stopped_run_with_a_damaged_document_refuses_to_resume(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -111,14 +111,14 @@ async def test_a_stopped_run_with_a_damaged_document_is_refused_to_go_on_and_sta
     await harness.store.put(finished, b"{")
     harness.wire()  # a coordinator that has not read it yet
     async with client(harness, tmp_path) as http:
-        answer = await http.post(f"/runs/{RUN}/resume")
-        assert (answer.status_code, answer.json()["detail"].split()[0]) == (500, finished)
+        response = await http.post(f"/runs/{RUN}/resume")
+        assert (response.status_code, response.json()["detail"].split()[0]) == (500, finished)
         assert await harness.state() == "stopped"
-        await harness.store.put(finished, whole)  # it is restored from a copy
+        await harness.store.put(finished, whole)  # restore it from a backup
         assert (await http.post(f"/runs/{RUN}/resume")).json()["state"] == "running"
 
 
-async def test_a_damaged_sign_of_life_is_none() -> None:
+async def test_a_damaged_heartbeat_counts_as_missing() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
