@@ -16,9 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 
 from bench.harness.measure import parser, report
 from bramble.registration import bramble_game
-from services.trainer.env.config import EnvConfig, RecordingConfig
-from services.trainer.env.recording import Recorder
+from services.trainer.env.config import EnvConfig
 from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import RunnerRecorder
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import SamplingConfig
@@ -41,7 +42,7 @@ def record(folder: Path, segments: int) -> int:
         slots=256,
     )
     config = EnvConfig(num_envs=ENVS, segment_steps=STEPS, episode_length=EPISODE)
-    recorder = Recorder(config, recording)
+    recorder = RunnerRecorder(config, recording)
     vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
     dice = np.random.default_rng(0)

@@ -25,10 +25,11 @@ import numpy as np
 
 from bench.harness.games import GAMES
 from bench.harness.measure import ROOT, Figures, ratio, ratio_within
-from services.trainer.env.config import EnvConfig, RecordingConfig
-from services.trainer.env.recording import BATCH, Recorder
-from services.trainer.env.take import Take
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.game_session import EpisodeRecorder
 from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import RunnerRecorder
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import SamplingConfig
@@ -36,7 +37,7 @@ from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
 
 SEGMENT = 300  # steps
-SEGMENTS = BATCH  # timed in each turn at least, after as many that are not
+SEGMENTS = 8  # timed in each turn at least, after as many that are not
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
 PLACES = 8  # of random play, from which the turns begin
 REMOTE_S = 0.05
@@ -71,7 +72,7 @@ def stores() -> Iterator[dict[str, dict[str, Any]]]:
             server.wait()
 
 
-def recorder(store: dict[str, Any]) -> Recorder:
+def recorder(store: dict[str, Any]) -> RunnerRecorder:
     """A recorder that keeps every segment in `store`."""
     recording = RecordingConfig(
         run=RunId("bench"),
@@ -80,7 +81,7 @@ def recorder(store: dict[str, Any]) -> Recorder:
         sampling=SamplingConfig(share=1.0, budget=100_000),
         epoch_steps=1_000_000,
     )
-    return Recorder(EnvConfig(), recording)
+    return RunnerRecorder(EnvConfig(), recording)
 
 
 def places(env: ZeldaVectorEnv) -> list[StartState]:
@@ -107,8 +108,8 @@ def play(env: ZeldaVectorEnv, seed: int, steps: int) -> list[float]:
 class Contender:
     """One way to record, or none, and what its turns took."""
 
-    takes: Sequence[Take | None]
-    recorder: Recorder | None = None
+    takes: Sequence[EpisodeRecorder | None]
+    recorder: RunnerRecorder | None = None
     rates: list[float] = field(default_factory=list)
     steps_us: list[float] = field(default_factory=list)
 
@@ -158,7 +159,7 @@ def accounts(game: Game, rounds: int, envs: int) -> dict[str, Account]:
         begin_at = places(env)
         recorders = {name: recorder(store) for name, store in where.items()}
         contenders = {name: Contender([None] * envs) for name in (PLAIN, CONTROL)}
-        contenders |= {name: Contender([one.take(n) for n in range(envs)], one) for name, one in recorders.items()}
+        contenders |= {name: Contender([one.for_env(n) for n in range(envs)], one) for name, one in recorders.items()}
         order = list(contenders.values())
         for number in range(rounds + 1):
             env.set_starts([begin_at[number % PLACES]])

@@ -12,13 +12,10 @@ import bramble
 from bramble.emulator import ACTIONS, BrambleEmulator
 from bramble.solver.walker import StuckError, Walker
 from bramble.solver.walkthrough import WALKTHROUGHS
-from services.trainer.env.buffers import BufferPool
-from services.trainer.env.config import EnvConfig, RecordingConfig
-from services.trainer.env.draft import Draft
+from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv
-from services.trainer.env.finished import Finished
-from services.trainer.env.take import Take
-from services.trainer.env.writer import Gathered, archive
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import SegmentRecorder
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId, SegmentId
 from shared.contracts.segment import MANIFEST, SegmentManifest
@@ -28,25 +25,6 @@ RUN = RunId("bench")
 
 class _Enough(Exception):
     """The steps of this episode are used up, or it ended."""
-
-
-class _Archives:
-    """Takes finished segments and makes archives of all of them in this process."""
-
-    def __init__(self) -> None:
-        self.pool = BufferPool()
-        self.made: list[bytes] = []
-
-    def lose(self) -> None:
-        """A segment that nothing can hold ends the play."""
-        raise MemoryError("the system has no memory for another segment")
-
-    def add(self, finished: Finished, draft: Draft) -> None:
-        """Make the archive of one segment."""
-        parcel = finished.parcel("share")
-        gathered = Gathered(self.pool.tray.open(parcel.buffer.place), *map(bytes, finished.parts(draft)))
-        self.made.append(archive(parcel.facts, gathered))
-        self.pool.give_back(parcel.buffer)
 
 
 class _InEnvironment(BrambleEmulator):
@@ -81,8 +59,11 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
-    archives = _Archives()
-    env = ZeldaEnv(config, recording=Take(config, recording, seed % 1000, archives.pool, archives.add, archives.lose))
+    archives: list[bytes] = []
+    recorder = SegmentRecorder(
+        config, recording, seed % 1000, lambda segment: archives.append(segment.archive("share"))
+    )
+    env = ZeldaEnv(config, recording=recorder)
     env.reset()
     game = _InEnvironment(env, wandering or 0.0, steps, seed)
     try:
@@ -93,7 +74,7 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
         pass
     finally:
         env.close()
-    return archives.made
+    return archives
 
 
 def _course(world: str, wandering: float | None) -> Callable[[_InEnvironment], None]:

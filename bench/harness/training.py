@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
@@ -196,25 +197,42 @@ def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
     return run, env.close
 
 
-def measure(name: str, rounds: int, folder: str) -> dict[str, list[float]]:
-    """All rates of one game, by key."""
-    seconds = 2.0 if rounds > 2 else 1.0
+def recording_jobs(name: str, folder: str, ending: ExitStack) -> dict[str, Callable[[], float]]:
+    """Training without recording, with the default sampling, and with every segment. `ending` closes them."""
     run_store, every_store = (StoreSettings(url=f"file://{folder}/{name}-{kind}") for kind in ("run", "every"))
-    plain, run, every = session(name, None), session(name, run_store), session(name, every_store, EVERY)
-    peer_job, peer_end = peer(name)
-    jobs = {
-        "raw": on_all_cores(tick, name, seconds),
-        "env": on_all_cores(play, name, seconds),
+    sessions = session(name, None), session(name, run_store), session(name, every_store, EVERY)
+    for one in sessions:
+        ending.callback(close, one)
+    plain, run, every = sessions
+    return {
         "sample": sampled(plain),
         "train": trained(plain),
         "train_recording": trained(run),
         "train_recording_all": trained(every),
+    }
+
+
+def other_jobs(name: str, seconds: float, ending: ExitStack) -> dict[str, Callable[[], float]]:
+    """The emulator, the environment and the peer. `ending` closes them."""
+    peer_job, peer_end = peer(name)
+    ending.callback(peer_end)
+    return {
+        "raw": on_all_cores(tick, name, seconds),
+        "env": on_all_cores(play, name, seconds),
         "stable_baselines3": peer_job,
     }
-    try:
+
+
+def measure(name: str, rounds: int, folder: str, only_recording: bool = False) -> dict[str, list[float]]:
+    """All rates of one game, by key."""
+    with ExitStack() as ending:
+        jobs = recording_jobs(name, folder, ending)
+        if not only_recording:
+            jobs |= other_jobs(name, 2.0 if rounds > 2 else 1.0, ending)
         return interleave(jobs, rounds)
-    finally:
-        peer_end()
-        for one in (plain, run, every):
-            one.collect(final=True)
-            one.close()
+
+
+def close(one: TrainingSession) -> None:
+    """End a session after its last segment is stored."""
+    one.collect(final=True)
+    one.close()

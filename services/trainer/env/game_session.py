@@ -5,7 +5,7 @@ number) and the actions alone, so that any episode can be played again.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from services.trainer.env.detectors import Detectors
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
-from shared.game.decoding.decoder import Decoder, noop
+from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
@@ -28,7 +28,6 @@ from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
 from shared.game.observation.trace import EpisodeTrace
-from shared.game.recording.segment import pack_state
 
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
@@ -64,29 +63,19 @@ class StepResult(NamedTuple):
     report: EpisodeReport | None = None
 
 
-Write = Callable[[bytes | bytearray], object]
-
-
 class EpisodeRecorder(Protocol):
-    """What the player tells a recorder. See recording.py.
+    """What a session reports to its recorder."""
 
-    `moved` and `seen` are called each step and should be what appends the bytes (see draft.py): a method between would
-    cost more than the copying.
-    """
-
-    due: int
-    """The next step of the episode that is to be drawn, and after which `event` is to be called."""
-    moved: Write
-    """Takes what moves in each step's image (see moment.py)."""
-    seen: Write
-    """Takes the bytes of each step's obs/v1."""
-
-    def begin(self, player: "GameSession") -> None:
-        """An episode has begun. Who wants to know what turns in its images tells `player.decoder`."""
+    def begin_episode(self, session: "GameSession") -> None:
+        """An episode has begun."""
         ...
 
-    def event(self, player: "GameSession", outcome: StepResult) -> None:
-        """Step `due` was made, or the episode has ended."""
+    def needs_picture(self, step: int) -> bool:
+        """Whether this step of the episode must be drawn."""
+        ...
+
+    def add_step(self, session: "GameSession", result: StepResult) -> None:
+        """A step was made. The episode has ended if the result has a report."""
         ...
 
 
@@ -157,7 +146,6 @@ class GameSession:
         self._count += 1
         begin_episode(emulator, start.state, word)
         self.image, _ = emulator.take()
-        self.decoder.on_static_change = noop  # the recording may be another one than that of the episode before
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
         self.detectors = Detectors(self.state)
@@ -168,7 +156,7 @@ class GameSession:
         self._done = all(self._reached)  # also when the game has none: then nothing ends it
         self.features = self.vector.begin(self.state, self.trace)
         if self.recording is not None:
-            self.recording.begin(self)
+            self.recording.begin_episode(self)
         return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
 
     def step(self, action: int) -> StepResult:
@@ -176,32 +164,22 @@ class GameSession:
         if action == START and not self.config.allow_start:
             action = 0
         recording, emulator = self.recording, self._emulator or self.emulator
-        due = recording is not None and self.episode.steps + 1 == recording.due
+        drawn = recording is not None and recording.needs_picture(self.episode.steps + 1)
         try:
-            emulator.step(action, self._frame_skip, due or self.pixels is not None)
+            emulator.step(action, self._frame_skip, drawn or self.pixels is not None)
         except EmulatorFault as fault:
             raise EmulatorFault(str(fault), self._keep(emulator, action)) from fault
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         outcome = self._judge(previous, self.state, action)
         if recording is not None:
-            # By names of their own: Python looks an attribute up in half the time if it is not called at once.
-            moved, seen = recording.moved, recording.seen
-            moved(image[self.decoder.dynamic])
-            seen(self.vector.newest)
-            if due or outcome.report is not None:
-                recording.event(self, outcome)
+            recording.add_step(self, outcome)
         return outcome
 
     @cached_property
     def rom_digest(self) -> str:
         """SHA-256 of the ROM."""
         return self.game.digest
-
-    @property
-    def packed_start(self) -> bytes:
-        """The episode's start state as archives hold it; compressed once for all segments that begin there."""
-        return pack_state(self.episode.start.state)
 
     def picture(self) -> np.ndarray:
         """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""

@@ -42,9 +42,9 @@ class Rewarder(Protocol):
 
 
 class VectorRecorder(Protocol):
-    """Records the games of one vector environment, which closes it in the end. `Recorder` in recording is one."""
+    """Records the games of one vector environment, which closes it in the end (recording.recorder.RunnerRecorder)."""
 
-    def take(self, env: int) -> EpisodeRecorder:
+    def for_env(self, env: int) -> EpisodeRecorder:
         """The recorder of environment `env`."""
         ...
 
@@ -72,8 +72,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
         self._recorder = recorder
-        takes = [recorder.take(env) if recorder is not None else None for env in range(count)]
-        self.players = [GameSession(self.config, env, takes[env], game) for env in range(count)]
+        recorders = [None if recorder is None else recorder.for_env(env) for env in range(count)]
+        self.players = [GameSession(self.config, env, recorders[env], game) for env in range(count)]
         self.rewarder = rewarder
         self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
         self._pool = ThreadPoolExecutor(len(self._parts), "env") if len(self._parts) > 1 else None

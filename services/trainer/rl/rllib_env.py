@@ -14,15 +14,15 @@ from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.env.behaviour_stats import BehaviourStats
-from services.trainer.env.config import EnvConfig, RecordingConfig
+from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.env import action_space, observation_space, report_info
-from services.trainer.env.recording import Recorder
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from shared.config.settings import StoreSettings
-from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.game.games.game import Game
@@ -41,7 +41,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def __init__(self, config: Any) -> None:
         self._games: ZeldaVectorEnv | None = None
-        self._recorder: Recorder | None = None
+        self._recorder: RunnerRecorder | None = None
         self.run = RunConfig.model_validate(config["run_config"])
         self.runner = int(config["runner"])  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
@@ -95,12 +95,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return RolloutResult(self.runner, found, next_episodes=numbers)
         if final:
             recorder.close()
-        written = [
-            SegmentRef(segment=one.segment, episode=one.episode, key=one.key, digest=one.digest)
-            for one in recorder.written()
-        ]
         dropped, self._dropped = recorder.dropped - self._dropped, recorder.dropped
-        return RolloutResult(self.runner, found, written, dropped, numbers)
+        return RolloutResult(self.runner, found, recorder.written(), dropped, numbers)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Free the emulators and end the recording."""
@@ -117,10 +113,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             true_start=self._config["start_state"],
         )
         game = self.open_game(config)
-        recording = self._recording()
-        self._recorder = None if recording is None else Recorder(config, recording)
-        if self._recorder is not None and plan.reward_model is not None:
-            self._recorder.doubt = EnsembleDisagreement(RewardNet.from_bytes(plan.reward_model, VERSION))
+        self._recorder = self._new_recorder(config)
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
         if plan.curriculum:
             games.set_starts(starts_for(game, run, plan.curriculum))
@@ -133,12 +126,12 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         """The game that the configuration names. Measuring scripts play others."""
         return config.open_game()
 
-    def _recording(self) -> RecordingConfig | None:
-        """Where segments of this epoch go: what is left of its budget, over what is left of its steps."""
+    def _new_recorder(self, config: EnvConfig) -> RunnerRecorder | None:
+        """The recorder of this epoch: it spreads what is left of the budget over what is left of the steps."""
         if self._config["store"] is None:
             return None
         plan, run = self._plan, self.run
-        return RecordingConfig(
+        recording = RecordingConfig(
             run=RunId(self._config["run"]),
             epoch=plan.epoch,
             store=StoreSettings.model_validate(self._config["store"]),
@@ -149,6 +142,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,
         )
+        model = None if plan.reward_model is None else RewardNet.from_bytes(plan.reward_model, VERSION)
+        return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement(model))
 
     def _new_shaping(self) -> ShapingWrapper | None:
         plan, run = self._plan, self.run

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from services.trainer.env.config import EnvConfig, RecordingConfig
-from services.trainer.env.recording import Recorder
+from services.trainer.env.config import EnvConfig
 from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import RunnerRecorder
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
@@ -26,7 +27,7 @@ def record(directory: Path, steps: int = 130) -> None:
         run=RUN, epoch=0, store=store, epoch_steps=CONFIG.epoch_steps, sampling=SamplingConfig(share=1.0)
     )
     config = EnvConfig.of_run(CONFIG)
-    env = ZeldaVectorEnv(config, recorder=Recorder(config, recording))
+    env = ZeldaVectorEnv(config, recorder=RunnerRecorder(config, recording))
     rng = np.random.default_rng(0)
     env.reset(seed=CONFIG.seed)
     for _ in range(steps):

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
-from services.trainer.env.config import EnvConfig, RecordingConfig
-from services.trainer.env.recording import Recorder
+from services.trainer.env.config import EnvConfig
 from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import RunnerRecorder
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
@@ -41,8 +42,7 @@ def test_what_is_doubted_is_recorded_and_says_why(tmp_path: Path) -> None:
         run=RunId("walk"), epoch=1, store=StoreSettings(url=f"file://{tmp_path}"), sampling=sampling, epoch_steps=9_000
     )
     config = EnvConfig.of_run(run)
-    recorder = Recorder(config, recording)
-    recorder.doubt = EnsembleDisagreement(net())
+    recorder = RunnerRecorder(config, recording, EnsembleDisagreement(net()))
     env = ZeldaVectorEnv(config, recorder=recorder)
     dice = np.random.default_rng(0)
     env.reset(seed=0)

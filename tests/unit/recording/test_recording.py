@@ -5,9 +5,8 @@ import os
 import random
 import subprocess
 import sys
-import time
+import threading
 import zipfile
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +15,14 @@ import numpy as np
 import pytest
 
 from bramble.registration import bramble_game
-from services.trainer.env.buffers import BufferPool
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.env.outbox import Outbox, Written
-from services.trainer.env.recording import Recorder
-from services.trainer.env.take import SHORTEST, key_steps
 from services.trainer.env.vector import ZeldaVectorEnv
-from shared.config.settings import StoreSettings
+from services.trainer.recording.builder import key_steps
+from services.trainer.recording.recorder import SHORTEST, RunnerRecorder
 from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
+from shared.contracts.epoch import SegmentRef
 from shared.contracts.segment import ACTIONS, MANIFEST
 from shared.errors import ContractError, DigestMismatch
 from shared.game.emulator.emulator import Emulator
@@ -34,16 +31,16 @@ from shared.game.recording.png import palette_png
 from shared.game.recording.replay import replay, verify
 from shared.game.recording.segment import Segment, read_segment
 from shared.game.recording.state_rows import StateRow, StateRowWriter
-from tests.unit.env.every_segment import every_segment, parcel_of
+from tests.unit.recording.recording_settings import every_segment
 
 SEGMENTS = int(os.environ.get("ZELDA_TEST_SEGMENTS", "60"))  # 1,000 for the full proof, see bench/replay.py
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[Written], int]:
+def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[SegmentRef], int]:
     """Record every segment of random play into a directory store; what was written, and how many were dropped."""
     config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "segment_steps": 60, **more})
-    recorder = Recorder(config, every_segment(folder))
+    recorder = RunnerRecorder(config, every_segment(folder))
     vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
     dice = np.random.default_rng(4)
@@ -202,111 +199,17 @@ def test_the_same_run_again_writes_the_same_actions_under_the_same_ids(tmp_path:
         assert one.states == two.states
 
 
-def test_what_an_outage_leaves_is_a_fair_sample_of_it() -> None:
-    """Each of 40 segments of an outage survives about equally often in an outbox of 8."""
-    kept: Counter[int] = Counter()
-    pool = BufferPool()
-    for seed in range(300):
-        outbox = Outbox(StoreSettings(url="file:///nowhere"), pool, slots=8, seed=seed, start=False)
-        for number in range(40):
-            outbox.post(parcel_of(pool, number))
-        assert outbox.dropped == 32
-        kept.update(parcel.facts["number"] for parcel in outbox.waiting())
-        outbox.close(patience_s=0.0)
-
-    early, late = (sum(kept[n] for n in part) / 20 for part in (range(20), range(20, 40)))
-    assert sum(kept.values()) == 300 * 8
-    assert early == pytest.approx(late, rel=0.15)
-    assert min(kept.values()) > 30
-
-
-def test_posting_to_a_store_that_is_away_never_waits(tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("none")
-    away = StoreSettings(url="s3://test", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret)
-    pool = BufferPool()
-    outbox = Outbox(away, pool, slots=4)
-    began = time.perf_counter()
-    for number in range(200):
-        outbox.post(parcel_of(pool, number))
-    waited = time.perf_counter() - began
-    outbox.close(patience_s=0.2)
-
-    assert waited < 0.5
-    assert outbox.dropped == 200
-    assert outbox.written() == []
-
-
-def test_a_writer_that_cannot_start_costs_the_games_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object, **kwargs: object) -> None:
-        raise BlockingIOError("no more processes")
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    pool = BufferPool()
-    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=4)
-    for number in range(6):
-        outbox.post(parcel_of(pool, number))
-
-    assert (len(outbox.waiting()), outbox.dropped) == (4, 2)
-
-
-def test_a_segment_that_finds_no_room_beside_its_pictures_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*args: object) -> int:
-        return 1000
-
-    monkeypatch.setattr(os, "pwritev", full)
-    written, dropped = record(tmp_path, 200, num_envs=1, episode_length=80)
-
-    assert written == []
-    assert dropped > 0
-
-
-def test_a_game_goes_on_when_the_system_has_no_memory_for_its_segments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*args: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    written, dropped = record(tmp_path, 200, num_envs=1, episode_length=80)
-
-    assert written == []
-    assert dropped == 3, "one for each episode"
-
-
-def test_a_recording_that_has_ended_holds_no_memory(tmp_path: Path) -> None:
+def test_a_closed_recorder_leaves_no_thread(tmp_path: Path) -> None:
     written, _ = record(tmp_path, 130)
 
     assert written
-    assert "memfd:segments" not in Path("/proc/self/maps").read_text()
-    assert not [link for link in Path("/proc/self/fd").iterdir() if "memfd:segments" in _target(link)]
-
-
-def _target(link: Path) -> str:
-    try:
-        return str(link.readlink())
-    except FileNotFoundError:  # the descriptor that lists the folder
-        return ""
-
-
-def test_places_are_used_again(tmp_path: Path) -> None:
-    pool = BufferPool()
-    outbox = Outbox(StoreSettings(url=f"file://{tmp_path}"), pool, slots=2, start=False)
-    places = set()
-    for number in range(20):
-        parcel = parcel_of(pool, number)
-        places.add(parcel.buffer.place)
-        outbox.post(parcel)
-
-    assert len(places) == 3, "two wait, and one is gathered"
+    assert "segment-writer" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
     config = EnvConfig.of({"world": "garden", "segment_steps": 30})
-    recorder = Recorder(config, every_segment(tmp_path))
-    player = GameSession(config, recording=recorder.take(0))
+    recorder = RunnerRecorder(config, every_segment(tmp_path))
+    player = GameSession(config, recording=recorder.for_env(0))
     dice = random.Random(3)
 
     def play(steps: int) -> None:
@@ -329,17 +232,17 @@ def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> No
     emulator.close()
 
 
-GAMES_THAT_STOP_AT_ONCE = """
-import os, sys
+GAMES_THAT_ARE_NEVER_CLOSED = """
+import sys
 from pathlib import Path
-from tests.unit.env.test_recording import record, ZeldaVectorEnv
-ZeldaVectorEnv.close = lambda self: os._exit(0)
+from tests.unit.recording.test_recording import record, ZeldaVectorEnv
+ZeldaVectorEnv.close = lambda self: None
 record(Path(sys.argv[1]), 500, num_envs=1)
 """
 
 
-def test_a_writer_whose_games_were_killed_ends_without_a_word(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "-c", GAMES_THAT_STOP_AT_ONCE, str(tmp_path)]
+def test_a_process_ends_without_closing_its_recorder(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", GAMES_THAT_ARE_NEVER_CLOSED, str(tmp_path)]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
 

@@ -1,0 +1,98 @@
+"""The write queue never blocks its callers, drops fairly and counts what it drops."""
+
+import time
+from collections import Counter
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from services.trainer.recording.queue import WriteJob, WriteQueue
+from services.trainer.recording.writer import WriterThread
+from shared.config.settings import StoreSettings
+from shared.contracts.epoch import SegmentRef
+from shared.store.memory import MemoryStore
+from shared.store.open import open_store
+from tests.unit.recording.recording_settings import write_job
+
+
+class StalledWriter:
+    """Never finishes a segment."""
+
+    def __init__(self) -> None:
+        self.jobs: list[WriteJob] = []
+
+    def submit(self, job: WriteJob) -> "Future[SegmentRef]":
+        self.jobs.append(job)
+        return Future()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def test_an_outage_leaves_a_fair_sample() -> None:
+    """Each of 40 segments of an outage survives about equally often in a queue of 8."""
+    kept: Counter[int] = Counter()
+    for seed in range(300):
+        queue = WriteQueue(StalledWriter(), slots=8, in_flight=0, seed=seed)
+        for number in range(40):
+            queue.post(write_job(number))
+        assert queue.dropped == 32
+        kept.update(int(job.archive()) for job in queue.waiting)
+        queue.close(patience_s=0.0)
+
+    early, late = (sum(kept[n] for n in part) / 20 for part in (range(20), range(20, 40)))
+    assert sum(kept.values()) == 300 * 8
+    assert early == pytest.approx(late, rel=0.15)
+    assert min(kept.values()) > 30
+
+
+def test_the_writer_has_a_bounded_number_of_segments() -> None:
+    writer = StalledWriter()
+    queue = WriteQueue(writer, slots=2, in_flight=3)
+    for number in range(6):
+        queue.post(write_job(number))
+
+    assert (len(writer.jobs), len(queue.waiting), queue.dropped) == (3, 2, 1)
+    queue.close(patience_s=0.0)
+    assert (queue.pending, queue.dropped) == (0, 6)
+
+
+def test_posting_to_an_absent_store_never_waits(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("none")
+    away = StoreSettings(url="s3://test", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret)
+    queue = WriteQueue(WriterThread(open_store(away)), slots=4)
+    began = time.perf_counter()
+    for number in range(200):
+        queue.post(write_job(number))
+    waited = time.perf_counter() - began
+    queue.close(patience_s=0.2)
+
+    assert waited < 0.5
+    assert queue.dropped == 200
+    assert queue.written() == []
+
+
+def test_a_segment_that_cannot_be_built_is_counted_and_the_writer_goes_on() -> None:
+    def fail() -> bytes:
+        raise MemoryError("no memory for this archive")
+
+    store = MemoryStore()
+    queue = WriteQueue(WriterThread(store), slots=4)
+    queue.post(replace(write_job(0), archive=fail))
+    queue.post(write_job(1))
+    queue.close(patience_s=10.0)
+
+    assert queue.dropped == 1
+    assert [ref.segment for ref in queue.written()] == [write_job(1).segment]
+
+
+def test_closing_a_queue_twice_is_harmless() -> None:
+    queue = WriteQueue(WriterThread(MemoryStore()), slots=4)
+    queue.post(write_job(0))
+    queue.close(patience_s=10.0)
+    queue.close(patience_s=10.0)
+
+    assert (len(queue.written()), queue.dropped) == (1, 0)
