@@ -22,11 +22,11 @@ ROUNDS, STEPS = 11, 400
 
 def frames_per_second(emulator: Emulator, skip: int, render: bool) -> Callable[[], float]:
     """A job that plays random actions and returns frames per CPU second."""
-    dice = random.Random(0)
+    rng = random.Random(0)
     steps = STEPS * 4 // skip
 
     def job() -> float:
-        actions = [dice.randrange(8) for _ in range(steps)]
+        actions = [rng.randrange(8) for _ in range(steps)]
         began = time.process_time()
         for action in actions:
             emulator.step(action, skip, render)

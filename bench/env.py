@@ -44,13 +44,13 @@ class Playing:
 
     player: GameSession
     clock: Callable[[], float] = time.process_time
-    dice: random.Random = field(default_factory=lambda: random.Random(0))
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
         self.player.reset()
 
     def __call__(self) -> float:
-        actions = [self.dice.randrange(ACTIONS) for _ in range(CHUNK)]
+        actions = [self.rng.randrange(ACTIONS) for _ in range(CHUNK)]
         player, began = self.player, self.clock()
         for action in actions:
             if player.step(action).report is not None:
@@ -62,10 +62,10 @@ def raw(game: Game, skip: int) -> Callable[[], float]:
     """The emulator alone with the same kind of actions: `skip` frames a step, steps per CPU second."""
     emulator = Emulator(game)
     emulator.load(true_start(game).state)
-    dice = random.Random(0)
+    rng = random.Random(0)
 
     def job() -> float:
-        actions = [dice.randrange(ACTIONS) for _ in range(CHUNK)]
+        actions = [rng.randrange(ACTIONS) for _ in range(CHUNK)]
         began = time.process_time()
         for action in actions:
             emulator.step(action, skip)

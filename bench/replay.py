@@ -45,11 +45,11 @@ def record(folder: Path, segments: int) -> int:
     recorder = RunnerRecorder(config, recording)
     vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     written = 0
     while written + recorder.dropped < segments:
         for _ in range(STEPS):
-            vector.step(dice.integers(0, 8, ENVS))
+            vector.step(rng.integers(0, 8, ENVS))
         written += len(recorder.written())
     recorder.close(120)
     vector.close()

@@ -134,10 +134,10 @@ def game(rom: Path | None) -> Finding:
 
     if rom is None:
         return Finding("rom", True, "none given: Bramble, our own game, needs none")
-    from shared.game.games.oracle import recognise
+    from shared.game.games.oracle import identify_rom
 
     try:
-        return Finding("rom", True, recognise(rom.read_bytes()).name)
+        return Finding("rom", True, identify_rom(rom.read_bytes()).name)
     except (OSError, ZeldaError) as error:
         return Finding("rom", False, str(error), "give the original file, or play Bramble")
 

@@ -29,7 +29,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import NotFound, Store
@@ -93,7 +93,7 @@ def environment(place: StoreSettings, rom: Path | None) -> dict[str, str]:
 
 async def _play(run: RunId, config: RunConfig, place: StoreSettings, told: Mapping[str, str]) -> EpochFinishedRecord:
     store = open_store(place)
-    runs = Runs(store)
+    runs = RunRecords(store)
     record = await _going_on(runs, run, config)
     number_ = await _order(store, record)
     driver = await asyncio.create_subprocess_exec(
@@ -109,7 +109,7 @@ async def _play(run: RunId, config: RunConfig, place: StoreSettings, told: Mappi
     return account
 
 
-async def _going_on(runs: Runs, run: RunId, config: RunConfig) -> RunRecord:
+async def _going_on(runs: RunRecords, run: RunId, config: RunConfig) -> RunRecord:
     """The run's record, in state running: a new run, or the next attempt of an old one with its own configuration."""
     try:
         record = _next(await runs.latest(run), "running", None)

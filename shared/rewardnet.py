@@ -61,7 +61,7 @@ class RewardWeights:
         return int(self.value_bias.shape[0])
 
 
-def shapes(members: int) -> dict[str, tuple[int, ...]]:
+def tensor_shapes(members: int) -> dict[str, tuple[int, ...]]:
     """The exact shape of every tensor of an ensemble."""
     return {
         "hidden1_weight": (members, WIDTH, HIDDEN),
@@ -77,13 +77,13 @@ def shapes(members: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-TENSORS: Final = tuple(shapes(1))
+TENSORS: Final = tuple(tensor_shapes(1))
 
 
-def initial(members: int, seed: int, observation: str = "obs/v1") -> RewardWeights:
+def random_weights(members: int, seed: int, observation: str = "obs/v1") -> RewardWeights:
     """Untrained weights (He initialisation); also the `random reward model` of a study, after `standardised`."""
     rng = np.random.default_rng(seed)
-    drawn: dict[str, Any] = {name: np.zeros(shape, np.float32) for name, shape in shapes(members).items()}
+    drawn: dict[str, Any] = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(members).items()}
     for name, fan_in in (("hidden1_weight", WIDTH), ("hidden2_weight", HIDDEN), ("value_weight", HIDDEN)):
         drawn[name] = rng.normal(0.0, np.sqrt(2.0 / fan_in), drawn[name].shape).astype(np.float32)
     drawn["input_scale"] += 1.0
@@ -91,9 +91,9 @@ def initial(members: int, seed: int, observation: str = "obs/v1") -> RewardWeigh
     return RewardWeights(**drawn, observation=observation)
 
 
-def neutral(members: int, observation: str = "obs/v1") -> RewardWeights:
+def zero_weights(members: int, observation: str = "obs/v1") -> RewardWeights:
     """Weights that score every observation 0: what is published when there was nothing to learn from."""
-    weights = initial(members, 0, observation)
+    weights = random_weights(members, 0, observation)
     return replace(weights, value_weight=np.zeros_like(weights.value_weight))
 
 
@@ -107,7 +107,7 @@ def input_statistics(states: Floats, masked: NDArray[np.bool_] | None = None) ->
     return mean.astype(np.float32), scale.astype(np.float32)
 
 
-def standardised(weights: RewardWeights, states: Floats) -> RewardWeights:
+def standardise(weights: RewardWeights, states: Floats) -> RewardWeights:
     """The same ensemble with output statistics taken over `states` (N, 128): mean 0 and deviation 1 per member.
 
     A member that says the same of every state stays flat: blown up to deviation 1, its noise would look like a verdict.
@@ -198,7 +198,7 @@ def _check_tensors(tensors: dict[str, Any]) -> None:
     bias = tensors["value_bias"]
     if bias.ndim != 1 or not 1 <= bias.shape[0] <= MAX_MEMBERS:
         raise ContractError(f"reward model has value_bias of shape {bias.shape}, expected 1 to {MAX_MEMBERS} members")
-    for name, shape in shapes(bias.shape[0]).items():
+    for name, shape in tensor_shapes(bias.shape[0]).items():
         _check_tensor(name, tensors[name], shape)
     if (tensors["input_scale"] < 0).any() or (tensors["output_scale"] <= 0).any():
         raise ContractError("reward model has a scale that is not positive: the file is damaged, train again")

@@ -18,7 +18,7 @@ from shared.contracts.events import EpochFinished
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.game.recording.segment import Members, Segment, pack_state, read_segment, write_segment
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import Store
 
@@ -33,7 +33,9 @@ CONFIG: Final = RunConfig(world="garden", epochs=1, epoch_steps=3_000_000, judge
 async def record(store: Store, number: int) -> list[SegmentRef]:
     """Put so many archives into the store, and a running run with its order to start."""
     now = datetime.now(UTC)
-    await Runs(store).create(RunRecord(run=RUN, revision=0, state="running", config=CONFIG, created=now, updated=now))
+    await RunRecords(store).create(
+        RunRecord(run=RUN, revision=0, state="running", config=CONFIG, created=now, updated=now)
+    )
     start = EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=now)
     await store.create(keys.epoch_start(RUN, 0), start.to_bytes())
     played = play("garden", 3_000, 0.4, seed=1)

@@ -78,10 +78,10 @@ def play(name: str, seconds: float) -> float:
     """One process: the vector environment with random actions; steps per second."""
     env = ZeldaVectorEnv(EnvConfig(num_envs=ENVS, frame_skip=SKIP, episode_length=500), game=GAMES[name]())
     env.reset()
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     done, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
-        env.step(dice.integers(0, ACTIONS, ENVS))
+        env.step(rng.integers(0, ACTIONS, ENVS))
         done += ENVS
     return done / (time.perf_counter() - began)
 
@@ -124,9 +124,9 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
 def reward_model() -> bytes:
     """An untrained ensemble of five that reads what trained ones read, standardised: it costs what they do."""
     states = np.random.default_rng(0).uniform(-1, 1, (256, rewardnet.WIDTH)).astype(np.float32)
-    bare = rewardnet.initial(5, 0)
+    bare = rewardnet.random_weights(5, 0)
     bare.input_scale[[INDEX[name] for name in PASSING]] = 0.0
-    return rewardnet.dump(rewardnet.standardised(bare, states))
+    return rewardnet.dump(rewardnet.standardise(bare, states))
 
 
 def trained(one: TrainingSession) -> Callable[[], float]:

@@ -10,14 +10,14 @@ from typing import Final
 
 import structlog
 
-from shared.contracts.archive import opened
+from shared.contracts.archive import open_archive
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import STATES
 from shared.errors import Permanent
 from shared.state.scores import ScoreReader
-from shared.state.segments import recorded
+from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -61,7 +61,7 @@ async def gather(store: Store, run: RunId, state: str | None = None) -> Material
     material = Material(await _summary(store, run, state, time.monotonic() + PATIENCE_S))
     reader = ScoreReader(store)
     for row in material.rows:
-        found = await reader.of_epoch(run, row.epoch)
+        found = await reader.read_epoch(run, row.epoch)
         material.left_out += [key for key, one in found.items() if one is None]
         material.scores[row.epoch] = [one.scores for one in found.values() if one is not None]
         material.rooms[row.epoch] = await _rooms(store, run, row.epoch, material.left_out)
@@ -83,7 +83,7 @@ async def _summary(store: Store, run: RunId, state: str | None, deadline: float)
 
 
 async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> Rooms:
-    names = [entry.key for entry in await recorded(store, run, epoch)]
+    names = [entry.key for entry in await list_segments(store, run, epoch)]
     found: Rooms = Counter()
     for key in names[:: math.ceil(len(names) / MOST_SEGMENTS) or 1]:
         try:
@@ -96,7 +96,7 @@ async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> R
 
 def rooms_of(archive: bytes) -> Rooms:
     """Steps in each room, from one segment's archive. ContractError or DigestMismatch if it is damaged."""
-    with opened(archive) as segment:
+    with open_archive(archive) as segment:
         rows = (json.loads(line) for line in segment.read(STATES).splitlines())
         return Counter((int(row["group"]), int(row["room"])) for row in rows)
 

@@ -49,13 +49,13 @@ def left_out(environ: Mapping[str, str]) -> str | None:
 def rom_of(environ: Mapping[str, str], rom: Path | None) -> Path | None:
     """The ROM of trainer and exporter alike: the option, or the variable of either. Quit if it is no known game."""
     from shared.game.errors import UnknownRom
-    from shared.game.games.oracle import recognise
+    from shared.game.games.oracle import identify_rom
 
     place, path = _told(environ, "--rom", rom, DRIVER_ROM, EXPORTER_ROM)
     if path is None:
         return None
     try:
-        recognise(path.read_bytes())
+        identify_rom(path.read_bytes())
     except OSError as error:
         raise Quit(USAGE, f"{place} {path}: {error.strerror}: name the .gbc file of the game.") from error
     except UnknownRom as error:

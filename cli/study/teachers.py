@@ -154,7 +154,7 @@ class Chance:
         if finished.epoch == 0:
             archives = [await self.store.get(ref.key, ref.digest) for ref in finished.segments[:ENOUGH_SEGMENTS]]
             states = np.concatenate([read_segment(archive).observations for archive in archives])
-            raw = rewardnet.standardised(rewardnet.initial(MEMBERS, record.config.seed), states)
+            raw = rewardnet.standardise(rewardnet.random_weights(MEMBERS, record.config.seed), states)
             await self.store.put(f"{prefix}rm.safetensors", rewardnet.dump(raw))
         weights = await self.store.get(f"{prefix}rm.safetensors")
         return RewardModelRef(

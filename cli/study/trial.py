@@ -27,7 +27,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelR
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
@@ -110,7 +110,7 @@ class Trial:
         return order
 
     async def _record(self) -> RunRecord:
-        runs, now = Runs(self.store), datetime.now(UTC)
+        runs, now = RunRecords(self.store), datetime.now(UTC)
         record = RunRecord(run=self.run, revision=0, state="running", config=self.config, created=now, updated=now)
         try:
             await runs.create(record)

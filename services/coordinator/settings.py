@@ -5,7 +5,7 @@ from typing import Annotated, cast
 from pydantic import AfterValidator, Field
 
 from services.coordinator.api.tokens import parse_tokens
-from shared.config.settings import Group, ReadableFile, ServiceSettings
+from shared.config.settings import ReadableFile, ServiceSettings, SettingsGroup
 
 
 def _tokens(path: ReadableFile) -> ReadableFile:
@@ -13,7 +13,7 @@ def _tokens(path: ReadableFile) -> ReadableFile:
     return path
 
 
-class CoordinatorSettings(Group):
+class CoordinatorSettings(SettingsGroup):
     """Intervals, timeouts and API limits. Times in seconds."""
 
     tokens_file: Annotated[ReadableFile, AfterValidator(_tokens)] = Field(

@@ -19,7 +19,7 @@ from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
 from shared.game.errors import UnknownRom
 from shared.game.recording.segment import read_segment
-from shared.state.segments import recorded
+from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import Store
@@ -102,7 +102,7 @@ async def _for_each(
 ) -> ExportResult[T]:
     """Process every selected archive in key order. A failing segment is reported; the others proceed."""
     result: ExportResult[T] = ExportResult([], [])
-    for entry, place in (await recorded(store, selection.run, selection.epoch)).items():
+    for entry, place in (await list_segments(store, selection.run, selection.epoch)).items():
         if not selection.includes(place):
             continue
         try:

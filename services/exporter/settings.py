@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from services.exporter.domain.policy import ExportPolicy
-from shared.config.settings import Group, RomSettings, ServiceSettings
+from shared.config.settings import RomSettings, ServiceSettings, SettingsGroup
 
 
-class ExportGroup(Group):
+class ExportGroup(SettingsGroup):
     """Which segments are exported, and into which files."""
 
     policy: ExportPolicy = Field(ExportPolicy.MILESTONES, description="all, judged, top, milestones or none")

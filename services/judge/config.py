@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from services.judge.domain.budget import TokenPrices
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
-from shared.config.settings import CARRIED, CertificateFile, HttpUrl, ReadableFile
+from shared.config.settings import HEADER_SAFE, CertificateFile, HttpUrl, ReadableFile
 from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
 from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{CARRIED}$")]
+HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{HEADER_SAFE}$")]
 
 
 T = TypeVar("T", bound="StrictModel")

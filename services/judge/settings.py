@@ -6,10 +6,10 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from services.judge.config import load_judges, load_phases
-from shared.config.settings import Group, HttpUrl, ReadableFile, ServiceSettings
+from shared.config.settings import HttpUrl, ReadableFile, ServiceSettings, SettingsGroup
 
 
-class JudgeGroup(Group):
+class JudgeGroup(SettingsGroup):
     """How this process judges. What it judges with stands in the judges file."""
 
     default_url: HttpUrl = Field(

@@ -32,7 +32,7 @@ from shared.errors import DigestMismatch, Permanent, Transient
 from shared.game.observation.layout import VERSION
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -62,7 +62,7 @@ class Handlers:
         """Nothing is read yet."""
         self._store, self._scores, self._models, self._runner = store, scores, models, runner
         self._interim_trainer, self._group, self._stopping, self._now = streaming, group, stopping, now
-        self._runs = Runs(store)
+        self._runs = RunRecords(store)
         self._in_progress: InProgress[tuple[RunId, int]] = InProgress()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from pydantic import Field, field_validator
 
-from shared.config.settings import Group, ServiceSettings
+from shared.config.settings import ServiceSettings, SettingsGroup
 from shared.contracts.card import Pooling
 from shared.game.observation.layout import FEATURES, INDEX
 
@@ -16,7 +16,7 @@ for standing in the best room that it knows and gives no reason to look for anot
 last new room pays for a room and takes it back. What is left lasts until the end of an episode: docs/study.md."""
 
 
-class GateSettings(Group):
+class GateSettings(SettingsGroup):
     """What a reward model must reach before it may shape; see docs/reward-model.md."""
 
     accuracy_confident: float = Field(0.70, ge=0, le=1)
@@ -31,7 +31,7 @@ class GateSettings(Group):
     spread: float = Field(0.1, ge=0, le=10, description="least deviation over the current policy's states")
 
 
-class RewardModelGroup(Group):
+class RewardModelGroup(SettingsGroup):
     """How reward models are trained."""
 
     members: int = Field(5, ge=3, le=20, description="size of the ensemble, and number of folds")

@@ -5,10 +5,10 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from services.trainer.domain.curriculum import CurriculumShares
-from shared.config.settings import Group, HttpUrl, ReadableFile, ServiceSettings
+from shared.config.settings import HttpUrl, ReadableFile, ServiceSettings, SettingsGroup
 
 
-class TrainerGroup(Group):
+class TrainerGroup(SettingsGroup):
     """How drivers are started and watched."""
 
     backend: Literal["local", "ray_jobs"] = Field("local", description="a process beside the service, or a Ray job")
@@ -24,7 +24,7 @@ class TrainerGroup(Group):
         return self
 
 
-class DriverGroup(Group):
+class DriverGroup(SettingsGroup):
     """How a driver trains, beyond what the run says."""
 
     idle_s: float = Field(900.0, ge=1, le=86_400, description="a driver without an order ends after this long")

@@ -12,7 +12,7 @@ from typing import Final
 CHECK_S: Final = 1.0  # one question in this time, however many events fail: a store that comes back must not drown
 
 
-async def nothing_to_miss() -> bool:
+async def always_available() -> bool:
     """For handlers that depend on nothing but the bus."""
     return True
 
@@ -20,7 +20,7 @@ async def nothing_to_miss() -> bool:
 class OutageDetector:
     """`answers` says whether the dependencies can be used now; it is asked at most once a second."""
 
-    def __init__(self, answers: Callable[[], Awaitable[bool]] = nothing_to_miss) -> None:
+    def __init__(self, answers: Callable[[], Awaitable[bool]] = always_available) -> None:
         self._answers = answers
         self._lock = asyncio.Lock()
         self._asked = -CHECK_S

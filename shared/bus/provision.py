@@ -15,7 +15,7 @@ from nats.js import errors as js_errors
 from shared.bus.jetstream.bus import AWAY, NatsBus, connect
 from shared.bus.jetstream.config import consumer_config, dead_stream_config, stream_config
 from shared.bus.topology import ROLES, STREAMS, stream_of
-from shared.config.configure import required
+from shared.config.configure import read_or_exit
 from shared.config.settings import BusOnlySettings, BusSettings
 from shared.contracts.subjects import pattern
 from shared.errors import Fatal, Transient, ZeldaError
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--replicas", type=int, default=1, choices=(1, 3, 5), help="copies of each stream in a cluster")
     parser.add_argument("--without", action="append", default=[], choices=sorted(ROLES), help="a service not deployed")
     arguments = parser.parse_args(argv)
-    settings = required("provision", BusOnlySettings)
+    settings = read_or_exit("provision", BusOnlySettings)
     try:
         asyncio.run(provision(settings.bus, arguments.replicas, arguments.without))
     except ZeldaError as error:

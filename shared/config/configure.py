@@ -33,7 +33,7 @@ S = TypeVar("S", bound=ProcessSettings)
 def configure(name: str, settings_type: type[S], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> S:
     """The validated settings. `--print-config` and `--check-config` answer and exit 0; a problem exits 2."""
     arguments = _parser(name, settings_type).parse_args(argv)
-    settings = required(name, settings_type, environ)
+    settings = read_or_exit(name, settings_type, environ)
     if arguments.print_config:
         _answer(json.dumps(redacted(settings), indent=2))
     if arguments.check_config:
@@ -41,16 +41,16 @@ def configure(name: str, settings_type: type[S], argv: Sequence[str], environ: M
     return settings
 
 
-def required(name: str, settings_type: type[S], environ: Mapping[str, str] = os.environ) -> S:
+def read_or_exit(name: str, settings_type: type[S], environ: Mapping[str, str] = os.environ) -> S:
     """The validated settings of a program without options of its own for them; a problem exits 2."""
-    settings, problems = read(settings_type, environ)
+    settings, problems = read_settings(settings_type, environ)
     if settings is None or problems:
         sys.stderr.write("".join(f"{name}: {problem}\n" for problem in problems))
         raise SystemExit(EXIT_CONFIG)
     return settings
 
 
-def read(settings_type: type[S], environ: Mapping[str, str] = os.environ) -> tuple[S | None, list[str]]:
+def read_settings(settings_type: type[S], environ: Mapping[str, str] = os.environ) -> tuple[S | None, list[str]]:
     """Settings and problems; the settings are None when they could not be made."""
     problems = unknown_names(settings_type, environ)
     try:

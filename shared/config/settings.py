@@ -82,7 +82,7 @@ CertificateFile = Annotated[ReadableFile, AfterValidator(_certificates)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 
 
-CARRIED: Final = r"[\x21-\x7e]+"
+HEADER_SAFE: Final = r"[\x21-\x7e]+"
 """What an HTTP header carries as it stands: printable ASCII without blanks."""
 
 
@@ -99,18 +99,18 @@ def read_token(path: Path) -> str:
         raise ValueError(f"{path} cannot be read: {error}") from error
     except UnicodeDecodeError:
         token = ""
-    if not re.fullmatch(CARRIED, token):  # the HTTP client would complain, too, and quote the secret
+    if not re.fullmatch(HEADER_SAFE, token):  # the HTTP client would complain, too, and quote the secret
         raise ValueError(f"{path} must hold one token of printable ASCII")
     return token
 
 
-class Group(BaseModel):
+class SettingsGroup(BaseModel):
     """Base of one group of settings: unknown fields are refused, values cannot change after the start."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class BusSettings(Group):
+class BusSettings(SettingsGroup):
     """Where the event bus is and who we are on it."""
 
     url: Annotated[str, AfterValidator(_bus_url)] = Field(
@@ -120,7 +120,7 @@ class BusSettings(Group):
     ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust for tls://")
 
 
-class StoreSettings(Group):
+class StoreSettings(SettingsGroup):
     """Where the object store is."""
 
     url: Annotated[str, AfterValidator(_store_url)] = Field(
@@ -142,21 +142,21 @@ class StoreSettings(Group):
         return self
 
 
-class HttpSettings(Group):
+class HttpSettings(SettingsGroup):
     """Where /livez, /readyz and /metrics (and the service's own routes) answer."""
 
     host: str = Field("127.0.0.1", min_length=1, description="0.0.0.0 inside a container")
     port: int = Field(8080, ge=0, le=65_535, description="0 takes any free port and logs it")
 
 
-class LogSettings(Group):
+class LogSettings(SettingsGroup):
     """How to log, on standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["json", "console"] = "json"
 
 
-class RomSettings(Group):
+class RomSettings(SettingsGroup):
     """The user's own game image, for services that run an emulator. Bramble needs none."""
 
     file: ReadableFile | None = Field(None, description="ROM image of Oracle of Seasons (US); never part of an image")

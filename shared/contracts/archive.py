@@ -55,7 +55,7 @@ class SegmentArchive:
 
 
 @contextmanager
-def opened(raw: bytes) -> Iterator[SegmentArchive]:
+def open_archive(raw: bytes) -> Iterator[SegmentArchive]:
     """The archive in these bytes. While it is open, whatever parsers throw at them is a ContractError."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as file:
@@ -68,5 +68,5 @@ def opened(raw: bytes) -> Iterator[SegmentArchive]:
 
 def read_manifest(raw: bytes) -> SegmentManifest:
     """The manifest alone, without looking at the other members."""
-    with opened(raw) as archive:
+    with open_archive(raw) as archive:
         return archive.manifest

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 LAG_S: Final = 10.0  # an event loop that is blocked longer than this is taken for hung and restarted
 TICK_S: Final = 1.0
 
-NOTHING_ELSE: Final = PlainTextResponse("no such path\n", status_code=404)
+NOT_FOUND: Final = PlainTextResponse("no such path\n", status_code=404)
 """What a service without an application answers."""
 
 # Until it is known what the service serves, a 404 would be a lie: a client would give up what is about to exist.
@@ -103,7 +103,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def serving(health: Health, listener: socket.socket) -> AsyncIterator[None]:
+async def serve(health: Health, listener: socket.socket) -> AsyncIterator[None]:
     """Serve `health` on the socket while the body runs. Open streams get two seconds to end."""
     config = uvicorn.Config(
         health, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2, server_header=False

@@ -19,7 +19,7 @@ from shared.bus.outage import OutageDetector
 from shared.bus.port import Bus
 from shared.config.settings import ServiceSettings, StoreSettings
 from shared.errors import Fatal, Transient
-from shared.runtime.health import NOTHING_ELSE, Health, serving
+from shared.runtime.health import NOT_FOUND, Health, serve
 from shared.runtime.service import Service, ServicePorts
 from shared.store.open import open_store
 from shared.store.port import Store
@@ -62,7 +62,7 @@ class ServiceRunner(Generic[S]):
     async def run(self, build: Callable[[S, ServicePorts], Awaitable[Service]], listener: socket.socket) -> int:
         """Live, and return the exit code."""
         BUILD.labels(self._name, version("zelda-rlaif")).set(1)
-        async with serving(self._health, listener):
+        async with serve(self._health, listener):
             log.info("started", address="{}:{}".format(*listener.getsockname()[:2]))
             try:
                 return await self._live(build)
@@ -173,7 +173,7 @@ class ServiceRunner(Generic[S]):
             silent = time.monotonic() - self._store_answered
             return f"store silent for {silent:.0f} s" if silent > STORE_SILENT_S else None
 
-        self._health.app = service.app or NOTHING_ELSE
+        self._health.app = service.app or NOT_FOUND
         self._health.not_live.append(lambda: "bus connection closed" if ports.bus.closed.is_set() else None)
         self._health.not_ready[:] = [
             lambda: None if ports.bus.connected else "bus not connected",

@@ -13,7 +13,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
 from shared.store import keys
-from shared.store.port import Entry, NotFound, Store
+from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
@@ -22,7 +22,7 @@ UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last
 log = structlog.get_logger(__name__)
 
 
-class Runs:
+class RunRecords:
     """Reads and appends revisions. Only records of finished runs are remembered, because nothing follows them.
 
     They are remembered by their entry in the index: a run that was deleted and made again has another one.
@@ -30,7 +30,7 @@ class Runs:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._finished: dict[Entry, RunRecord] = {}
+        self._finished: dict[ObjectEntry, RunRecord] = {}
         self._unreadable: LogOnce[str] = LogOnce(log.error, "run left out")
 
     async def create(self, record: RunRecord) -> str:
@@ -65,7 +65,7 @@ class Runs:
         UNREADABLE.set(len(self._unreadable))
         return [record for record in found if record is not None]
 
-    async def _newest(self, entry: Entry, gate: asyncio.Semaphore) -> RunRecord | None:
+    async def _newest(self, entry: ObjectEntry, gate: asyncio.Semaphore) -> RunRecord | None:
         if entry in self._finished:
             return self._finished[entry]
         name = _name(entry)
@@ -95,6 +95,6 @@ class Runs:
         return record
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: ObjectEntry) -> str:
     """The run's name in a key of the index."""
     return entry.key.rpartition("/")[2]

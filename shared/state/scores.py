@@ -12,7 +12,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
 from shared.errors import ContractError
 from shared.store import keys
-from shared.store.port import Entry, Store
+from shared.store.port import ObjectEntry, Store
 from shared.telemetry.log_once import LogOnce
 
 PARALLEL: Final = 16  # reads at once: a store answers them together, more would only queue there
@@ -45,17 +45,17 @@ class ScoreReader:
             self._refused.report(key, error, key=key)
             return None
 
-    async def listed(self, run: RunId, epoch: int) -> list[Entry]:
+    async def list_epoch(self, run: RunId, epoch: int) -> list[ObjectEntry]:
         """The objects of an epoch, unread. One that was deleted and made again is another entry; what else lies there
         is passed over."""
         entries = await self._store.list(keys.scores_prefix(run, epoch))
         return [entry for entry in entries if keys.is_score(entry.key, run, epoch)]
 
-    async def of(self, entries: Sequence[Entry]) -> dict[Entry, ScoreObject | None]:
+    async def read_all(self, entries: Sequence[ObjectEntry]) -> dict[ObjectEntry, ScoreObject | None]:
         """What these entries hold."""
         return dict(zip(entries, await asyncio.gather(*(self.read(entry.key) for entry in entries)), strict=True))
 
-    async def of_epoch(self, run: RunId, epoch: int, known: Container[str] = ()) -> dict[str, ScoreObject | None]:
+    async def read_epoch(self, run: RunId, epoch: int, known: Container[str] = ()) -> dict[str, ScoreObject | None]:
         """The objects of an epoch by key, but those whose key is `known`."""
-        fresh = [entry for entry in await self.listed(run, epoch) if entry.key not in known]
-        return {entry.key: found for entry, found in (await self.of(fresh)).items()}
+        fresh = [entry for entry in await self.list_epoch(run, epoch) if entry.key not in known]
+        return {entry.key: found for entry, found in (await self.read_all(fresh)).items()}

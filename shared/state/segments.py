@@ -2,10 +2,10 @@
 
 from shared.contracts.ids import RunId
 from shared.store import keys
-from shared.store.port import Entry, Store
+from shared.store.port import ObjectEntry, Store
 
 
-async def recorded(store: Store, run: RunId, epoch: int | None = None) -> dict[Entry, keys.SegmentPlace]:
+async def list_segments(store: Store, run: RunId, epoch: int | None = None) -> dict[ObjectEntry, keys.SegmentPlace]:
     """The archives of a run, or of one epoch, in the order of their keys. What else lies there is passed over."""
     entries = await store.list(keys.segments_prefix(run, epoch))
     return {entry: place for entry in entries if (place := keys.segment_place(entry.key))}

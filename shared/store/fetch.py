@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.config.configure import required
+from shared.config.configure import read_or_exit
 from shared.errors import ZeldaError
 from shared.process.exits import flush_and_exit
 from shared.store.open import open_store
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("key", help="object, its first part is the bucket: models/roms/game.gbc")
     parser.add_argument("file", type=Path, help="where to write it")
     arguments = parser.parse_args(argv)
-    settings = required("fetch", ProvisionSettings)
+    settings = read_or_exit("fetch", ProvisionSettings)
     try:
         data = asyncio.run(open_store(settings.store).get(arguments.key))
         part = arguments.file.with_name(arguments.file.name + ".part")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from shared.contracts.base import sha256
 from shared.errors import DigestMismatch
 from shared.store import keys
-from shared.store.port import AlreadyExists, Entry, NotFound
+from shared.store.port import AlreadyExists, NotFound, ObjectEntry
 
 
 class MemoryStore:
@@ -40,11 +40,11 @@ class MemoryStore:
         keys.split(key)
         return key in self._objects
 
-    async def list(self, prefix: str) -> list[Entry]:
+    async def list(self, prefix: str) -> list[ObjectEntry]:
         """Entries under a prefix, by key."""
         keys.split(prefix, prefix=True)
         found = sorted(item for item in self._objects.items() if item[0].startswith(prefix))
-        return [Entry(key, len(data), modified) for key, (data, modified) in found]
+        return [ObjectEntry(key, len(data), modified) for key, (data, modified) in found]
 
     async def delete(self, key: str) -> None:
         """Remove, if there."""

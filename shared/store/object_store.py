@@ -19,7 +19,7 @@ from shared.contracts.base import sha256
 from shared.errors import Transient, ZeldaError
 from shared.store import keys
 from shared.store.memory import verified
-from shared.store.port import AlreadyExists, Entry, NotFound
+from shared.store.port import AlreadyExists, NotFound, ObjectEntry
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -78,11 +78,11 @@ class ObjectStore:
             return False
         return True
 
-    async def list(self, prefix: str) -> list[Entry]:
+    async def list(self, prefix: str) -> list[ObjectEntry]:
         """Entries under a prefix, by key. The time limit holds for each page of a thousand."""
         bucket, path = keys.split(prefix, prefix=True)
         pages = obstore.list(self._backends[bucket], prefix=path or None, chunk_size=1000).__aiter__()
-        found: list[Entry] = []
+        found: list[ObjectEntry] = []
         while True:
             async with self._bounded("list", prefix):
                 page = await anext(pages, None)
@@ -114,8 +114,8 @@ class ObjectStore:
             raise _translated(verb, key, error, writes) from error
 
 
-def _entry(bucket: str, meta: "ObjectMeta") -> Entry:
-    return Entry(f"{bucket}/{meta['path']}", meta["size"], meta["last_modified"].timestamp())
+def _entry(bucket: str, meta: "ObjectMeta") -> ObjectEntry:
+    return ObjectEntry(f"{bucket}/{meta['path']}", meta["size"], meta["last_modified"].timestamp())
 
 
 def _translated(verb: str, key: str, error: Exception, writes: bool) -> ZeldaError:
@@ -148,7 +148,7 @@ def s3_store(
     return ObjectStore({bucket: S3Store(f"{prefix}-{bucket}", **config) for bucket in keys.BUCKETS}, call_s)
 
 
-def claimed_store(
+def single_bucket_store(
     name: str, endpoint: str, access_key: str, secret_key: str, region: str, ca: str | None = None
 ) -> ObjectStore:
     """A store in one bucket that somebody else made, with `episodes/` and `models/` as folders in it."""

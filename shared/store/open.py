@@ -22,7 +22,7 @@ def open_store(settings: StoreSettings) -> Store:
             raise Fatal(f"store {settings.url}: no directory can be made or used there ({error})") from error
     if settings.endpoint is None or settings.access_key_file is None or settings.secret_key_file is None:
         raise ValueError("an s3:// store needs endpoint, access_key_file and secret_key_file")
-    opened = object_store.claimed_store if scheme == "bucket" else object_store.s3_store
+    opened = object_store.single_bucket_store if scheme == "bucket" else object_store.s3_store
     return opened(
         rest,
         endpoint=settings.endpoint,

@@ -18,7 +18,7 @@ class NotFound(Permanent):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ObjectEntry:
     """One listed object. `modified` is seconds since the Unix epoch."""
 
     key: str
@@ -45,7 +45,7 @@ class Store(Protocol):
         """Whether the key is taken."""
         ...
 
-    async def list(self, prefix: str) -> list[Entry]:
+    async def list(self, prefix: str) -> list[ObjectEntry]:
         """All objects whose key starts with `prefix` (which ends in a slash), ordered by key."""
         ...
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from shared.config.configure import required
+from shared.config.configure import read_or_exit
 from shared.config.settings import ProcessSettings, StoreSettings, read_secret
 from shared.errors import Fatal, Transient, ZeldaError
 from shared.store import keys
@@ -158,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep-segments-days", type=int, default=0, help="0 keeps for ever (default)")
     parser.add_argument("--check", action="store_true", help="change nothing: say whether the buckets can be reached")
     arguments = parser.parse_args(argv)
-    settings = required("provision", ProvisionSettings)
+    settings = read_or_exit("provision", ProvisionSettings)
     try:
         if arguments.check:
             check(settings.store)

@@ -122,12 +122,12 @@ class Ring(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fuse, self.clock, self.dice = Fuse(), Clock(), random.Random(0)
+        self.fuse, self.clock, self.rng = Fuse(), Clock(), random.Random(0)
         self.store, self.bus = MortalStore(self.fuse), MortalBus(self.fuse, self.clock)
         self.recorded, self.nonce = 0, 0
         self.answers = {
             name: DeliveryHandler(
-                self.bus, Consumer(SUBSCRIPTIONS[name], handler), OutageDetector(self._store_answers), self.dice
+                self.bus, Consumer(SUBSCRIPTIONS[name], handler), OutageDetector(self._store_answers), self.rng
             )
             for name, handler in (("judge", self._judge), ("rewardmodel", self._count))
         }
@@ -141,7 +141,7 @@ class Ring(RuleBasedStateMachine):
         await self.store.get(event.data.key, event.data.digest)
         key = keys.score(RUN, 0, event.data.segment)
         try:
-            digest = await self.store.create(key, str(self.dice.random()).encode())
+            digest = await self.store.create(key, str(self.rng.random()).encode())
         except AlreadyExists:
             digest = sha256(await self.store.get(key))
         return [scores_ready(event.data.segment, digest)]
@@ -187,7 +187,7 @@ class Ring(RuleBasedStateMachine):
 
     async def _deliver(self, who: str, batch: int) -> int:
         deliveries = list(await self.bus.fetch(SUBSCRIPTIONS[who], batch, 0))
-        self.dice.shuffle(deliveries)
+        self.rng.shuffle(deliveries)
         for delivery in deliveries:
             await self.answers[who].handle(delivery)
         return len(deliveries)

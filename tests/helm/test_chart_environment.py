@@ -11,7 +11,7 @@ import pytest
 from services.exporter.domain.policy import ExportPolicy
 from services.exporter.settings import ExportGroup
 from services.judge.config import load_judges
-from shared.config.configure import read
+from shared.config.configure import read_settings
 from shared.config.settings import BusOnlySettings, ProcessSettings
 from shared.store.provision import ProvisionSettings as StoreProvision
 from tests.helm.pods import materialize
@@ -63,7 +63,7 @@ def problems_of(settings: type[ProcessSettings], environment: dict[str, str], mo
         monkeypatch.delenv(name)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    return read(settings, environment)[1]
+    return read_settings(settings, environment)[1]
 
 
 def pods(objects: list[Object]) -> dict[str, Object]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import Field
 from starlette.responses import PlainTextResponse
 
-from shared.config.settings import Group, ServiceSettings
+from shared.config.settings import ServiceSettings, SettingsGroup
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
@@ -16,7 +16,7 @@ from shared.store import keys
 from shared.store.port import AlreadyExists
 
 
-class StubGroup(Group):
+class StubGroup(SettingsGroup):
     """The stub's own settings."""
 
     work_s: float = Field(0.0, ge=0, le=600)

@@ -13,9 +13,9 @@ from playwright.async_api import Page, async_playwright, expect
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.errors import Transient
-from shared.runtime.health import Health, listen, serving
+from shared.runtime.health import Health, listen, serve
 from shared.store import keys
-from shared.store.port import Entry
+from shared.store.port import ObjectEntry
 from tests.servers import free_ports
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, segment
 
@@ -38,7 +38,7 @@ class Coordinator:
         """Serve; an earlier server and its streams end."""
         await self._stack.aclose()
         app = self.harness.app(self.tokens)
-        await self._stack.enter_async_context(serving(Health(app=app), listen("127.0.0.1", self.port)))
+        await self._stack.enter_async_context(serve(Health(app=app), listen("127.0.0.1", self.port)))
 
     async def stop(self) -> None:
         await self._stack.aclose()
@@ -78,7 +78,7 @@ async def open_page(folder: Path) -> AsyncIterator[tuple[Coordinator, Page]]:
             await coordinator.stop()
 
 
-async def unavailable(prefix: str) -> list[Entry]:
+async def unavailable(prefix: str) -> list[ObjectEntry]:
     """A listing while the store is away."""
     raise Transient("store: no answer within 15 s")
 

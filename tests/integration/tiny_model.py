@@ -32,28 +32,28 @@ def alphabet() -> list[str]:
 
 def write_text_model(path: Path) -> None:
     """A two-layer model. Column 0 of the output is a bias that forbids bytes which are not printable."""
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     out = gguf.GGUFWriter(path, "llama")
     _describe(out)
     _vocabulary(out)
     size = 256 + len(CONTROL)
-    embedding = _random(dice, size, WIDTH)
+    embedding = _random(rng, size, WIDTH)
     embedding[:, 0] = 4.0
-    head = _random(dice, size, WIDTH) / 3  # flat enough that every digit is drawn now and then
+    head = _random(rng, size, WIDTH) / 3  # flat enough that every digit is drawn now and then
     head[:, 0] = [0.0 if token in PRINTABLE or token == END else -20.0 for token in range(size)]
     tensors = {"token_embd": embedding, "output_norm": np.ones(WIDTH, np.float32), "output": head}
     for layer in range(LAYERS):
-        tensors |= {f"blk.{layer}.{name}": value for name, value in _layer(dice).items()}
+        tensors |= {f"blk.{layer}.{name}": value for name, value in _layer(rng).items()}
     for name, value in tensors.items():
         out.add_tensor(f"{name}.weight", value)
     _finish(out)
 
 
-def _layer(dice: np.random.Generator) -> dict[str, Any]:
-    square = {name: _random(dice, WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")}
-    wide = {name: _random(dice, INNER, WIDTH) for name in ("ffn_gate", "ffn_up")}
+def _layer(rng: np.random.Generator) -> dict[str, Any]:
+    square = {name: _random(rng, WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")}
+    wide = {name: _random(rng, INNER, WIDTH) for name in ("ffn_gate", "ffn_up")}
     norms = {name: np.ones(WIDTH, np.float32) for name in ("attn_norm", "ffn_norm")}
-    down = _random(dice, WIDTH, INNER)
+    down = _random(rng, WIDTH, INNER)
     square["attn_output"][0] = down[0] = 0.0  # nothing may write to column 0: it carries the constant of the bias
     return {**square, **wide, **norms, "ffn_down": down}
 
@@ -89,7 +89,7 @@ def _vocabulary(out: Any) -> None:
 
 def write_eye(path: Path) -> None:
     """A random picture tower for the model, in the layout of LLaVA."""
-    dice = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     out = gguf.GGUFWriter(path, "clip")
     out.add_type("mmproj")
     out.add_file_type(0)
@@ -103,30 +103,30 @@ def write_eye(path: Path) -> None:
     out.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-5)
     out.add_array("clip.vision.image_mean", [0.5] * 3)
     out.add_array("clip.vision.image_std", [0.5] * 3)
-    for name, value in _eye(dice).items():
+    for name, value in _eye(rng).items():
         out.add_tensor(name, value)
     _finish(out)
 
 
-def _eye(dice: np.random.Generator) -> dict[str, Any]:
+def _eye(rng: np.random.Generator) -> dict[str, Any]:
     patches = (PICTURE // PATCH) ** 2
     tensors: dict[str, Any] = {
-        "v.class_embd": _random(dice, WIDTH),
-        "v.patch_embd.weight": _random(dice, WIDTH, 3, PATCH, PATCH),
-        "v.position_embd.weight": _random(dice, patches + 1, WIDTH),
+        "v.class_embd": _random(rng, WIDTH),
+        "v.patch_embd.weight": _random(rng, WIDTH, 3, PATCH, PATCH),
+        "v.position_embd.weight": _random(rng, patches + 1, WIDTH),
     }
     dense = [f"v.blk.{i}.{name}" for i in range(LAYERS) for name in ("attn_q", "attn_k", "attn_v", "attn_out")]
     dense += [f"v.blk.{i}.{name}" for i in range(LAYERS) for name in ("ffn_up", "ffn_down")] + ["mm.0", "mm.2"]
     norms = ["v.pre_ln", "v.post_ln", *(f"v.blk.{i}.{name}" for i in range(LAYERS) for name in ("ln1", "ln2"))]
     for name in dense:
-        tensors |= {f"{name}.weight": _random(dice, WIDTH, WIDTH), f"{name}.bias": np.zeros(WIDTH, np.float32)}
+        tensors |= {f"{name}.weight": _random(rng, WIDTH, WIDTH), f"{name}.bias": np.zeros(WIDTH, np.float32)}
     for name in norms:
         tensors |= {f"{name}.weight": np.ones(WIDTH, np.float32), f"{name}.bias": np.zeros(WIDTH, np.float32)}
     return tensors
 
 
-def _random(dice: np.random.Generator, *shape: int) -> Any:
-    return (dice.standard_normal(shape) * 0.2).astype(np.float32)
+def _random(rng: np.random.Generator, *shape: int) -> Any:
+    return (rng.standard_normal(shape) * 0.2).astype(np.float32)
 
 
 def _finish(out: Any) -> None:

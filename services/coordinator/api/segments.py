@@ -13,7 +13,7 @@ from shared.contracts.events import Epoch
 from shared.contracts.ids import Digest, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
-from shared.store.port import Entry
+from shared.store.port import ObjectEntry
 
 router = APIRouter(tags=["records"])
 EpochParam = Annotated[Epoch | None, Query(description="number of the epoch; the newest by default")]
@@ -52,19 +52,19 @@ async def _epoch(models: ReadModels, run: RunId, epoch: int | None) -> tuple[int
     return number, view.epochs[number] if number < len(view.epochs) else None
 
 
-def segment_name(entry: Entry) -> str:
+def segment_name(entry: ObjectEntry) -> str:
     """The segment's name in a key that ends in `SEGMENT.zip` or `SEGMENT.json`."""
     return entry.key.rpartition("/")[2].partition(".")[0]
 
 
-def _page(found: list[Entry], after: str | None, limit: int) -> tuple[list[Entry], str | None]:
+def _page(found: list[ObjectEntry], after: str | None, limit: int) -> tuple[list[ObjectEntry], str | None]:
     ordered = sorted((entry for entry in found if after is None or segment_name(entry) > after), key=segment_name)
     page = ordered[:limit]
     return page, segment_name(page[-1]) if len(ordered) > limit else None
 
 
 def _item(
-    entry: Entry, place: keys.SegmentPlace, outcomes: dict[str, str], digests: dict[SegmentId, Digest]
+    entry: ObjectEntry, place: keys.SegmentPlace, outcomes: dict[str, str], digests: dict[SegmentId, Digest]
 ) -> SegmentListItem:
     return SegmentListItem(
         segment=place.segment,

@@ -9,7 +9,7 @@ from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
-from shared.store.port import Entry
+from shared.store.port import ObjectEntry
 
 MAX_SCORES: Final = 50  # in one poll; a burst takes several
 
@@ -19,7 +19,7 @@ class _Sent:
     """What one channel got. It changes only after a complete poll: the next one finds again what a failed one found."""
 
     documents: dict[tuple[str, str], str] = field(default_factory=dict)
-    scores: set[Entry] | None = None  # None before the first poll
+    scores: set[ObjectEntry] | None = None  # None before the first poll
 
 
 class RunEventSource:
@@ -56,12 +56,14 @@ class RunEventSource:
             updates += [RunUpdate("progress", progress.model_dump_json())] if progress else []
         return updates
 
-    async def _new_scores(self, record: RunRecord, sent: set[Entry] | None) -> tuple[list[Entry], list[Entry]]:
+    async def _new_scores(
+        self, record: RunRecord, sent: set[ObjectEntry] | None
+    ) -> tuple[list[ObjectEntry], list[ObjectEntry]]:
         """Score objects to skip, and those to send now, oldest first.
 
         The first poll skips all but the newest: a reader of a long run must not wait for thousands of old scores.
         """
-        found: list[Entry] = []
+        found: list[ObjectEntry] = []
         for epoch in range(max(0, record.epoch - 1), record.epoch + 1):
             found += await self._models.scores.listed(record.run, epoch)
         ordered = sorted(found, key=lambda entry: entry.modified)
@@ -69,7 +71,7 @@ class RunEventSource:
             return ordered[:-MAX_SCORES], ordered[-MAX_SCORES:]
         return [], [entry for entry in ordered if entry not in sent][:MAX_SCORES]
 
-    async def _score_updates(self, entries: list[Entry]) -> list[RunUpdate]:
+    async def _score_updates(self, entries: list[ObjectEntry]) -> list[RunUpdate]:
         """The updates of the readable scores among these."""
         readable = await self._models.scores.readable(entries)
         return [RunUpdate("score", scores.model_dump_json(), scores.segment) for scores in readable]

@@ -15,7 +15,7 @@ from shared.contracts.judging import EpochJudging
 from shared.contracts.progress import EpochRow
 from shared.errors import ContractError
 from shared.store import keys
-from shared.store.port import Entry, NotFound, Store
+from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry.log_once import LogOnce
 
 SETTLED_S: Final = 5.0
@@ -28,7 +28,7 @@ class JudgingReports:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: WeakValueDictionary[Entry, EpochJudging] = WeakValueDictionary()
+        self._known: WeakValueDictionary[ObjectEntry, EpochJudging] = WeakValueDictionary()
         self._problems: LogOnce[str] = LogOnce(log.error, "judging report refused")
 
     async def add_to(self, run: RunId, rows: list[EpochRow], now: datetime) -> list[EpochRow]:
@@ -38,11 +38,11 @@ class JudgingReports:
         listed = {entry.key: entry for entry in await self._store.list(keys.evaluations_prefix(run))}
         return [await self._updated(row, listed.get(keys.judge_report(run, row.epoch)), now) for row in rows]
 
-    async def _updated(self, row: EpochRow, entry: Entry | None, now: datetime) -> EpochRow:
+    async def _updated(self, row: EpochRow, entry: ObjectEntry | None, now: datetime) -> EpochRow:
         report = None if entry is None else self._known.get(entry) or await self._read(entry, now)
         return row if report is row.judging else row.model_copy(update={"judging": report})
 
-    async def _read(self, entry: Entry, now: datetime) -> EpochJudging | None:
+    async def _read(self, entry: ObjectEntry, now: datetime) -> EpochJudging | None:
         try:
             report = EpochJudging.from_bytes(await self._store.get(entry.key))
         except NotFound:

@@ -8,10 +8,10 @@ from services.coordinator.readmodels.run_views import RunViewReader
 from services.coordinator.readmodels.score_counters import ScoreCounters
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunProgress
-from shared.state.runs import Runs
-from shared.state.segments import recorded
+from shared.state.runs import RunRecords
+from shared.state.segments import list_segments
 from shared.store import keys
-from shared.store.port import Entry, NotFound, Store
+from shared.store.port import NotFound, ObjectEntry, Store
 
 
 class ReadModels:
@@ -19,14 +19,14 @@ class ReadModels:
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
-        self.runs = Runs(store)
+        self.runs = RunRecords(store)
         self.views = RunViewReader(store)
         self.scores = ScoreCounters(store)
         self.rows = EpochRows(store, self.scores, now)
 
-    async def segments(self, run: RunId, epoch: int) -> dict[Entry, keys.SegmentPlace]:
+    async def segments(self, run: RunId, epoch: int) -> dict[ObjectEntry, keys.SegmentPlace]:
         """The recorded segments of an epoch."""
-        return await recorded(self._store, run, epoch)
+        return await list_segments(self._store, run, epoch)
 
     async def progress(self, run: RunId) -> RunProgress | None:
         """The progress that the reconciler wrote last, or None before its first pass; raises ContractError."""

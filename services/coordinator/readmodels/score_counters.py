@@ -10,7 +10,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
 from shared.process.bounded_cache import BoundedCache
 from shared.state.scores import ScoreObject, ScoreReader
-from shared.store.port import Entry, Store
+from shared.store.port import ObjectEntry, Store
 
 MAX_EPOCHS: Final = 256  # cached epochs over all runs; an older one is counted again on demand
 
@@ -19,10 +19,10 @@ MAX_EPOCHS: Final = 256  # cached epochs over all runs; an older one is counted 
 class _CountedEpoch:
     """A counter and the objects in it. A damaged object is not in it: it is read again, because it may be repaired."""
 
-    entries: set[Entry] = field(default_factory=set)
+    entries: set[ObjectEntry] = field(default_factory=set)
     counter: ScoreCounter = field(default_factory=ScoreCounter)
 
-    def add(self, entry: Entry, score: ScoreObject | None) -> None:
+    def add(self, entry: ObjectEntry, score: ScoreObject | None) -> None:
         if score is not None:
             self.entries.add(entry)
             self.counter.add(score.scores)
@@ -39,11 +39,11 @@ class ScoreCounters:
     async def of(self, run: RunId, epoch: int) -> ScoreCounter:
         """The counter of an epoch, with every score object that is in the store now."""
         async with self._lock:
-            listed = await self._reader.listed(run, epoch)
+            listed = await self._reader.list_epoch(run, epoch)
             counted = self._cached.get((run, epoch))
             if counted is None or not counted.entries <= set(listed):  # the run was deleted, and perhaps created again
                 counted = self._cached.put((run, epoch), _CountedEpoch())
-            found = await self._reader.of([entry for entry in listed if entry not in counted.entries])
+            found = await self._reader.read_all([entry for entry in listed if entry not in counted.entries])
             for entry, score in found.items():
                 counted.add(entry, score)
             return counted.counter
@@ -52,10 +52,10 @@ class ScoreCounters:
         """All readable scores of an epoch."""
         return await self.readable(await self.listed(run, epoch))
 
-    async def listed(self, run: RunId, epoch: int) -> list[Entry]:
+    async def listed(self, run: RunId, epoch: int) -> list[ObjectEntry]:
         """The score objects of an epoch, unread."""
-        return await self._reader.listed(run, epoch)
+        return await self._reader.list_epoch(run, epoch)
 
-    async def readable(self, entries: Sequence[Entry]) -> list[SegmentScores]:
+    async def readable(self, entries: Sequence[ObjectEntry]) -> list[SegmentScores]:
         """The scores in these objects. A damaged object is logged and left out."""
-        return [found.scores for found in (await self._reader.of(entries)).values() if found is not None]
+        return [found.scores for found in (await self._reader.read_all(entries)).values() if found is not None]

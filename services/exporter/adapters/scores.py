@@ -30,6 +30,6 @@ class ScoreLookup:
     async def weighted(self, run: RunId, epoch: int) -> list[float]:
         """Weighted scores of the epoch's segments so far; each object is read once."""
         known = self._weighted.get_or_make((run, epoch), dict)
-        for key, found in (await self._reader.of_epoch(run, epoch, known)).items():
+        for key, found in (await self._reader.read_epoch(run, epoch, known)).items():
             known[key] = None if found is None else found.scores.weighted
         return [value for value in known.values() if value is not None]

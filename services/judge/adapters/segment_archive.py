@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic_core import from_json
 
 from services.judge.domain.facts.states import StepState
-from shared.contracts.archive import opened
+from shared.contracts.archive import open_archive
 from shared.contracts.segment import FRAMES, STATES, SegmentManifest
 from shared.errors import ContractError
 
@@ -23,7 +23,7 @@ class SegmentRecording:
 
 def read_archive(raw: bytes, *, frames: bool = True) -> SegmentRecording:
     """Parse the archive, checking each member that is read against its digest in the manifest."""
-    with opened(raw) as archive:
+    with open_archive(raw) as archive:
         manifest = archive.manifest
         states = archive.read(STATES)
         names = [f"{FRAMES}{step:04d}.png" for step in sorted(manifest.key_frames)] if frames else []

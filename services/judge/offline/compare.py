@@ -24,7 +24,7 @@ from shared.contracts.judging import Correlation
 from shared.contracts.scores import SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
-from shared.state.segments import recorded
+from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
 
@@ -159,7 +159,7 @@ async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> l
 async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
     if epoch is not None:
         return [epoch]
-    return sorted({place.epoch for place in (await recorded(store, run)).values()})
+    return sorted({place.epoch for place in (await list_segments(store, run)).values()})
 
 
 async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest | None]:

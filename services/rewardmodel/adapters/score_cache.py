@@ -7,7 +7,7 @@ from services.rewardmodel.domain.ratings import Rating, rating
 from shared.contracts.events import ScoreStatus
 from shared.contracts.ids import RunId, SegmentId
 from shared.state.scores import ScoreObject, ScoreReader
-from shared.store.port import Entry, Store
+from shared.store.port import ObjectEntry, Store
 
 CACHED_RUNS = 16  # remembered; the oldest is read again when it comes back
 
@@ -27,7 +27,7 @@ class ScoreCache:
     def __init__(self, store: Store) -> None:
         """Nothing is read yet."""
         self._reader = ScoreReader(store)
-        self._known: dict[RunId, dict[int, dict[Entry, SegmentOutcome | None]]] = {}
+        self._known: dict[RunId, dict[int, dict[ObjectEntry, SegmentOutcome | None]]] = {}
 
     async def of_epoch(self, run: RunId, epoch: int) -> list[SegmentOutcome]:
         """All readable scores of an epoch."""
@@ -35,8 +35,8 @@ class ScoreCache:
             del self._known[next(iter(self._known))]
         of_run = self._known.setdefault(run, {})  # held on to: while we read, other runs may take its place
         before = of_run.get(epoch, {})
-        listed = await self._reader.listed(run, epoch)
-        initial_parameters = await self._reader.of([entry for entry in listed if entry not in before])
+        listed = await self._reader.list_epoch(run, epoch)
+        initial_parameters = await self._reader.read_all([entry for entry in listed if entry not in before])
         # Only what is listed: scores of a deleted run must not teach the next one of that name.
         known = {entry: before[entry] if entry in before else _scored(initial_parameters[entry]) for entry in listed}
         of_run[epoch] = known

@@ -21,7 +21,7 @@ from services.rewardmodel.training.ensemble import (
 from services.rewardmodel.training.fit import LIGHT, STRICT, Regularisation
 from services.rewardmodel.training.fit_problem import FitProblem, TrainingConfig, fit_members, standardised_inputs
 from shared.contracts.card import Fit
-from shared.rewardnet import WIDTH, Floats, RewardWeights, input_statistics, neutral, standardised
+from shared.rewardnet import WIDTH, Floats, RewardWeights, input_statistics, standardise, zero_weights
 
 REGULARISATION: Final[dict[Fit, Regularisation]] = {"full": LIGHT, "strict": STRICT, "warm": LIGHT}
 MAX_STATES = 50_000  # for statistics: more change them in the third digit
@@ -56,7 +56,7 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
     problem = FitProblem(standardised_inputs(data.states, mean, scale), data.rated, data.fold, config, task.seed)
     blocks = problem.blocks()
     if all(block is None or not block.pairs for block in blocks):
-        return TrainedEnsemble(neutral(config.members, task.observation), blocks, "none", {}, problem)
+        return TrainedEnsemble(zero_weights(config.members, task.observation), blocks, "none", {}, problem)
     starts = _starts(task, config, mean, scale)
     fitted = fit_members(
         problem,
@@ -72,7 +72,7 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
     best: Fit = min(starts, key=lambda kind: known.get(kind, np.inf))  # the first, `full`, when nothing is known
     place = list(starts).index(best) * config.members
     weights = to_reward_weights(fitted.parameters, slice(place, place + config.members), mean, scale, task.observation)
-    weights = standardised(_silenced(weights, blocks), _some_states(data, task.seed))
+    weights = standardise(_silenced(weights, blocks), _some_states(data, task.seed))
     return TrainedEnsemble(weights, blocks, best, known, problem)
 
 

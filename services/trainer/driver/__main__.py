@@ -14,7 +14,7 @@ from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import UnplayableRun, create_evaluation, create_session, stop_ray
 from services.trainer.settings import DriverSettings
-from shared.config.configure import EXIT_CONFIG, read
+from shared.config.configure import EXIT_CONFIG, read_settings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.errors import ZeldaError
@@ -31,7 +31,7 @@ EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
 def main(argv: list[str] | None = None) -> int:
     """Entry point: settings from the environment, the run from the arguments."""
     arguments = _parser().parse_args(argv)
-    settings, problems = read(DriverSettings)
+    settings, problems = read_settings(DriverSettings)
     if settings is None or problems:
         sys.stderr.write("".join(f"driver: {problem}\n" for problem in problems))
         return EXIT_CONFIG

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from shared.store.port import Entry, Store
+from shared.store.port import ObjectEntry, Store
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class BlockingStore:
         """See `Store.exists`."""
         return self.wait(self.store.exists(key))
 
-    def list(self, prefix: str) -> list[Entry]:
+    def list(self, prefix: str) -> list[ObjectEntry]:
         """See `Store.list`."""
         return self.wait(self.store.list(prefix))
 

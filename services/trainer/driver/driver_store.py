@@ -19,7 +19,7 @@ from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError, DigestMismatch, Permanent, Transient
 from shared.state.epochs import first_unfinished_epoch
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound
 
@@ -40,7 +40,7 @@ class DriverStore:
         self.run = run
         self.driver = DriverName(driver)
         self._sleep = sleep
-        self._runs = Runs(store.store)
+        self._runs = RunRecords(store.store)
 
     def read_record(self) -> RunRecord:
         """The newest revision of the run's record."""

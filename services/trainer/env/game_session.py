@@ -139,9 +139,9 @@ class GameSession:
     def reset(self) -> np.ndarray:
         """Begin the next episode and return its first observation."""
         emulator = self.emulator
-        dice = np.random.default_rng([self.seed, self.config.runner, self.env, self._count])
-        word = int(dice.integers(1, MAX_SEED + 1))
-        start = self.starts[int(dice.integers(len(self.starts)))] if self.starts else true_start(self.game)
+        rng = np.random.default_rng([self.seed, self.config.runner, self.env, self._count])
+        word = int(rng.integers(1, MAX_SEED + 1))
+        start = self.starts[int(rng.integers(len(self.starts)))] if self.starts else true_start(self.game)
         self.episode = Episode(self._count, word, start)
         self._count += 1
         begin_episode(emulator, start.state, word)

@@ -38,13 +38,13 @@ def watch(options: argparse.Namespace, out: TextIO) -> int:
 def _play(game: Game, start: StartState, options: argparse.Namespace, out: TextIO) -> None:
     person = options.by == "person"
     emulator, decoder = Emulator(game, window="SDL2" if person else "null"), Decoder(game.capabilities)
-    dice, action = random.Random(options.seed), 0  # noqa: S311 - play, not secrets
+    rng, action = random.Random(options.seed), 0  # noqa: S311 - play, not secrets
     begin_episode(emulator, start.state, options.seed)
     decoder.begin(emulator.image())
     happened: list[str] = []
     for step in range(1, options.seconds * STEPS_A_SECOND + 1):
         if not person and step % HOLD == 1:
-            action = dice.randrange(WITHOUT_START)
+            action = rng.randrange(WITHOUT_START)
         emulator.step(action, SKIP, render=person)
         image, fresh = emulator.take()
         state = decoder.decode(image, fresh)

@@ -20,7 +20,7 @@ from shared.contracts.run import RunRecord
 from shared.errors import ContractError, Fatal, Permanent, ZeldaError
 from shared.process.failpoints import failpoint
 from shared.state.epochs import first_unfinished_epoch
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry import metrics
@@ -62,7 +62,7 @@ class DriverSupervisor:
         self.members: dict[RunId, SupervisedRun] = {}
         self._attempts = attempts
         self._clock = clock
-        self._runs = Runs(store)
+        self._runs = RunRecords(store)
 
     async def recover(self) -> None:
         """After a start: take up every active run."""

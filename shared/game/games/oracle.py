@@ -51,10 +51,10 @@ def oracle_game(request: GameRequest) -> Game:
             f"{ORACLE} needs your own ROM image: name the .gbc file with --rom (`zelda up --rom FILE`), "
             "on a cluster with the chart's values rom.*"
         )
-    return replace(recognise(request.rom.read_bytes()), start=request.start.read_bytes() if request.start else None)
+    return replace(identify_rom(request.rom.read_bytes()), start=request.start.read_bytes() if request.start else None)
 
 
-def recognise(rom: bytes) -> Game:
+def identify_rom(rom: bytes) -> Game:
     """The game of a ROM image from outside, identified by its hash."""
     found = hashlib.md5(rom, usedforsecurity=False).hexdigest()
     if found != ORACLE_MD5:
@@ -62,7 +62,7 @@ def recognise(rom: bytes) -> Game:
     return Game(
         name=ORACLE,
         rom=rom,
-        capabilities=capabilities.every(),
+        capabilities=capabilities.all_capabilities(),
         milestones=MILESTONES,
         boot_frames=BOOT_FRAMES,
         needs_sound=True,

@@ -15,6 +15,6 @@ BRAMBLE: Final = CORE | {
 }  # fmt: skip
 
 
-def every() -> frozenset[str]:
+def all_capabilities() -> frozenset[str]:
     """All capabilities of the table: what Oracle of Seasons has."""
     return frozenset(entry.capability for entry in entries().values())

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.contracts.archive import MAX_UNPACKED, SegmentArchive, opened
+from shared.contracts.archive import MAX_UNPACKED, SegmentArchive, open_archive
 from shared.contracts.base import sha256
 from shared.contracts.segment import (
     ACTIONS,
@@ -99,7 +99,7 @@ class Members:
 
 def read_segment(raw: bytes) -> Segment:
     """Unpack an archive and check every member against the manifest; DigestMismatch or ContractError otherwise."""
-    with opened(raw) as archive:
+    with open_archive(raw) as archive:
         manifest, members = archive.manifest, _members(archive)
         observations = _array(members[OBSERVATIONS], OBSERVATIONS, np.dtype("<f4"), 2)
         actions = _array(members[ACTIONS], ACTIONS, np.dtype("u1"), 1)

@@ -19,11 +19,11 @@ ROOT = Path(bramble.__file__).parent.parent
 FRAMES_10000 = """
 import hashlib, random
 import bramble
-from bramble.emulator import ACTIONS, Game
-dice = random.Random(5)
-with Game(bramble.build("vale")) as game:
+from bramble.emulator import ACTIONS, BrambleEmulator
+rng = random.Random(5)
+with BrambleEmulator(bramble.build("vale")) as game:
     for _ in range(2500):
-        game.step(dice.choice(ACTIONS))
+        game.step(rng.choice(ACTIONS))
     print(hashlib.sha256(game.ram()).hexdigest())
 """
 
@@ -62,13 +62,13 @@ def test_two_processes_end_in_the_same_ram_after_ten_thousand_frames() -> None:
 
 
 def _course(rng: tuple[int, int] | None) -> str:
-    dice = random.Random(5)
+    actions = random.Random(5)
     with BrambleEmulator(bramble.build("vale")) as game:
         if rng is not None:
             game.write("rng1", rng[0])
             game.write("rng2", rng[1])
         for _ in range(600):
-            game.step(dice.choice(ACTIONS[:-1]))
+            game.step(actions.choice(ACTIONS[:-1]))
         enemies = [game.read(0xD080 + 0x100 * n + at) for n in range(8) for at in range(0x40)]
         return hashlib.sha256(bytes(enemies) + game.ram()).hexdigest()
 
@@ -86,7 +86,7 @@ def _idle(game: BrambleEmulator, address: int) -> bool:
 def _frames(torn: bool, count: int = 600) -> tuple[Counter[bool], Counter[bool]]:
     """At rest after tick() and at the vertical blank: how often, of `count` frames."""
     after, blank = Counter[bool](), Counter[bool]()
-    dice = random.Random(1)
+    rng = random.Random(1)
     with BrambleEmulator(bramble.build("vale", torn=torn)) as game:
 
         def at_blank(_: object) -> None:
@@ -96,7 +96,7 @@ def _frames(torn: bool, count: int = 600) -> tuple[Counter[bool], Counter[bool]]
         game.pyboy.hook_register(0, 0x40, at_blank, None)
         for frame in range(count):
             if frame % 8 == 0:
-                game.step(dice.choice(ACTIONS[:-1]))
+                game.step(rng.choice(ACTIONS[:-1]))
             game.pyboy.tick(1, False)
             after[_idle(game, game.pyboy.register_file.PC)] += 1
     return after, blank

@@ -141,10 +141,10 @@ def test_a_milestone_is_read_from_ram_alone() -> None:
 
 
 def test_a_world_too_big_for_the_cartridge_is_refused() -> None:
-    dice = random.Random(1)
+    rng = random.Random(1)
     rooms = ""
     for number in range(250):
-        words = " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=9)) for _ in range(9))
+        words = " ".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=9)) for _ in range(9))
         rooms += f"room 3:{number:02x} house\n{ROOM}person 4,4 elder\n  say {words}\n"
     with pytest.raises(WorldError, match="bytes too big for the cartridge"):
         build_rom(parse_world("test", "world Big\nstart 3:00 4,4 down\n" + rooms))

@@ -12,7 +12,7 @@ from shared.contracts.scores import SegmentScores
 from shared.errors import Transient
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from shared.store.port import Entry
+from shared.store.port import ObjectEntry
 from tests.unit.coordinator.harness import RUN, Harness, segment
 
 DAMAGED = [b"\xff\xfe\x00 no text", b'{"cut of', b"[]"]
@@ -23,7 +23,7 @@ class FlakyStore(MemoryStore):
 
     left = -1
 
-    async def list(self, prefix: str) -> list[Entry]:
+    async def list(self, prefix: str) -> list[ObjectEntry]:
         self._fail_in_turn()
         return await super().list(prefix)
 

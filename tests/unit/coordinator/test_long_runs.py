@@ -11,7 +11,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.errors import Transient
 from shared.store import keys
-from shared.store.port import Entry
+from shared.store.port import ObjectEntry
 from tests.unit.coordinator.harness import RUN, START, Harness
 
 
@@ -103,7 +103,7 @@ async def test_a_failing_list_of_runs_is_retried_in_the_next_pass() -> None:
     await harness.create_run()
     real, left = harness.store.list, [3]
 
-    async def list_(prefix: str) -> list[Entry]:
+    async def list_(prefix: str) -> list[ObjectEntry]:
         if left[0]:
             left[0] -= 1
             raise Transient("the store is away")

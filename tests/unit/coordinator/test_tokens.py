@@ -6,7 +6,7 @@ import pytest
 
 from services.coordinator.api.tokens import TokenFile, parse_tokens
 from services.coordinator.settings import Settings
-from shared.config.configure import read
+from shared.config.configure import read_settings
 
 LONG = "0123456789abcdef"
 
@@ -59,6 +59,6 @@ def test_invalid_settings_are_named(monkeypatch: pytest.MonkeyPatch, environment
     wanted = {"ZELDA_STORE__URL": "memory://", **environment}
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
-    settings, problems = read(Settings, wanted)
+    settings, problems = read_settings(Settings, wanted)
     assert settings is None
     assert any(found.startswith(problem) for found in problems), problems

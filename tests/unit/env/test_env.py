@@ -126,8 +126,8 @@ def test_a_vector_of_games_equals_the_games_one_by_one() -> None:
     config = EnvConfig(world="vale", num_envs=3, threads=2, episode_length=40)
     vector = ZeldaVectorEnv(config)
     first, _ = vector.reset()
-    dice = np.random.default_rng(0)
-    actions = dice.integers(0, 8, (90, 3))
+    rng = np.random.default_rng(0)
+    actions = rng.integers(0, 8, (90, 3))
     together = [vector.step(row) for row in actions]
     vector.close()
 

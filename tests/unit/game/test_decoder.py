@@ -11,7 +11,7 @@ from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.image_parts import VOLATILE, RamImageRebuilder, dynamic_range, static_parts
 from shared.game.decoding.state import GameState
 from shared.game.errors import UnknownRom
-from shared.game.games.oracle import ORACLE_MD5, recognise
+from shared.game.games.oracle import ORACLE_MD5, identify_rom
 from shared.game.observation.encoder import VectorEncoder
 from shared.game.observation.layout import FEATURES, UNKNOWN
 from shared.game.observation.trace import EpisodeTrace
@@ -20,7 +20,7 @@ from shared.game.ram.table import IMAGE_SIZE
 from shared.game.recording.state_rows import StateRow, StateRowWriter
 from tests.unit.game.noise import images
 
-EVERYTHING = capabilities.every()
+EVERYTHING = capabilities.all_capabilities()
 
 
 @given(
@@ -185,7 +185,7 @@ def test_an_unknown_rom_is_refused_with_the_hash_found_and_those_known() -> None
     with pytest.raises(
         UnknownRom, match=f"unknown ROM with MD5 d41d8cd98f00b204e9800998ecf8427e: known is {ORACLE_MD5}"
     ):
-        recognise(b"")
+        identify_rom(b"")
 
 
 def test_a_game_that_needs_a_rom_says_so() -> None:

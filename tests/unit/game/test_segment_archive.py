@@ -158,10 +158,10 @@ def test_all_members_together_are_bounded_and_not_only_each(monkeypatch: pytest.
     with zipfile.ZipFile(io.BytesIO(good())) as file:
         total = sum(info.file_size for info in file.infolist())
     monkeypatch.setattr(archives, "MAX_UNPACKED", total)
-    with archives.opened(good()) as whole:
+    with archives.open_archive(good()) as whole:
         assert all(whole.read(name) for name in whole.names)
     monkeypatch.setattr(archives, "MAX_UNPACKED", total - 1)
-    with pytest.raises(ContractError, match="unpacks to more than"), archives.opened(good()) as whole:
+    with pytest.raises(ContractError, match="unpacks to more than"), archives.open_archive(good()) as whole:
         assert all(whole.read(name) for name in whole.names)
 
 

@@ -62,8 +62,8 @@ def _started(torn: bool) -> tuple[Game, Emulator]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_no_state_read_at_rest_is_inconsistent_and_hundreds_of_naive_ones_are() -> None:
-    dice = random.Random(7)
-    actions = [dice.randrange(7) for _ in range(STEPS // 8) for _ in range(8)]
+    rng = random.Random(7)
+    actions = [rng.randrange(7) for _ in range(STEPS // 8) for _ in range(8)]
     game, torn = _started(torn=True)
     decoder = Decoder(game.capabilities)
     read: list[tuple[int, str, str]] = []

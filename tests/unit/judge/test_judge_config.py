@@ -12,7 +12,7 @@ from services.judge.config import ConfigError, load_judges, load_phases, rules_o
 from services.judge.settings import JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
-from shared.config.configure import read
+from shared.config.configure import read_settings
 from shared.contracts.scores import DIMENSIONS
 from shared.errors import Fatal
 from shared.runtime.service import ServicePorts
@@ -105,7 +105,7 @@ def test_settings_check_the_files_they_name(tmp_path: Path, monkeypatch: pytest.
     environment = {"ZELDA_STORE__URL": "memory://", "ZELDA_JUDGES_FILE": str(path), "ZELDA_JUDGE__SLOT": "3"}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    _, problems = read(JudgeSettings, environment)
+    _, problems = read_settings(JudgeSettings, environment)
     assert any("ZELDA_JUDGE__SLOT: no such setting; did you mean ZELDA_JUDGE__SLOTS?" in line for line in problems)
     assert any(line.startswith("ZELDA_JUDGES_FILE: ") and "routes" in line for line in problems)
 

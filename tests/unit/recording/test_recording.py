@@ -43,9 +43,9 @@ def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple
     recorder = RunnerRecorder(config, every_segment(folder))
     vector = ZeldaVectorEnv(config, recorder=recorder)
     vector.reset()
-    dice = np.random.default_rng(4)
+    rng = np.random.default_rng(4)
     for _ in range(steps):
-        vector.step(dice.integers(0, 8, num_envs))
+        vector.step(rng.integers(0, 8, num_envs))
     vector.close()
     return recorder.written(), recorder.dropped
 
@@ -210,12 +210,12 @@ def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> No
     config = EnvConfig.of({"world": "garden", "segment_steps": 30})
     recorder = RunnerRecorder(config, every_segment(tmp_path))
     player = GameSession(config, recording=recorder.for_env(0))
-    dice = random.Random(3)
+    rng = random.Random(3)
 
     def play(steps: int) -> None:
         player.reset()
         for _ in range(steps):
-            player.step(dice.randrange(1, 7))
+            player.step(rng.randrange(1, 7))
 
     play(80)  # and leave the episode within its third segment
     player.recording = None

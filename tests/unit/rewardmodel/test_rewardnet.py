@@ -17,11 +17,11 @@ from shared.rewardnet import (
     RewardNet,
     RewardWeights,
     dump,
-    initial,
     input_statistics,
     load,
-    neutral,
-    standardised,
+    random_weights,
+    standardise,
+    zero_weights,
 )
 
 
@@ -31,7 +31,9 @@ def some_states(rows: int = 500) -> Floats:
 
 def some_weights() -> RewardWeights:
     mean, scale = input_statistics(some_states())
-    return standardised(replace(initial(5, 3), input_mean=mean, input_scale=scale, temperature=0.7), some_states())
+    return standardise(
+        replace(random_weights(5, 3), input_mean=mean, input_scale=scale, temperature=0.7), some_states()
+    )
 
 
 def formula(weights: RewardWeights, member: int, states: Floats) -> Floats:
@@ -52,9 +54,9 @@ def test_the_folded_forward_pass_is_the_formula(rows: int) -> None:
 
 
 def test_a_member_without_an_opinion_stays_flat_and_can_still_be_written() -> None:
-    bare = initial(5, 3)
+    bare = random_weights(5, 3)
     numb = replace(bare, value_weight=bare.value_weight * 1e-6)
-    flat = standardised(numb, some_states())
+    flat = standardise(numb, some_states())
     assert RewardNet(flat).forward(some_states()).std(axis=1).max() < 0.01
     assert len(dump(flat)) > 0
 
@@ -86,14 +88,14 @@ def test_masked_and_constant_features_have_no_influence() -> None:
     seen = some_states()
     seen[:, 7] = 0.25
     mean, scale = input_statistics(seen, np.arange(128) == 3)
-    net = RewardNet(replace(initial(2, 0), input_mean=mean, input_scale=scale))
+    net = RewardNet(replace(random_weights(2, 0), input_mean=mean, input_scale=scale))
     other = seen.copy()
     other[:, [3, 7]] = 1.0
     assert np.array_equal(net.forward(seen), net.forward(other))
 
 
 def test_a_neutral_model_scores_everything_zero_and_can_be_saved() -> None:
-    assert not RewardNet.from_bytes(dump(neutral(5)), "obs/v1").forward(some_states()).any()
+    assert not RewardNet.from_bytes(dump(zero_weights(5)), "obs/v1").forward(some_states()).any()
 
 
 def forged(**changes: object) -> bytes:

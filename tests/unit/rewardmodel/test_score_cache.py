@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from services.rewardmodel.adapters.score_cache import CACHED_RUNS, ScoreCache
 from shared.contracts.ids import RunId
 from shared.store.memory import MemoryStore
-from shared.store.port import Entry
+from shared.store.port import ObjectEntry
 from tests.unit.rewardmodel.harness import RUN, Harness
 
 
@@ -14,7 +14,7 @@ class Meanwhile(MemoryStore):
 
     happens: Callable[[], Awaitable[None]] | None = None
 
-    async def list(self, prefix: str) -> list[Entry]:
+    async def list(self, prefix: str) -> list[ObjectEntry]:
         happens, self.happens = self.happens, None
         if happens is not None:
             await happens()

@@ -49,7 +49,7 @@ async def answered(
     *errors: Exception,
     away: bool = False,
     dead_error: Exception | None = None,
-    dice: random.Random | None = None,
+    rng: random.Random | None = None,
 ) -> list[str | float]:
     """The answers to one delivery whose handling fails so; the store may be away, and recording the dead fail."""
     failures = iter(errors)
@@ -69,7 +69,7 @@ async def answered(
 
     delivery = Noted(attempt)
     consumer = Consumer(JUDGE_SEGMENTS, handler, on_dead)
-    await DeliveryHandler(MemoryBus(), consumer, OutageDetector(here), dice or Longest()).handle(delivery)
+    await DeliveryHandler(MemoryBus(), consumer, OutageDetector(here), rng or Longest()).handle(delivery)
     return delivery.answers
 
 
@@ -86,8 +86,8 @@ async def test_the_pause_grows_with_every_failure_until_none_is_left() -> None:
 
 
 async def test_replicas_do_not_try_again_in_step() -> None:
-    dice = random.Random(1)
-    pauses = [float((await answered(3, Transient("busy"), dice=dice))[0]) for _ in range(50)]
+    rng = random.Random(1)
+    pauses = [float((await answered(3, Transient("busy"), rng=rng))[0]) for _ in range(50)]
     assert 0 <= min(pauses) < BACKOFF_S[2] / 10
     assert BACKOFF_S[2] * 9 / 10 < max(pauses) <= BACKOFF_S[2]
 

@@ -13,7 +13,7 @@ from services.exporter.settings import ExporterSettings
 from services.judge.settings import JudgeSettings
 from services.rewardmodel.settings import RewardModelSettings
 from services.trainer.settings import DriverSettings, TrainerSettings
-from shared.config.configure import configure, known_names, read, redacted, unknown_names
+from shared.config.configure import configure, known_names, read_settings, redacted, unknown_names
 from shared.config.settings import BusSettings, ServiceSettings, StoreSettings, read_secret
 
 ROOT = Path(__file__).parents[3]
@@ -182,7 +182,7 @@ def test_a_list_that_is_not_written_as_one_is_named_and_shown_how(
 ) -> None:
     for variable, text in {**GOOD, name: value}.items():
         monkeypatch.setenv(variable, text)
-    assert read(owner) == (None, [f'{name}: a list is written as JSON, [] or [1, 2] or ["a", "b"]'])
+    assert read_settings(owner) == (None, [f'{name}: a list is written as JSON, [] or [1, 2] or ["a", "b"]'])
 
 
 @pytest.mark.parametrize("owner", OF_SERVICES)

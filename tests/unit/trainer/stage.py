@@ -9,7 +9,7 @@ from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig, RunRecord
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import Store
 
@@ -20,13 +20,13 @@ CONFIG = RunConfig(world="garden", epoch_steps=2048, batch_size=1024, env_runner
 
 async def run_in(store: Store, state: Any = "running", config: RunConfig = CONFIG) -> RunRecord:
     record = RunRecord(run=RUN, revision=0, state=state, config=config, created=NOW, updated=NOW)
-    await Runs(store).create(record)
+    await RunRecords(store).create(record)
     return record
 
 
 async def enter(store: Store, record: RunRecord, state: Any) -> RunRecord:
     following = record.model_copy(update={"revision": record.revision + 1, "state": state})
-    await Runs(store).append(following)
+    await RunRecords(store).append(following)
     return following
 
 

@@ -27,7 +27,7 @@ from shared.contracts.driver import DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
@@ -212,7 +212,7 @@ def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
         pass
 
     crashing = driver(store, "d1")
-    session, evaluation = make(RUN, asyncio.run(Runs(store).latest(RUN)).config)
+    session, evaluation = make(RUN, asyncio.run(RunRecords(store).latest(RUN)).config)
     real, calls = session.iterate, [0]
 
     def iterate() -> None:

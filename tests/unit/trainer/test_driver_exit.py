@@ -19,7 +19,7 @@ from services.trainer.driver.driver import Driver
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.heartbeat import DriverProgress
 from services.trainer.settings import DriverGroup
-from shared.state.runs import Runs
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, beat, enter, order, run_in
@@ -112,7 +112,7 @@ def test_a_driver_that_waits_for_another_one_heeds_that_its_service_is_gone(stor
 def test_a_late_driver_confirms_the_stop_that_it_saw_and_not_the_next_one(store: MemoryStore) -> None:
     asyncio.run(order(store))
     late = driver(store)
-    stopping = asyncio.run(enter(store, asyncio.run(Runs(store).latest(RUN)), "stopping"))
+    stopping = asyncio.run(enter(store, asyncio.run(RunRecords(store).latest(RUN)), "stopping"))
     late.heartbeat._beat()
     again = stopping.model_copy(update={"attempt": 2})
     asyncio.run(enter(store, again, "running"))
@@ -145,7 +145,7 @@ def test_what_the_training_tells_is_kept_while_the_attempt_is_noted(
         return changed
 
     monkeypatch.setattr(heartbeat_module, "replace", slow)
-    busy._apply_record(asyncio.run(Runs(store).latest(RUN)).model_copy(update={"attempt": 2}))
+    busy._apply_record(asyncio.run(RunRecords(store).latest(RUN)).model_copy(update={"attempt": 2}))
     training.join(10)
     told = busy._heartbeat()
     assert (told.state, told.attempt) == ("training", 2)

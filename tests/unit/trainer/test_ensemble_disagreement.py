@@ -14,14 +14,14 @@ from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
-from shared.rewardnet import RewardNet, initial, input_statistics, standardised
+from shared.rewardnet import RewardNet, input_statistics, random_weights, standardise
 
 STATES = np.random.default_rng(0).uniform(-1, 1, (300, 128)).astype(np.float32)
 
 
 def net() -> RewardNet:
     mean, scale = input_statistics(STATES)
-    return RewardNet(standardised(replace(initial(5, 3), input_mean=mean, input_scale=scale), STATES))
+    return RewardNet(standardise(replace(random_weights(5, 3), input_mean=mean, input_scale=scale), STATES))
 
 
 def test_doubt_is_the_spread_of_the_members_over_the_segment() -> None:
@@ -31,7 +31,7 @@ def test_doubt_is_the_spread_of_the_members_over_the_segment() -> None:
 
 
 def test_members_of_one_mind_have_no_doubt() -> None:
-    one = initial(1, 3)
+    one = random_weights(1, 3)
     assert EnsembleDisagreement(RewardNet(one))(STATES) == 0
 
 
@@ -44,10 +44,10 @@ def test_what_is_doubted_is_recorded_and_says_why(tmp_path: Path) -> None:
     config = EnvConfig.of_run(run)
     recorder = RunnerRecorder(config, recording, EnsembleDisagreement(net()))
     env = ZeldaVectorEnv(config, recorder=recorder)
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     env.reset(seed=0)
     for _ in range(3_000):
-        env.step(dice.integers(0, 7, 1))
+        env.step(rng.integers(0, 7, 1))
     env.close()
     reasons = [read_manifest(path.read_bytes()).sampled for path in tmp_path.rglob("*.zip")]
     assert "disagreement" in reasons

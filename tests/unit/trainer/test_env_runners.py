@@ -27,7 +27,7 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     session = TrainingSession(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
     session.begin(lambda numbers: EpochPlan(3), 3)
     session.iterate()
-    before = dice(session)
+    before = random_states(session)
     kill_a_runner(session)
     for _ in range(20):
         session.iterate()
@@ -40,28 +40,28 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     reborn = [number for number in map(number_of, session.summaries) if number >= GENERATION]
     assert reborn, "the new runner has finished no episode"
     assert min(reborn) >= GENERATION * GENERATIONS_PER_RUNNER
-    assert len(dice(session) | before) == 3, "the new runner plays with the dice of the old one"
+    assert len(random_states(session) | before) == 3, "the new runner plays with the dice of the old one"
     session.close()
 
 
 def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not() -> None:
     warm, fresh = (TrainingSession(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1)) for _ in range(2))
     warm.begin(lambda numbers: EpochPlan(0), 0)
-    first = dice(warm)
+    first = random_states(warm)
     warm.iterate()
     warm.collect(final=True)
     fresh.load(warm.save())
     played = []
     for session in (warm, fresh):
         session.begin(lambda numbers: EpochPlan(1), 1)
-        second = dice(session)
+        second = random_states(session)
         for _ in range(4):
             session.iterate()
         played.append(sorted((summary.episode, summary.facts["milestones"]) for summary in session.summaries))
     assert played[0] == played[1]
     assert len({reached for _, reached in played[0]}) > 2, "all episodes are alike: nothing is shown"
     fresh.begin(lambda numbers: EpochPlan(1, steps=512), 1)
-    assert len(first | second | dice(fresh)) == 6
+    assert len(first | second | random_states(fresh)) == 6
     for session in (warm, fresh):
         session.close()
 
@@ -137,7 +137,7 @@ def kill_a_runner(session: TrainingSession) -> None:
     os.kill(pids[0], signal.SIGKILL)
 
 
-def dice(session: TrainingSession) -> set[int]:
+def random_states(session: TrainingSession) -> set[int]:
     """What the generators of the runners were seeded with."""
     group = session.algorithm.env_runner_group
     return set(group.foreach_env_runner(lambda runner: torch.initial_seed(), local_env_runner=False))

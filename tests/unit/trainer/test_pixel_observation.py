@@ -16,7 +16,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.game.observation.layout import SIZE
 from shared.game.recording.segment import read_segment
-from shared.rewardnet import dump, neutral
+from shared.rewardnet import dump, zero_weights
 
 SHAPE = (6, 72, 80)
 RUN = RunId("pictures")
@@ -52,7 +52,7 @@ def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_path: Path) -> None:
-    model = dump(neutral(5))
+    model = dump(zero_weights(5))
     session = create_session(RUN, CONFIG, DriverGroup(), StoreSettings(url=f"file://{tmp_path}"))
     session.begin(lambda numbers: EpochPlan(1, reward_model=model, reward_model_digest="0" * 64), 1)
     before = {name: weights.clone() for name, weights in session.network.state_dict().items()}

@@ -11,7 +11,7 @@ from services.trainer.settings import TrainerGroup, TrainerSettings
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
 from services.trainer.supervisor.backends.ray_jobs import RayJobsBackend
 from services.trainer.wiring import make_backend
-from shared.config.configure import read
+from shared.config.configure import read_settings
 from shared.config.settings import StoreSettings
 from shared.errors import Fatal, Permanent, Transient
 from tests.unit.trainer.stage import RUN
@@ -90,7 +90,7 @@ def test_a_token_file_without_a_single_token_is_refused_and_not_told(content: by
 def test_jobs_without_a_job_server_are_a_wrong_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}")
     monkeypatch.setenv("ZELDA_TRAINER__BACKEND", "ray_jobs")
-    settings, problems = read(TrainerSettings)
+    settings, problems = read_settings(TrainerSettings)
     assert settings is None
     assert problems == ["ZELDA_TRAINER: backend ray_jobs needs ray_address: set it to Ray's job server"]
 

@@ -21,7 +21,7 @@ from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start
 from shared.game.games import oracle
-from shared.game.games.oracle import recognise
+from shared.game.games.oracle import identify_rom
 
 CONFIG = RunConfig(
     world="garden",
@@ -42,9 +42,9 @@ def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -
     )
     games.begin_epoch(plan)
     games.reset()
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for _ in range(STEPS):
-        games.step(dice.integers(0, 7, 1))
+        games.step(rng.integers(0, 7, 1))
     found = len(games.collect(final=True).segments)
     games.close()
     return found
@@ -92,7 +92,7 @@ def test_a_run_of_the_users_own_game_begins_at_the_users_own_state(own_files: Dr
     assert own_files.rom is not None
     assert own_files.start_state is not None
     own = RunConfig(game="oracle-of-seasons", env_runners=1)
-    wanted = true_start(replace(recognise(own_files.rom.read_bytes()), start=own_files.start_state.read_bytes()))
+    wanted = true_start(replace(identify_rom(own_files.rom.read_bytes()), start=own_files.start_state.read_bytes()))
     begun, summary = summary_of_a_step(own, own_files)
     assert begun == wanted.state
     assert summary.from_start  # its milestones are achievements of its own

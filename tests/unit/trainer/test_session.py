@@ -48,10 +48,10 @@ def test_a_restored_session_has_the_same_networks_optimiser_scales_and_dice() ->
     for _ in range(3):
         first.iterate()
     saved = first.save()
-    dice = torch.rand(3)
+    drawn = torch.rand(3)
     second = session(seed=2)
     second.load(saved)
-    assert torch.equal(torch.rand(3), dice)
+    assert torch.equal(torch.rand(3), drawn)
     for name, tensor in first.network.state_dict().items():
         assert torch.equal(tensor, second.network.state_dict()[name]), name
     assert second.learner.builder.streams.state() == first.learner.builder.streams.state()

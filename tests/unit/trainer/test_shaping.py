@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.shaping import PHI_LIMIT, ConservativePotential, Rewards, Shaper, shaping
 from shared.contracts.run import ShapingConfig
-from shared.rewardnet import Floats, RewardNet, initial, input_statistics, standardised
+from shared.rewardnet import Floats, RewardNet, input_statistics, random_weights, standardise
 
 GAMMA = 0.99
 NO = np.zeros(1, np.bool_)
@@ -208,9 +208,9 @@ def test_a_discount_that_is_none_is_refused(gamma: float) -> None:
 
 def trained_like_net() -> tuple[RewardNet, Floats]:
     seen = np.random.default_rng(0).uniform(-0.5, 0.5, (4_000, 128)).astype(np.float32)
-    weights = initial(5, 1)
+    weights = random_weights(5, 1)
     mean, scale = input_statistics(seen)
-    weights = standardised(type(weights)(**{**vars(weights), "input_mean": mean, "input_scale": scale}), seen)
+    weights = standardise(type(weights)(**{**vars(weights), "input_mean": mean, "input_scale": scale}), seen)
     return RewardNet(weights), seen
 
 
