@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 import numpy as np
 
 from bench.harness.measure import ROOT, Figures, report
-from cli.study.stats import RESAMPLES, Reals, iqm_estimate, iqm_rows, resampled
 from shared.process.exits import flush_and_exit
+from studies.stats import RESAMPLES, Reals, iqm_estimate, iqm_rows, resampled
 
 SEEDS = 5
 STEPS = 81_920

@@ -17,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 from bench.harness.measure import ROOT, arguments, report
 from bench.harness.ring_memory import TRAINING, of_services, peak_mb
 from bench.harness.ring_run import RUN, finish, record
-from cli.console import say
-from cli.stack.layout import Layout
-from cli.stack.ports import Ports
-from cli.stack.process import Spec, Supervised
-from cli.stack.servers import nats_server, plain_environment
+from cli.console import print_status
+from cli.stack.layout import StackLayout
+from cli.stack.ports import PortAllocator
+from cli.stack.process import ProcessSpec, SupervisedProcess
+from cli.stack.servers import base_environment, nats_spec
 from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
@@ -70,7 +70,7 @@ async def drain(bus: NatsBus, backlog: int) -> float:
     return (high - low) / (end - begin)
 
 
-def workers(folder: Path, url: str, credentials: Path) -> list[Supervised]:
+def workers(folder: Path, url: str, credentials: Path) -> list[SupervisedProcess]:
     """The worker processes, not yet started."""
     settings = {
         "ZELDA_BUS__URL": url,
@@ -81,8 +81,8 @@ def workers(folder: Path, url: str, credentials: Path) -> list[Supervised]:
         "PYTHONPATH": str(ROOT),
     }
     command = [sys.executable, "-m", "bench.harness.ring_worker"]
-    specs = [Spec(f"worker-{n}", command, {**plain_environment(), **settings}, _at_once) for n in range(WORKERS)]
-    return [Supervised(spec, folder / f"{spec.name}.log", say) for spec in specs]
+    specs = [ProcessSpec(f"worker-{n}", command, {**base_environment(), **settings}, _at_once) for n in range(WORKERS)]
+    return [SupervisedProcess(spec, folder / f"{spec.name}.log", print_status) for spec in specs]
 
 
 async def _at_once() -> bool:
@@ -92,9 +92,9 @@ async def _at_once() -> bool:
 
 async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, float]]:
     """Publishing and judging rates (segments a second), and peak memory (MB) of the workers and of real services."""
-    layout, ports = Layout(folder), Ports()
+    layout, ports = StackLayout(folder), PortAllocator()
     port = ports.free()
-    server = Supervised(nats_server(layout, port, ports.free()), folder / "bus.log", say)
+    server = SupervisedProcess(nats_spec(layout, port, ports.free()), folder / "bus.log", print_status)
     await server.start()
     judging = workers(folder, f"nats://127.0.0.1:{port}", _credentials(layout))
     try:
@@ -122,7 +122,7 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
     return backlog / filling_s, rate, memory
 
 
-def _credentials(layout: Layout) -> Path:
+def _credentials(layout: StackLayout) -> Path:
     return layout.secret_text("bus-credentials", f"zelda:{layout.secret('bus-password').read_text('utf-8')}")
 
 

@@ -8,23 +8,23 @@ from typing import Final
 
 import typer
 
-from cli.exits import MEANINGS
+from cli.errors import MEANINGS
 
-PARTS: Final = {
-    "up": ("cli.up", "Start bus, store, rules judge and the five services on this machine."),
-    "demo": ("cli.demo", "Play a short run from start to report, and leave nothing running."),
-    "run": ("cli.run", "Start, watch and stop runs."),
-    "doctor": ("cli.doctor", "Check this machine and the system, with a fix for each failure."),
-    "epoch": ("cli.epoch", "Train one single epoch, without judges."),
-    "judge": ("cli.judge", "Judge a run's segments again, or compare two judges."),
-    "export": ("cli.export", "Write segments as pictures, videos and data sets."),
-    "study": ("cli.study", "Compare ways of training over several seeds."),
-    "dlq": ("cli.dlq", "List, show, replay and drop dead letters."),
+COMMANDS: Final = {
+    "up": ("cli.commands.up", "Start bus, store, rules judge and the five services on this machine."),
+    "demo": ("cli.commands.demo", "Play a short run from start to report, and leave nothing running."),
+    "run": ("cli.commands.run", "Start, watch and stop runs."),
+    "doctor": ("cli.commands.doctor", "Check this machine and the system, with a fix for each failure."),
+    "epoch": ("cli.commands.epoch", "Train one single epoch, without judges."),
+    "judge": ("cli.commands.judge", "Judge a run's segments again, or compare two judges."),
+    "export": ("cli.commands.export", "Write segments as pictures, videos and data sets."),
+    "study": ("cli.commands.study", "Compare ways of training over several seeds."),
+    "dlq": ("cli.commands.dlq", "List, show, replay and drop dead letters."),
 }
 EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
-def build(argv: Sequence[str]) -> typer.Typer:
+def build_app(argv: Sequence[str]) -> typer.Typer:
     """The command with the called part loaded; the others are there by name and help only."""
     app = typer.Typer(
         name="zelda",
@@ -35,8 +35,8 @@ def build(argv: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     called = next((word for word in argv if not word.startswith("-")), None)
-    for name, (module, text) in PARTS.items():
-        part = import_module(module).app if name == called else _closed(text)
+    for name, (module, text) in COMMANDS.items():
+        part = import_module(module).app if name == called else _placeholder(text)
         app.add_typer(part, name=name)
     app.callback()(_root)
     return app
@@ -46,7 +46,7 @@ def _root() -> None:
     """Reinforcement learning from AI feedback on Game Boy games."""
 
 
-def _closed(text: str) -> typer.Typer:
+def _placeholder(text: str) -> typer.Typer:
     part = typer.Typer(help=text)
     part.callback(invoke_without_command=True)(_root)
     part.info.help = text

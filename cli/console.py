@@ -6,16 +6,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-USUAL_COLUMNS: Final = 80
+DEFAULT_COLUMNS: Final = 80
 
 
-def say(text: str) -> None:
+def print_status(text: str) -> None:
     """A line for people, beside the data."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
-def anew(text: str) -> None:
+def overwrite_line(text: str) -> None:
     """The one line that tells how far something is, over the one before; none where there is no terminal."""
     if sys.stderr.isatty():
         room = _columns() - 1  # of a line that wraps, only the last part would be written over
@@ -25,28 +25,28 @@ def anew(text: str) -> None:
 
 def _columns() -> int:
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or USUAL_COLUMNS
+        return os.get_terminal_size(sys.stderr.fileno()).columns or DEFAULT_COLUMNS
     except OSError:  # it does not say
-        return USUAL_COLUMNS
+        return DEFAULT_COLUMNS
 
 
-def data(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Data as JSON, for other programs."""
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
     sys.stdout.flush()
 
 
-def line(text: str) -> None:
+def print_line(text: str) -> None:
     """One line of output."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table: drawn on a terminal, tab-separated where another program reads."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
-            line("\t".join(row))
+            print_line("\t".join(row))
         return
     from rich.console import Console
     from rich.table import Table
@@ -60,17 +60,17 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     Console().print(drawn)
 
 
-def number(value: Any, pattern: str = "{:.2f}") -> str:
+def format_number(value: Any, pattern: str = "{:.2f}") -> str:
     """A figure, or a dash where there is none: missing is never shown as 0."""
     return "-" if value is None else pattern.format(value)
 
 
-def standing(run: str, record: Mapping[str, Any]) -> str:
+def run_status(run: str, record: Mapping[str, Any]) -> str:
     """The state of a run in a sentence, with its reason if it has one."""
     return f"{run} is {record['state']}" + (f": {record['reason']}" if record["reason"] else ".")
 
 
-def epoch_of(epoch: int, planned: int | None) -> str:
+def format_epoch(epoch: int, planned: int | None) -> str:
     """Which epoch of how many, counted from 1 as people do, though their numbers begin with 0."""
     return f"{epoch + 1}/{planned or '-'}"
 
@@ -81,9 +81,9 @@ EPOCH_COLUMNS: Final = (
 )
 
 
-def epochs_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def print_epochs(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """One line for each finished epoch of a run."""
-    table(title, EPOCH_COLUMNS, [epoch_cells(row) for row in rows])
+    print_table(title, EPOCH_COLUMNS, [epoch_cells(row) for row in rows])
 
 
 def epoch_cells(row: Mapping[str, Any]) -> list[str]:
@@ -92,8 +92,8 @@ def epoch_cells(row: Mapping[str, Any]) -> list[str]:
     return [
         *(str(row[name]) for name in ("epoch", "steps", "episodes", "segments_recorded", "segments_judged")),
         *(str(row[name]) for name in ("segments_abstained", "segments_dead", "votes")),
-        number(row["agreement"]),
+        format_number(row["agreement"]),
         f"epoch {row['reward_model_epoch']} {used[:8]}" if used else "none",
-        number(row["reward_model_accuracy"]),
+        format_number(row["reward_model_accuracy"]),
         "-" if passed is None else "yes" if passed else "no",
     ]

@@ -10,30 +10,30 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cli.client import Client
-from cli.console import anew, epoch_of, line, number, say, standing
-from cli.exits import UNREACHABLE, Quit
+from cli.client import CoordinatorClient
+from cli.console import format_epoch, format_number, overwrite_line, print_line, print_status, run_status
+from cli.errors import UNREACHABLE, CliError
 
-ENDED: Final = ("finished", "failed", "stopped")
-PATIENCE_S: Final = 60.0  # without any answer for so long, the system counts as gone
-PAUSE_S: Final = 1.0
-PLAIN_EVERY_S: Final = 10.0  # a log file should tell the story, not every second of it
+FINAL_STATES: Final = ("finished", "failed", "stopped")
+NO_ANSWER_TIMEOUT_S: Final = 60.0  # without any answer for so long, the system counts as gone
+RECONNECT_PAUSE_S: Final = 1.0
+PLAIN_INTERVAL_S: Final = 10.0  # a log file should tell the story, not every second of it
 
 
-def watch_run(client: Client, run: str, as_json: bool, leave: threading.Event | None = None) -> str:
+def watch_run(client: CoordinatorClient, run: str, as_json: bool, leave: threading.Event | None = None) -> str:
     """Show the run until it ends, say how, and return that state; `leave` ends it before, with the state "unknown"."""
-    show = _json if as_json else _live if sys.stderr.isatty() else _Plain()
-    for kind, document in _news(client, run, leave or threading.Event()):
+    show = _print_json if as_json else _show_live if sys.stderr.isatty() else _PlainOutput()
+    for kind, document in _events(client, run, leave or threading.Event()):
         show(kind, document)
-        if kind == "run" and document["state"] in ENDED:
-            if show is _live:
-                say("")
-            say(standing(run, document))
+        if kind == "run" and document["state"] in FINAL_STATES:
+            if show is _show_live:
+                print_status("")
+            print_status(run_status(run, document))
             return str(document["state"])
     return "unknown"
 
 
-def _news(client: Client, run: str, leave: threading.Event) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(client: CoordinatorClient, run: str, leave: threading.Event) -> Iterator[tuple[str, dict[str, Any]]]:
     """Events of the stream, asked for again whenever it breaks, until `leave` is set."""
     import httpx
 
@@ -48,16 +48,18 @@ def _news(client: Client, run: str, leave: threading.Event) -> Iterator[tuple[st
     while not leave.is_set():
         try:
             with client.stream(f"/runs/{run}/events") as lines:
-                yield from parse(heard(lines))
-        except (httpx.TransportError, Quit) as error:
-            if isinstance(error, Quit) and error.code != UNREACHABLE:
+                yield from parse_events(heard(lines))
+        except (httpx.TransportError, CliError) as error:
+            if isinstance(error, CliError) and error.code != UNREACHABLE:
                 raise
-            if time.monotonic() - last > PATIENCE_S:
-                raise Quit(UNREACHABLE, f"No answer for {PATIENCE_S:.0f} s ({error}): is the system up?") from error
-        leave.wait(PAUSE_S)
+            if time.monotonic() - last > NO_ANSWER_TIMEOUT_S:
+                raise CliError(
+                    UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s ({error}): is the system up?"
+                ) from error
+        leave.wait(RECONNECT_PAUSE_S)
 
 
-def parse(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def parse_events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Kind and document of each server-sent event; comments are passed over."""
     kind = ""
     for text in lines:
@@ -68,22 +70,22 @@ def parse(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield kind, json.loads(value)
 
 
-def describe(progress: dict[str, Any]) -> str:
+def describe_progress(progress: dict[str, Any]) -> str:
     """The progress of a run in one line."""
     parts = [
-        f"epoch {epoch_of(progress['epoch'], progress['epochs_planned'])}",
+        f"epoch {format_epoch(progress['epoch'], progress['epochs_planned'])}",
         f"{progress['steps']}/{progress['epoch_steps']} steps",
-        number(progress["steps_per_s"], "{:.0f} steps/s"),
+        format_number(progress["steps_per_s"], "{:.0f} steps/s"),
         f"segments {progress['segments_recorded']} recorded, {progress['segments_judged']} judged, "
         f"{progress['segments_left']} left",
         f"{progress['votes']} votes",
-        f"rm accuracy {number(progress['reward_model_accuracy'])}",
-        f"eta {duration(progress['eta_s'])}",
+        f"rm accuracy {format_number(progress['reward_model_accuracy'])}",
+        f"eta {format_duration(progress['eta_s'])}",
     ]
     return " | ".join(parts)
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Seconds as people say them."""
     if seconds is None:
         return "-"
@@ -92,16 +94,16 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes}:{rest:02d} min"
 
 
-def _json(kind: str, document: dict[str, Any]) -> None:
-    line(json.dumps({"kind": kind, **document}))
+def _print_json(kind: str, document: dict[str, Any]) -> None:
+    print_line(json.dumps({"kind": kind, **document}))
 
 
-def _live(kind: str, document: dict[str, Any]) -> None:
+def _show_live(kind: str, document: dict[str, Any]) -> None:
     if kind == "progress":
-        anew(f"{describe(document)}  {document['doing']}")
+        overwrite_line(f"{describe_progress(document)}  {document['doing']}")
 
 
-class _Plain:
+class _PlainOutput:
     """Lines for a log: each change of what the run does at once, the figures every few seconds."""
 
     def __init__(self) -> None:
@@ -112,6 +114,6 @@ class _Plain:
         if kind != "progress":
             return
         doing = document["doing"].partition(":")[0]
-        if doing != self._doing or time.monotonic() - self._said > PLAIN_EVERY_S:
+        if doing != self._doing or time.monotonic() - self._said > PLAIN_INTERVAL_S:
             self._doing, self._said = doing, time.monotonic()
-            say(f"{describe(document)} | {document['doing']}")
+            print_status(f"{describe_progress(document)} | {document['doing']}")

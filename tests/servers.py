@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cli.stack.ports import Ports
-from cli.stack.servers import binary
+from cli.stack.ports import PortAllocator
+from cli.stack.servers import find_program
 from shared.config.settings import BusSettings, StoreSettings
 
 START_S = 20.0
@@ -24,7 +24,7 @@ START_S = 20.0
 
 def free_ports(number: int) -> list[int]:
     """Different ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each."""
-    ports = Ports()
+    ports = PortAllocator()
     return [ports.free() for _ in range(number)]
 
 
@@ -113,7 +113,7 @@ class NatsServer(_Server):
             f"listen: 127.0.0.1:{self.port}\nhttp: 127.0.0.1:{self.monitor}\n"
             f'jetstream {{ store_dir: "{self._directory}/jetstream", max_file_store: 2GB }}\n{self._users}\n'
         )
-        return [binary("nats-server"), "-c", str(configuration)]
+        return [find_program("nats-server"), "-c", str(configuration)]
 
     def answers(self) -> bool:
         return _ok(f"http://127.0.0.1:{self.monitor}/healthz")
@@ -158,7 +158,7 @@ class S3Server(_Server):
             "-master.telemetry=false",
         ]
         bind = [f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.preStopSeconds=0"]
-        return [binary("weed"), "-logtostderr=true", "mini", *bind, *ports, *quiet]
+        return [find_program("weed"), "-logtostderr=true", "mini", *bind, *ports, *quiet]
 
     def answers(self) -> bool:
         return _ok(f"{self.endpoint}/healthz")

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from bench.harness.ring_run import RUN
-from cli.console import say
-from cli.stack.layout import Layout
-from cli.stack.ports import Ports
-from cli.stack.process import Supervised
-from cli.stack.services import Addresses, service, shared_settings
+from cli.console import print_status
+from cli.stack.layout import StackLayout
+from cli.stack.ports import PortAllocator
+from cli.stack.process import SupervisedProcess
+from cli.stack.services import StackPorts, common_settings, service_spec
 from shared.bus import topology
 from shared.bus.port import Bus
 from shared.store import keys
@@ -30,7 +30,7 @@ LOOK_S: Final = 0.1
 ASKED: Final = ("segments?limit=1000", "scores?limit=1000", "epochs")
 
 
-def peak_mb(process: Supervised) -> float:
+def peak_mb(process: SupervisedProcess) -> float:
     """The largest resident set that the process ever had, in megabytes."""
     assert process.process is not None
     return _peak_mb(process.process.pid)
@@ -40,14 +40,18 @@ def _peak_mb(pid: int) -> float:
     return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
-async def of_services(layout: Layout, ports: Ports, bus_port: int, bus: Bus, store: Store) -> dict[str, float]:
+async def of_services(
+    layout: StackLayout, ports: PortAllocator, bus_port: int, bus: Bus, store: Store
+) -> dict[str, float]:
     """Peak memory (MB) of each real service once it is through its backlog, one after the other."""
     others = {name: ports.free() for name in REAL}
-    addresses = Addresses(bus=bus_port, judge=9, api=others["coordinator"], store=None, others=others)
-    settings = shared_settings(layout, addresses, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
+    addresses = StackPorts(bus=bus_port, judge=9, api=others["coordinator"], store=None, others=others)
+    settings = common_settings(layout, addresses, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
     peaks: dict[str, float] = {}
     for name in REAL:
-        process = Supervised(service(name, layout, addresses, settings), layout.root / f"{name}.log", say)
+        process = SupervisedProcess(
+            service_spec(name, layout, addresses, settings), layout.root / f"{name}.log", print_status
+        )
         try:
             await process.start()
             peaks |= await _busy(name, process, bus, store)
@@ -59,7 +63,7 @@ async def of_services(layout: Layout, ports: Ports, bus_port: int, bus: Bus, sto
     return peaks
 
 
-async def _busy(name: str, process: Supervised, bus: Bus, store: Store) -> dict[str, float]:
+async def _busy(name: str, process: SupervisedProcess, bus: Bus, store: Store) -> dict[str, float]:
     """Wait until the service is through; the peak of its trainings, if it has any."""
     peak, deadline = 0.0, time.monotonic() + LONGEST_S
     while not await _through(name, bus, store):
@@ -81,7 +85,7 @@ async def _through(name: str, bus: Bus, store: Store) -> bool:
     return await bus.pending(DRAIN[name]) == 0
 
 
-def _children_mb(process: Supervised) -> float:
+def _children_mb(process: SupervisedProcess) -> float:
     assert process.process is not None
     tasks = Path(f"/proc/{process.process.pid}/task")
     found = [0.0]
@@ -91,7 +95,7 @@ def _children_mb(process: Supervised) -> float:
     return max(found)
 
 
-def _ask(port: int, layout: Layout) -> None:
+def _ask(port: int, layout: StackLayout) -> None:
     """Read what people read of a large run."""
     token = next(line for line in layout.tokens().read_text().splitlines() if line.startswith("viewer:"))[7:]
     for what in ASKED:

@@ -6,11 +6,11 @@ from html import escape
 from string import Template
 from typing import Any, Final
 
-from cli.console import EPOCH_COLUMNS, epoch_cells, number
+from cli.console import EPOCH_COLUMNS, epoch_cells, format_number
 from cli.report import plots
-from cli.report.material import MOST_SEGMENTS, Best, Material
+from cli.report.data import MAX_SEGMENTS, BestSegment, ReportData
 
-MOST_NAMES: Final = 20  # of objects that cannot be read; a whole damaged bucket must not bury the report
+MAX_UNREADABLE_SHOWN: Final = 20  # of objects that cannot be read; a whole damaged bucket must not bury the report
 PAGE = Template(
     """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -37,7 +37,7 @@ pre { background: #f3f5f7; padding: .8rem; overflow-x: auto; font-size: .85rem; 
 )
 
 
-def page(material: Material) -> str:
+def render_report(material: ReportData) -> str:
     """The whole page."""
     summary = material.summary
     config = summary.config
@@ -50,9 +50,9 @@ def page(material: Material) -> str:
         table=_table(EPOCH_COLUMNS, [epoch_cells(row.model_dump()) for row in material.rows]),
         alarms="".join(f"<p><strong>{escape(row.alarm)}</strong></p>" for row in material.rows if row.alarm),
         left_out=_left_out(material.left_out),
-        learning=plots.learning(material),
-        judging=plots.judging(material),
-        accuracy=plots.accuracy(material),
+        learning=plots.plot_learning(material),
+        judging=plots.plot_judging(material),
+        accuracy=plots.plot_accuracy(material),
         rooms=_rooms(material),
         best=_best(material.best),
         config=escape(config.model_dump_json(indent=2)),
@@ -68,26 +68,26 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def _left_out(names: Sequence[str]) -> str:
     if not names:
         return ""
-    shown = "".join(f"<li>{escape(name)}</li>" for name in names[:MOST_NAMES])
-    more = f"<li>and {len(names) - MOST_NAMES} more</li>" if len(names) > MOST_NAMES else ""
+    shown = "".join(f"<li>{escape(name)}</li>" for name in names[:MAX_UNREADABLE_SHOWN])
+    more = f"<li>and {len(names) - MAX_UNREADABLE_SHOWN} more</li>" if len(names) > MAX_UNREADABLE_SHOWN else ""
     return f"<p><strong>Left out, because it cannot be read:</strong></p><ul>{shown}{more}</ul>"
 
 
-def _rooms(material: Material) -> str:
+def _rooms(material: ReportData) -> str:
     """The map, and what it leaves out."""
     if not any(material.rooms.values()):
         return _no_rooms(material)
-    sampled = any(row.segments_recorded > MOST_SEGMENTS for row in material.rows)
-    note = f"<p>Of an epoch with more than {MOST_SEGMENTS} segments, at most so many are counted, evenly.</p>"
-    return plots.rooms_map(material) + note * sampled
+    sampled = any(row.segments_recorded > MAX_SEGMENTS for row in material.rows)
+    note = f"<p>Of an epoch with more than {MAX_SEGMENTS} segments, at most so many are counted, evenly.</p>"
+    return plots.plot_rooms(material) + note * sampled
 
 
-def _no_rooms(material: Material) -> str:
+def _no_rooms(material: ReportData) -> str:
     recorded = any(row.segments_recorded for row in material.rows)
     return f"<p>{'No recorded segment can be read.' if recorded else 'No segment was recorded.'}</p>"
 
 
-def _best(best: Best | None) -> str:
+def _best(best: BestSegment | None) -> str:
     if best is None:
         return "<p>No judged segment was exported as a video.</p>"
     scores = best.scores
@@ -95,7 +95,7 @@ def _best(best: Best | None) -> str:
     reasons = dict.fromkeys(reason for judge in scores.judges for reason in judge.reasons[:1])
     return (
         f'<video controls loop muted width="480" src="data:video/mp4;base64,{data}"></video>'
-        f"<p>{escape(scores.segment)} of epoch {scores.epoch}: score {number(scores.weighted)}, "
-        f"agreement {number(scores.agreement)}.</p>"
+        f"<p>{escape(scores.segment)} of epoch {scores.epoch}: score {format_number(scores.weighted)}, "
+        f"agreement {format_number(scores.agreement)}.</p>"
         f"<ul>{''.join(f'<li>{escape(reason)}</li>' for reason in reasons)}</ul>"
     )

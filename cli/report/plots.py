@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from cli.report.material import Material, Rooms
+from cli.report.data import ReportData, RoomSteps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ BLUE, ORANGE, GREEN, GREY = "#2f6fb7", "#c9741a", "#2d8a57", "#8a949f"
 ROOMS_A_ROW: Final = 16  # a room's number is its row and column in hexadecimal
 
 
-def learning(material: Material) -> str:
+def plot_learning(material: ReportData) -> str:
     """Milestones, rooms and return of an episode, per epoch."""
     figure, (left, middle, right) = _panels(3)
     rows = material.rows
@@ -31,7 +31,7 @@ def learning(material: Material) -> str:
     return _svg(figure)
 
 
-def judging(material: Material) -> str:
+def plot_judging(material: ReportData) -> str:
     """What the judges said: their scores and how far their votes coincide."""
     figure, (left, right) = _panels(2)
     epochs = [row.epoch for row in material.rows]
@@ -49,7 +49,7 @@ def judging(material: Material) -> str:
     return _svg(figure)
 
 
-def accuracy(material: Material) -> str:
+def plot_accuracy(material: ReportData) -> str:
     """How well each epoch's reward model orders held-out pairs; a coin gets half of them right."""
     figure, (axes,) = _panels(1)
     epochs = [row.epoch for row in material.rows]
@@ -63,9 +63,9 @@ def accuracy(material: Material) -> str:
     return _svg(figure)
 
 
-def rooms_map(material: Material) -> str:
+def plot_rooms(material: ReportData) -> str:
     """Where the recorded segments were: one panel an area, darker for more steps."""
-    total: Rooms = sum(material.rooms.values(), start=type(next(iter(material.rooms.values())))())
+    total: RoomSteps = sum(material.rooms.values(), start=type(next(iter(material.rooms.values())))())
     groups = sorted({group for group, _ in total})
     figure, panels = _panels(len(groups), height=3.4)
     for axes, group in zip(panels, groups, strict=True):
@@ -125,4 +125,4 @@ def _svg(figure: "Figure") -> str:
     return text[text.index("<svg") :]
 
 
-Plot = Callable[[Material], str]
+Plot = Callable[[ReportData], str]

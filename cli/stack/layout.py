@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.exits import UNREACHABLE, Quit
+from cli.errors import UNREACHABLE, CliError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StackLayout:
     """Paths under one directory, usually `runs/.local`."""
 
     root: Path
@@ -82,7 +82,7 @@ class Connection:
 
     @classmethod
     def load(cls, path: Path) -> "Connection | None":
-        """The saved connection, or None if no system was started here; Quit if the file is damaged."""
+        """The saved connection, or None if no system was started here; CliError if the file is damaged."""
         if not path.exists():
             return None
         try:
@@ -91,4 +91,4 @@ class Connection:
             return cls(str(saved["url"]), Path(saved["token_file"]), int(saved["pid"]), settings)
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             sentence = f"{path} does not say where the system runs: delete it, and start again with `zelda up`."
-            raise Quit(UNREACHABLE, sentence) from error
+            raise CliError(UNREACHABLE, sentence) from error

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from cli.exits import CONFLICT, Quit
+from cli.errors import CONFLICT, CliError
 
 
 @contextmanager
-def held(root: Path, what: str = "system", instead: str = "use it") -> Iterator[None]:
-    """Hold the directory for the time of the body; Quit with the process that runs there if another one has it.
+def locked_directory(root: Path, what: str = "system", instead: str = "use it") -> Iterator[None]:
+    """Hold the directory for the time of the body; CliError with the process that runs there if another one has it.
 
     `what` runs there, and `instead` of starting another one a person may do that.
     """
@@ -31,7 +31,7 @@ def _take(file: IO[str], root: Path, what: str, instead: str) -> None:
     except BlockingIOError as error:
         file.seek(0)
         pid = file.read().strip() or "unknown"
-        raise Quit(
+        raise CliError(
             CONFLICT,
             f"A {what} runs in {root} already (process {pid}): {instead}, end it with ctrl-C, "
             "or start this one in another directory.",

@@ -6,12 +6,12 @@ from typing import Final
 
 # SeaweedFS puts a gRPC port 10,000 above each HTTP port. Both stay below 32,768, where the kernel takes the local
 # ports of outgoing connections from: such a port may be taken between our look and our use.
-CHOICE: Final = range(20_000, 22_700)
-ABOVE: Final = 10_000
-TRIES: Final = 1_000
+PORT_RANGE: Final = range(20_000, 22_700)
+GRPC_OFFSET: Final = 10_000
+MAX_TRIES: Final = 1_000
 
 
-class Ports:
+class PortAllocator:
     """Hands out free ports, each once, and refuses a chosen one that is taken."""
 
     def __init__(self) -> None:
@@ -23,11 +23,11 @@ class Ports:
             if not is_free(wanted):
                 raise ValueError(f"port {wanted} is taken: choose another one, or leave it out for a free one")
             return self._give(wanted)
-        for _ in range(TRIES):
-            port = secrets.choice(CHOICE)
-            if port not in self._given and is_free(port) and is_free(port + ABOVE):
+        for _ in range(MAX_TRIES):
+            port = secrets.choice(PORT_RANGE)
+            if port not in self._given and is_free(port) and is_free(port + GRPC_OFFSET):
                 return self._give(port)
-        raise ValueError(f"no free port between {CHOICE.start} and {CHOICE.stop}: end what is running there")
+        raise ValueError(f"no free port between {PORT_RANGE.start} and {PORT_RANGE.stop}: end what is running there")
 
     def _give(self, port: int) -> int:
         self._given.add(port)

@@ -13,6 +13,6 @@ def _ask(url: str, seconds: float) -> bool:
         return False
 
 
-async def answers(url: str, seconds: float = 2.0) -> bool:
+async def is_up(url: str, seconds: float = 2.0) -> bool:
     """Whether `url` answers with status 200 within `seconds`."""
     return await asyncio.to_thread(_ask, url, seconds)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cli.stack.bonds import die_with_parent
+from cli.stack.signals import die_with_parent
 
 READY_S: Final = 60.0
 FIRST_PAUSE_S: Final = 0.5
@@ -26,7 +26,7 @@ class StackError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class ProcessSpec:
     """How to start a process. `ready` answers whether it can be used; it is asked until it says yes.
 
     `environment` is the whole environment of the process, so that nothing of the terminal's leaks into it.
@@ -40,10 +40,10 @@ class Spec:
 
 
 @dataclass(slots=True)
-class Supervised:
+class SupervisedProcess:
     """A process and what happened to it. `tell` gets one sentence for people at each event."""
 
-    spec: Spec
+    spec: ProcessSpec
     log: Path
     tell: Callable[[str], None]
     restarts: int = 0

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli.stack.layout import Layout, write_secret
-from cli.stack.ports import Ports
-from cli.stack.probes import answers
-from cli.stack.process import Spec, StackError
+from cli.stack.layout import StackLayout, write_secret
+from cli.stack.ports import PortAllocator
+from cli.stack.probes import is_up
+from cli.stack.process import ProcessSpec, StackError
 
 MEMORY = "512MiB"  # SeaweedFS otherwise keeps up to 800 MB after a burst of small objects
 
 
-def binary(name: str) -> str:
+def find_program(name: str) -> str:
     """Path of a program that came with our requirements, beside this Python or on PATH."""
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
@@ -23,12 +23,12 @@ def binary(name: str) -> str:
     return found
 
 
-def plain_environment() -> dict[str, str]:
+def base_environment() -> dict[str, str]:
     """What any process needs of ours: the path and the home, and no setting of any service."""
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
 
 
-def nats_server(layout: Layout, port: int, monitor: int) -> Spec:
+def nats_spec(layout: StackLayout, port: int, monitor: int) -> ProcessSpec:
     """The bus: JetStream on disk, one user with a random password."""
     password = layout.secret("bus-password").read_text(encoding="utf-8")
     configuration = layout.root / "secrets" / "nats.conf"
@@ -38,16 +38,16 @@ def nats_server(layout: Layout, port: int, monitor: int) -> Spec:
         f'jetstream {{ store_dir: "{layout.bus}", max_file_store: 4GB }}\n'
         f'authorization {{ users = [ {{user: zelda, password: "{password}"}} ] }}\n',
     )
-    return Spec(
+    return ProcessSpec(
         name="bus",
-        command=[binary("nats-server"), "-c", str(configuration)],
-        environment=plain_environment(),
-        ready=lambda: answers(f"http://127.0.0.1:{monitor}/healthz"),
+        command=[find_program("nats-server"), "-c", str(configuration)],
+        environment=base_environment(),
+        ready=lambda: is_up(f"http://127.0.0.1:{monitor}/healthz"),
         grace_s=10,
     )
 
 
-def s3_server(layout: Layout, ports: Ports, port: int) -> Spec:
+def s3_spec(layout: StackLayout, ports: PortAllocator, port: int) -> ProcessSpec:
     """The store: every port set, because two systems on one machine would otherwise share the defaults."""
     layout.store.mkdir(parents=True, exist_ok=True)
     others = {name: ports.free() for name in ("master", "volume", "filer", "admin")}
@@ -55,14 +55,14 @@ def s3_server(layout: Layout, ports: Ports, port: int) -> Spec:
         "AWS_ACCESS_KEY_ID": layout.secret("s3-access-key").read_text(encoding="utf-8"),
         "AWS_SECRET_ACCESS_KEY": layout.secret("s3-secret-key").read_text(encoding="utf-8"),
     }
-    command = [binary("weed"), "-logtostderr=true", "mini", f"-dir={layout.store}", "-ip=127.0.0.1"]
+    command = [find_program("weed"), "-logtostderr=true", "mini", f"-dir={layout.store}", "-ip=127.0.0.1"]
     command += ["-ip.bind=127.0.0.1", f"-s3.port={port}", *(f"-{name}.port={value}" for name, value in others.items())]
     command += ["-admin.ui=false", "-webdav=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     command += ["-master.telemetry=false", "-volume.preStopSeconds=0"]
-    return Spec(
+    return ProcessSpec(
         name="store",
         command=command,
-        environment={**plain_environment(), **keys, "GOMEMLIMIT": MEMORY},
-        ready=lambda: answers(f"http://127.0.0.1:{port}/healthz"),
+        environment={**base_environment(), **keys, "GOMEMLIMIT": MEMORY},
+        ready=lambda: is_up(f"http://127.0.0.1:{port}/healthz"),
         grace_s=15,
     )

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cli.stack.layout import Layout
-from cli.stack.probes import answers
-from cli.stack.process import Spec
-from cli.stack.servers import plain_environment
+from cli.stack.layout import StackLayout
+from cli.stack.probes import is_up
+from cli.stack.process import ProcessSpec
+from cli.stack.servers import base_environment
 from shared.config.groups import GROUPS
 
 SERVICES = tuple(GROUPS)
@@ -16,8 +16,8 @@ TRAINER_GRACE_S = 120.0  # its driver writes a checkpoint first
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
-    """Ports of a local system. `store` is None when a directory is the store."""
+class StackPorts:
+    """PortAllocator of a local system. `store` is None when a directory is the store."""
 
     bus: int
     judge: int
@@ -25,12 +25,12 @@ class Addresses:
     store: int | None
     others: Mapping[str, int]
 
-    def of(self, service: str) -> int:
+    def of(self, service_spec: str) -> int:
         """The HTTP port of a service."""
-        return self.api if service == "coordinator" else self.others[service]
+        return self.api if service_spec == "coordinator" else self.others[service_spec]
 
 
-def shared_settings(layout: Layout, addresses: Addresses, store_url: str) -> dict[str, str]:
+def common_settings(layout: StackLayout, addresses: StackPorts, store_url: str) -> dict[str, str]:
     """Variables that every service gets."""
     credentials = layout.secret_text("bus-credentials", f"zelda:{layout.secret('bus-password').read_text('utf-8')}")
     settings = {
@@ -45,34 +45,34 @@ def shared_settings(layout: Layout, addresses: Addresses, store_url: str) -> dic
     return settings
 
 
-def judge_url(addresses: Addresses) -> str:
+def rules_judge_url(addresses: StackPorts) -> str:
     """Where the embedded judge answers."""
     return f"http://127.0.0.1:{addresses.judge}/v1"
 
 
-def rules_judge(port: int) -> Spec:
+def rules_judge_spec(port: int) -> ProcessSpec:
     """The embedded judge: an OpenAI-compatible server that scores by rules."""
-    return Spec(
+    return ProcessSpec(
         name="rules-judge",
         command=[sys.executable, "-m", "services.judge.rules_server", "--port", str(port)],
-        environment=plain_environment(),
-        ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
+        environment=base_environment(),
+        ready=lambda: is_up(f"http://127.0.0.1:{port}/health"),
         grace_s=10,
     )
 
 
-def service(name: str, layout: Layout, addresses: Addresses, settings: Mapping[str, str]) -> Spec:
+def service_spec(name: str, layout: StackLayout, addresses: StackPorts, settings: Mapping[str, str]) -> ProcessSpec:
     """One of the five services; ready when its /readyz says so."""
     port = addresses.of(name)
     own = {"ZELDA_HTTP__PORT": str(port)}
     if name == "coordinator":
         own["ZELDA_COORDINATOR__TOKENS_FILE"] = str(layout.tokens())
     if name == "judge":
-        own[JUDGE_URL] = judge_url(addresses)
-    return Spec(
+        own[JUDGE_URL] = rules_judge_url(addresses)
+    return ProcessSpec(
         name=name,
         command=[sys.executable, "-m", f"services.{name}"],
-        environment={**plain_environment(), **settings, **own},
-        ready=lambda: answers(f"http://127.0.0.1:{port}/readyz"),
+        environment={**base_environment(), **settings, **own},
+        ready=lambda: is_up(f"http://127.0.0.1:{port}/readyz"),
         grace_s=TRAINER_GRACE_S if name == "trainer" else 30,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.material import gather
+from cli.report.data import collect_report_data
 from cli.report.write import write_report
 from cli.stack.services import SERVICES
 from shared.contracts.base import sha256
@@ -43,7 +43,7 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         assert (await zelda(ring, "run", "list")).splitlines()[1].split("\t")[:2] == [RUN, "finished"]
         watched = await zelda(ring, "run", "watch", RUN, "--json")
         assert {"run", "progress", "epoch", "score"} >= {json.loads(line)["kind"] for line in watched.splitlines()}
-        write_report(await gather(ring.store, RUN), tmp_path / "report")
+        write_report(await collect_report_data(ring.store, RUN), tmp_path / "report")
         assert ring.messages == []  # no process crashed on the way
     text = (tmp_path / "report" / "report.html").read_text()
     assert "group 0: steps in each room" in text

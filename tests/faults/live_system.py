@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.client import open_client
-from cli.stack.process import Supervised
-from cli.stack.reach import store_of
+from cli.stack.connections import local_store
+from cli.stack.local_stack import LocalStack, StackOptions, build_stack, run_built_stack
+from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES
-from cli.stack.system import Options, System, kept, prepare
 from shared.contracts.ids import RunId
 from shared.store import keys
 from shared.store.port import Store
@@ -50,7 +50,7 @@ ENDED = ("finished", "failed", "stopped")
 class LiveSystem:
     """One running system and one run. `messages` are the supervisor's messages: crashes and restarts."""
 
-    system: System
+    system: LocalStack
     store: Store
     messages: list[str] = field(default_factory=list)
     epochs: int = 0
@@ -60,14 +60,14 @@ class LiveSystem:
         return await asyncio.to_thread(self._request, method, path, body)
 
     def _request(self, method: str, path: str, body: Any) -> Any:
-        from cli.exits import UNREACHABLE, Quit
+        from cli.errors import UNREACHABLE, CliError
 
         deadline = time.monotonic() + 60
         while True:
             try:
                 with open_client(self.system.connection) as client:
                     return client.get(path) if method == "GET" else client.post(path, body)
-            except Quit as problem:
+            except CliError as problem:
                 if problem.code != UNREACHABLE or time.monotonic() > deadline:
                     raise
             time.sleep(0.3)
@@ -94,7 +94,7 @@ class LiveSystem:
         """Wait until the condition holds; on timeout, fail with the last log line of each process."""
         deadline = time.monotonic() + seconds
         while not await condition():
-            if time.monotonic() > deadline or self.system.keeper.done():
+            if time.monotonic() > deadline or self.system.supervisor.done():
                 last = {one.spec.name: one.last_line() for one in self.system.services}
                 raise AssertionError(f"not within {seconds} s; {last}; {self.messages}")
             await asyncio.sleep(0.05)
@@ -117,7 +117,7 @@ class LiveSystem:
         assert process is not None
         os.kill(process.pid, signal.SIGKILL)
 
-    def process(self, name: str) -> Supervised:
+    def process(self, name: str) -> SupervisedProcess:
         """One process by name."""
         return self.system.process(name)
 
@@ -142,10 +142,10 @@ async def live_system(
         name: {**proxied, **FAST_COORDINATOR.get(name, {}), **NO_EXPORTS.get(name, {}), **extra.get(name, {})}
         for name in SERVICES
     }
-    system = prepare(Options(root=root, extra=settings), messages.append)
+    system = build_stack(StackOptions(root=root, extra=settings), messages.append)
     if store_proxy:
         store_proxy.target_port = system.addresses.store or 0
     if bus_proxy:
         bus_proxy.target_port = system.addresses.bus
-    async with kept(system):
-        yield LiveSystem(system, store_of(system.settings), messages)
+    async with run_built_stack(system):
+        yield LiveSystem(system, local_store(system.settings), messages)

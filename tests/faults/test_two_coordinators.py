@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.ports import Ports
-from cli.stack.process import Supervised
-from cli.stack.services import service
+from cli.stack.ports import PortAllocator
+from cli.stack.process import SupervisedProcess
+from cli.stack.services import service_spec
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
 from tests.faults.live_system import FAST_COORDINATOR, RUN, LiveSystem, live_system
@@ -37,9 +37,9 @@ async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: 
         assert (await ring.audit()).violations() == []
 
 
-def second(ring: LiveSystem, tmp_path: Path) -> Supervised:
+def second(ring: LiveSystem, tmp_path: Path) -> SupervisedProcess:
     """Another coordinator on the same bus and store, with a port of its own."""
-    addresses = replace(ring.system.addresses, api=Ports().free())
+    addresses = replace(ring.system.addresses, api=PortAllocator().free())
     settings = {**ring.system.settings, **FAST_COORDINATOR["coordinator"]}
-    spec = service("coordinator", ring.system.layout, addresses, settings)
-    return Supervised(spec, tmp_path / "logs" / "second-coordinator.log", ring.messages.append)
+    spec = service_spec("coordinator", ring.system.layout, addresses, settings)
+    return SupervisedProcess(spec, tmp_path / "logs" / "second-coordinator.log", ring.messages.append)

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from typer.testing import CliRunner
 
-from cli.app import build
-from cli.exits import Quit
+from cli.app import build_app
+from cli.errors import CliError
 from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.provision import provision
 from shared.bus.topology import ADVISORIES, JUDGE_SEGMENTS
@@ -34,7 +34,7 @@ async def bus(nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> Async
 
 def zelda(*argv: str) -> str:
     """What `zelda dlq ...` prints; an error with a sentence is raised as it is in the command."""
-    outcome = CliRunner().invoke(build(["dlq"]), ["dlq", *argv])
+    outcome = CliRunner().invoke(build_app(["dlq"]), ["dlq", *argv])
     if outcome.exception is not None:
         raise outcome.exception
     return outcome.stdout
@@ -68,11 +68,11 @@ async def test_a_letter_that_cannot_be_replayed_holds_up_no_other(
 ) -> None:
     await bus.context.publish(ADVISORIES.replace("*.*", "ZELDA_SEGMENTS.judge-segments"), b"{}")
     first, *others, notice = (str(letter["number"]) for letter in json.loads(await run("list", "--json")))
-    with pytest.raises(Quit, match=r"1 of 2 dead letters could not be replayed") as caught:
+    with pytest.raises(CliError, match=r"1 of 2 dead letters could not be replayed") as caught:
         await run("replay", notice, first)
     assert caught.value.code == 1
     assert [str(letter["number"]) for letter in json.loads(await run("list", "--json"))] == [*others, notice]
-    with pytest.raises(Quit, match="is the server's own notice: drop it") as alone:
+    with pytest.raises(CliError, match="is the server's own notice: drop it") as alone:
         await run("replay", notice)
     assert alone.value.code == 5
 
@@ -87,14 +87,14 @@ async def test_a_letter_that_cannot_be_replayed_holds_up_no_other(
     ],
 )
 async def test_a_wrong_request_is_told(bus: NatsBus, argv: tuple[str, ...], code: int, sentence: str) -> None:
-    with pytest.raises(Quit) as caught:
+    with pytest.raises(CliError) as caught:
         await run(*argv)
     assert (caught.value.code, str(caught.value)) == (code, sentence)
 
 
 async def test_without_a_bus_the_command_says_where_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZELDA_BUS__URL", "nats://127.0.0.1:9")
-    with pytest.raises(Quit, match=r"bus nats://127\.0\.0\.1:9 not reached") as caught:
+    with pytest.raises(CliError, match=r"bus nats://127\.0\.0\.1:9 not reached") as caught:
         await run("list")
     assert caught.value.code == 3
 
@@ -105,6 +105,6 @@ async def test_settings_of_other_services_may_be_there_but_a_wrong_one_of_the_bu
     monkeypatch.setenv("ZELDA_ROM__FILE", "game.gbc")
     assert "no manifest" in await run("list")
     monkeypatch.setenv("ZELDA_BUS__ULR", "nats://127.0.0.1:9")
-    with pytest.raises(Quit, match=r"A ZELDA_\* variable is wrong: bus.ulr") as caught:
+    with pytest.raises(CliError, match=r"A ZELDA_\* variable is wrong: bus.ulr") as caught:
         await run("list")
     assert caught.value.code == 2

@@ -15,14 +15,15 @@ from typing import Any
 import httpx
 import pytest
 
-from cli import exits, judge
-from cli.__main__ import expected, past_proxies
-from cli.app import PARTS, build
-from cli.client import Client, connection, open_client, refusal
-from cli.console import table
-from cli.exits import MEANINGS, Quit
-from cli.run import fields
-from cli.stack.layout import Connection, Layout
+from cli import errors
+from cli.__main__ import as_cli_error, bypass_proxies
+from cli.app import COMMANDS, build_app
+from cli.client import CoordinatorClient, error_from_response, find_connection, open_client
+from cli.commands import judge
+from cli.console import print_table
+from cli.errors import MEANINGS, CliError
+from cli.run_arguments import parse_fields
+from cli.stack.layout import Connection, StackLayout
 from services.judge.config import rules_only
 from services.judge.offline.rejudge import RejudgeCounts
 from services.judge.settings import JudgeSettings
@@ -51,8 +52,8 @@ def test_help_names_every_part_and_every_exit_code_in_half_a_second(tmp_path: Pa
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = zelda("--help", cwd=tmp_path, COLUMNS="200")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == exits.OK
-    for name in PARTS:
+    assert done.returncode == errors.OK
+    for name in COMMANDS:
         assert f"│ {name} " in done.stdout
     told = " ".join(done.stdout.split())  # without the ends of lines
     for code, meaning in MEANINGS.items():
@@ -61,74 +62,82 @@ def test_help_names_every_part_and_every_exit_code_in_half_a_second(tmp_path: Pa
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        build([name])([name, "--help"], prog_name="zelda")
-    assert left.value.code == exits.OK
+        build_app([name])([name, "--help"], prog_name="zelda")
+    assert left.value.code == errors.OK
     assert "Usage: zelda" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["run", "list"], exits.UNREACHABLE, "No system runs here: start one with `zelda up`"),
-        (["run", "list", "--url", "http://127.0.0.1:9"], exits.DENIED, "http://127.0.0.1:9 needs a token"),
-        (["run", "start", "-s", "epochs"], exits.USAGE, "--set epochs: write FIELD=VALUE, e.g. --set epochs=5."),
-        (["run", "start", "--config", "no.json"], exits.USAGE, "--config no.json: No such file or directory: name a"),
-        (["run", "start", "--config", "list.json"], exits.USAGE, "--config list.json: it must hold a JSON object."),
-        (["run", "start", "--config", "rom.gbc"], exits.USAGE, "--config rom.gbc is not JSON: 'utf-8' codec"),
-        (["run", "start", "--config", "nan.json"], exits.USAGE, "--config nan.json is not JSON: Out of range"),
-        (["run", "show", "", "--url", "http://x", "--token-file", "token"], exits.USAGE, "'' is not a RunId: use 1-40"),
-        (["run", "stop", ".", "--url", "http://x", "--token-file", "token"], exits.USAGE, "'.' is not a RunId"),
-        (["run", "watch", "a\nb", "--url", "http://x", "--token-file", "token"], exits.USAGE, "'a\\nb' is not a RunId"),
-        (["run", "logs", "judge"], exits.USAGE, "There is no log runs/.local/logs/judge.log"),
-        (["run", "logs", "../../../etc/passwd"], exits.USAGE, "There is no log runs/.local/logs/passwd.log"),
-        (["up", "--without", "nobody"], exits.USAGE, "--without nobody: choose among coordinator, trainer"),
-        (["epoch", "-s", "epoch_step=1"], exits.USAGE, "--set epoch_step: "),
-        (["epoch", "--run", "No Name"], exits.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
-        (["dlq", "list"], exits.UNREACHABLE, "No system runs here"),
-        (["run", "list", "--url", "http://[::1", "--token-file", "token"], exits.USAGE, "http://[::1 is no address"),
-        (["run", "list", "--url", "127.0.0.1:9", "--token-file", "token"], exits.USAGE, "127.0.0.1:9 is no address"),
-        (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], exits.USAGE, "rom.gbc holds no text"),
-        (["run", "list", "--url", "http://x", "--token-file", "accents"], exits.USAGE, "accents holds no token"),
-        (["run", "list", "--url", "http://x", "--token-file", "nothing"], exits.USAGE, "nothing holds no token"),
-        (["run", "list", "--url", "http://x", "--token-file", "no-one"], exits.USAGE, "no-one holds no token"),
+        (["run", "list"], errors.UNREACHABLE, "No system runs here: start one with `zelda up`"),
+        (["run", "list", "--url", "http://127.0.0.1:9"], errors.DENIED, "http://127.0.0.1:9 needs a token"),
+        (["run", "start", "-s", "epochs"], errors.USAGE, "--set epochs: write FIELD=VALUE, e.g. --set epochs=5."),
+        (["run", "start", "--config", "no.json"], errors.USAGE, "--config no.json: No such file or directory: name a"),
+        (["run", "start", "--config", "list.json"], errors.USAGE, "--config list.json: it must hold a JSON object."),
+        (["run", "start", "--config", "rom.gbc"], errors.USAGE, "--config rom.gbc is not JSON: 'utf-8' codec"),
+        (["run", "start", "--config", "nan.json"], errors.USAGE, "--config nan.json is not JSON: Out of range"),
+        (
+            ["run", "show", "", "--url", "http://x", "--token-file", "token"],
+            errors.USAGE,
+            "'' is not a RunId: use 1-40",
+        ),
+        (["run", "stop", ".", "--url", "http://x", "--token-file", "token"], errors.USAGE, "'.' is not a RunId"),
+        (
+            ["run", "watch", "a\nb", "--url", "http://x", "--token-file", "token"],
+            errors.USAGE,
+            "'a\\nb' is not a RunId",
+        ),
+        (["run", "logs", "judge"], errors.USAGE, "There is no log runs/.local/logs/judge.log"),
+        (["run", "logs", "../../../etc/passwd"], errors.USAGE, "There is no log runs/.local/logs/passwd.log"),
+        (["up", "--without", "nobody"], errors.USAGE, "--without nobody: choose among coordinator, trainer"),
+        (["epoch", "-s", "epoch_step=1"], errors.USAGE, "--set epoch_step: "),
+        (["epoch", "--run", "No Name"], errors.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
+        (["dlq", "list"], errors.UNREACHABLE, "No system runs here"),
+        (["run", "list", "--url", "http://[::1", "--token-file", "token"], errors.USAGE, "http://[::1 is no address"),
+        (["run", "list", "--url", "127.0.0.1:9", "--token-file", "token"], errors.USAGE, "127.0.0.1:9 is no address"),
+        (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], errors.USAGE, "rom.gbc holds no text"),
+        (["run", "list", "--url", "http://x", "--token-file", "accents"], errors.USAGE, "accents holds no token"),
+        (["run", "list", "--url", "http://x", "--token-file", "nothing"], errors.USAGE, "nothing holds no token"),
+        (["run", "list", "--url", "http://x", "--token-file", "no-one"], errors.USAGE, "no-one holds no token"),
         (
             ["run", "start", "-s", "epochs=1", "-s", "epochs.x=1"],
-            exits.USAGE,
+            errors.USAGE,
             "--set epochs.x=1: epochs is 1 and has no",
         ),
-        (["demo", "-s", "world=x", "-s", "world.y=1"], exits.USAGE, '--set world.y=1: world is "x" and has no fields'),
-        (["study", "--jobs", "-1"], exits.USAGE, "greater than or equal to 0"),
-        (["study", "--mode", "none"], exits.USAGE, "--mode none: no arm's reward model would shape anything"),
-        (["study", "--segments", "0"], exits.USAGE, "Invalid value for '--segments'"),
-        (["study", "--epoch-steps", "1000"], exits.USAGE, "Invalid value for '--epoch-steps'"),
-        (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], exits.USAGE, "There is no directory "),
-        (["export", "segments", "m1", "--to", "list.json"], exits.USAGE, "list.json is no directory: name one"),
-        (["export", "dataset", "m1", "--to", "."], exits.USAGE, ". is a directory: name the file to write, in it or"),
-        (["judge", "compare", "m1", "a", "b", "--plot", "."], exits.USAGE, ". is a directory: name the file to"),
-        (["export", "segments", "No Name"], exits.USAGE, "'No Name' is not a RunId"),
-        (["up", "--rom", "no.gbc"], exits.USAGE, "--rom no.gbc: No such file or directory: name the .gbc file"),
-        (["up", "--rom", "rom.gbc"], exits.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
-        (["up", "--judges", "no.yaml"], exits.USAGE, "--judges no.yaml: cannot be read"),
-        (["up", "--judges", "list.json"], exits.USAGE, "--judges list.json: not a mapping; it needs rubric"),
-        (["up", "--judges", "v2.yaml"], exits.USAGE, "--judges v2.yaml: rubric 'v2': what the other services read is"),
-        (["demo", "-s", "epochs=0"], exits.USAGE, "--set epochs: Input should be greater than or equal to 1."),
-        (["demo", "-s", "name=x"], exits.USAGE, "--set name: no such field; known are game, "),
-        (["epoch", "-s", "sampling.bugdet=9"], exits.USAGE, "--set sampling.bugdet: no such field; known are share, "),
-        (["demo", "--judges", "rom.gbc"], exits.USAGE, "--judges rom.gbc: cannot be read"),
-        (["demo", "-s", "game=oracle-of-seasons"], exits.USAGE, "oracle-of-seasons needs your own ROM image: name"),
-        (["epoch", "-s", "game=oracle-of-seasons"], exits.USAGE, "oracle-of-seasons needs your own ROM image: name"),
-        (["epoch", "--rom", "rom.gbc"], exits.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
-        (["up", "--store", "list.json"], exits.USAGE, "list.json cannot be used (File exists): name another"),
-        (["up", "--root", "list.json/x"], exits.USAGE, "list.json/x cannot be used (Not a directory): name another"),
+        (["demo", "-s", "world=x", "-s", "world.y=1"], errors.USAGE, '--set world.y=1: world is "x" and has no fields'),
+        (["study", "--jobs", "-1"], errors.USAGE, "greater than or equal to 0"),
+        (["study", "--mode", "none"], errors.USAGE, "--mode none disables shaping in every arm"),
+        (["study", "--segments", "0"], errors.USAGE, "Invalid value for '--segments'"),
+        (["study", "--epoch-steps", "1000"], errors.USAGE, "Invalid value for '--epoch-steps'"),
+        (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], errors.USAGE, "There is no directory "),
+        (["export", "segments", "m1", "--to", "list.json"], errors.USAGE, "list.json is no directory: name one"),
+        (["export", "dataset", "m1", "--to", "."], errors.USAGE, ". is a directory: name the file to write, in it or"),
+        (["judge", "compare", "m1", "a", "b", "--plot", "."], errors.USAGE, ". is a directory: name the file to"),
+        (["export", "segments", "No Name"], errors.USAGE, "'No Name' is not a RunId"),
+        (["up", "--rom", "no.gbc"], errors.USAGE, "--rom no.gbc: No such file or directory: name the .gbc file"),
+        (["up", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
+        (["up", "--judges", "no.yaml"], errors.USAGE, "--judges no.yaml: cannot be read"),
+        (["up", "--judges", "list.json"], errors.USAGE, "--judges list.json: not a mapping; it needs rubric"),
+        (["up", "--judges", "v2.yaml"], errors.USAGE, "--judges v2.yaml: rubric 'v2': what the other services read is"),
+        (["demo", "-s", "epochs=0"], errors.USAGE, "--set epochs: Input should be greater than or equal to 1."),
+        (["demo", "-s", "name=x"], errors.USAGE, "--set name: no such field; known are game, "),
+        (["epoch", "-s", "sampling.bugdet=9"], errors.USAGE, "--set sampling.bugdet: no such field; known are share, "),
+        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: cannot be read"),
+        (["demo", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
+        (["epoch", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
+        (["epoch", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
+        (["up", "--store", "list.json"], errors.USAGE, "list.json cannot be used (File exists): name another"),
+        (["up", "--root", "list.json/x"], errors.USAGE, "list.json/x cannot be used (Not a directory): name another"),
         (
             ["run", "start", "-s", "world=\udcff", "--url", "http://x", "--token-file", "token"],
-            exits.USAGE,
+            errors.USAGE,
             "What was given is not UTF-8 text",
         ),
-        (["fly"], exits.USAGE, "No such command 'fly'"),
+        (["fly"], errors.USAGE, "No such command 'fly'"),
     ],
 )
 def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
@@ -148,40 +157,40 @@ def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], co
 
 
 def test_whoever_asks_for_the_log_of_a_run_is_told_of_which_there_are_logs(tmp_path: Path) -> None:
-    logs = Layout(tmp_path / "runs/.local").logs
+    logs = StackLayout(tmp_path / "runs/.local").logs
     logs.mkdir(parents=True)
     for name in ("trainer", "rules-judge"):
         (logs / f"{name}.log").touch()
     done = zelda("run", "logs", "demo-1", cwd=tmp_path)
-    assert (done.returncode, "there are those of rules-judge, trainer." in done.stderr) == (exits.USAGE, True)
+    assert (done.returncode, "there are those of rules-judge, trainer." in done.stderr) == (errors.USAGE, True)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_told_though_a_write_names_no_file(code: int) -> None:
-    end = expected(OSError(code, "[Errno 28] Error writing bytes to file. Detail: ..."))
+    end = as_cli_error(OSError(code, "[Errno 28] Error writing bytes to file. Detail: ..."))
     assert end is not None
-    assert end.code == exits.USAGE
+    assert end.code == errors.USAGE
     assert str(end) == f"A file could not be written ({os.strerror(code)}): make room, or name another disk."
 
 
 def test_a_package_of_an_extra_that_was_not_installed_is_named_with_the_way_to_get_it() -> None:
-    end = expected(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
+    end = as_cli_error(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
     assert end is not None
-    assert end.code == exits.USAGE
+    assert end.code == errors.USAGE
     assert str(end).startswith("This command needs the package yaml, which is not installed here")
     (extras,) = re.findall(r"'\.\[(.+)\]'", str(end))
     assert f"'.[{extras}]'" in (Path(__file__).parents[3] / "docs/install-openshift.md").read_text()
 
 
 def test_a_module_of_our_own_that_is_missing_needs_its_traceback() -> None:
-    assert expected(ModuleNotFoundError("No module named 'services.judge.x'", name="services.judge.x")) is None
+    assert as_cli_error(ModuleNotFoundError("No module named 'services.judge.x'", name="services.judge.x")) is None
 
 
 def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
-    layout = Layout(tmp_path / "runs" / ".local")
+    layout = StackLayout(tmp_path / "runs" / ".local")
     Connection("http://127.0.0.1:9", layout.secret("operator"), 1, {}).save(layout.connection)
     done = zelda("run", "list", cwd=tmp_path)
-    assert done.returncode == exits.UNREACHABLE
+    assert done.returncode == errors.UNREACHABLE
     assert "http://127.0.0.1:9 does not answer" in done.stderr
 
 
@@ -192,7 +201,7 @@ def test_a_store_that_is_away_is_told(tmp_path: Path, command: tuple[str, ...]) 
     (tmp_path / "key").write_text("of nobody")
     store = {"URL": "s3://zelda", "ENDPOINT": "http://127.0.0.1:9", "ACCESS_KEY_FILE": "key", "SECRET_KEY_FILE": "key"}
     done = zelda(*command, cwd=tmp_path, **{f"ZELDA_STORE__{name}": value for name, value in store.items()})
-    assert done.returncode == exits.UNREACHABLE, done.stderr
+    assert done.returncode == errors.UNREACHABLE, done.stderr
     assert "are the ZELDA_* addresses right, and is the system up?" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -203,7 +212,7 @@ def test_a_pass_in_which_no_segment_could_be_read_has_failed(tmp_path: Path) -> 
     archive.write_bytes(b"PK damaged")
     done = zelda("judge", "segments", "m1", "--rules", cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}")
     assert done.stdout == "judged 0, abstained 0, dead 1, had a score before 0\n"
-    assert (done.returncode, "No segment could be read" in done.stderr) == (exits.FAILED, True), done.stderr
+    assert (done.returncode, "No segment could be read" in done.stderr) == (errors.FAILED, True), done.stderr
 
 
 async def test_on_a_terminal_the_result_does_not_stand_behind_the_progress(
@@ -220,37 +229,39 @@ async def test_on_a_terminal_the_result_does_not_stand_behind_the_progress(
 def test_a_damaged_connection_is_told_with_its_place(tmp_path: Path, text: str) -> None:
     path = tmp_path / "connection.json"
     path.write_text(text)
-    with pytest.raises(Quit, match=f"{path} does not say where the system runs: delete it") as problem:
+    with pytest.raises(CliError, match=f"{path} does not say where the system runs: delete it") as problem:
         Connection.load(path)
-    assert problem.value.code == exits.UNREACHABLE
+    assert problem.value.code == errors.UNREACHABLE
 
 
 def test_secrets_are_for_their_owner_only(tmp_path: Path) -> None:
-    layout = Layout(tmp_path)
+    layout = StackLayout(tmp_path)
     for path in (layout.secret("operator"), layout.tokens()):
         assert path.stat().st_mode & 0o077 == 0
     assert layout.secret("operator").read_text() == layout.secret("operator").read_text()
 
 
 def test_fields_nest_and_keep_their_kinds() -> None:
-    made = fields(["epochs=5", "world=wild:7", "shaping.mode=none", "rnd=false"], base={"seed": 1})
+    made = parse_fields(["epochs=5", "world=wild:7", "shaping.mode=none", "rnd=false"], base={"seed": 1})
     assert made == {"seed": 1, "epochs": 5, "world": "wild:7", "shaping": {"mode": "none"}, "rnd": False}
     # Numbers to Python, but no JSON: as text they reach the server, which says what is wrong with the field.
-    assert fields(["seed=NaN", "run_hours=1e999"]) == {"seed": "NaN", "run_hours": "1e999"}
+    assert parse_fields(["seed=NaN", "run_hours=1e999"]) == {"seed": "NaN", "run_hours": "1e999"}
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(401, exits.DENIED), (403, exits.DENIED), (404, exits.NOT_FOUND), (409, exits.CONFLICT)]
+    ("status", "code"), [(401, errors.DENIED), (403, errors.DENIED), (404, errors.NOT_FOUND), (409, errors.CONFLICT)]
 )
 def test_the_servers_own_sentence_and_its_code(status: int, code: int) -> None:
     headers = {"content-type": "application/problem+json"}
-    problem = refusal(httpx.Response(status, headers=headers, content=json.dumps({"detail": "No."}).encode()))
+    problem = error_from_response(
+        httpx.Response(status, headers=headers, content=json.dumps({"detail": "No."}).encode())
+    )
     assert (problem.code, str(problem)) == (code, "No.")
 
 
 def test_a_coordinator_that_still_starts_counts_as_away() -> None:
     answer = httpx.Response(404, content=b"no such path", request=httpx.Request("GET", "http://zelda/runs"))
-    assert refusal(answer).code == exits.UNREACHABLE
+    assert error_from_response(answer).code == errors.UNREACHABLE
 
 
 PAGE = {"content-type": "text/html; charset=utf-8"}
@@ -266,20 +277,22 @@ PAGE = {"content-type": "text/html; charset=utf-8"}
 )
 def test_a_log_in_page_is_told_with_the_way_past_it(answer: httpx.Response) -> None:
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: answer))
-    client = Client(http, "http://zelda")
-    with pytest.raises(Quit, match=r"A log-in page answered at http://zelda/runs instead of .* port-forward") as asked:
+    client = CoordinatorClient(http, "http://zelda")
+    with pytest.raises(
+        CliError, match=r"A log-in page answered at http://zelda/runs instead of .* port-forward"
+    ) as asked:
         client.get("/runs", limit=1000)
-    with pytest.raises(Quit, match="A log-in page answered at http://zelda/runs/r/events") as watched:
+    with pytest.raises(CliError, match="A log-in page answered at http://zelda/runs/r/events") as watched:
         client.stream("/runs/r/events").__enter__()
-    assert asked.value.code == watched.value.code == exits.DENIED
+    assert asked.value.code == watched.value.code == errors.DENIED
 
 
 def test_an_address_that_moved_is_told() -> None:
     there = {"location": "https://zelda/runs?limit=1"}
     request = httpx.Request("GET", "http://zelda/runs?limit=1")
-    answer = refusal(httpx.Response(302, headers=there, request=request))
+    answer = error_from_response(httpx.Response(302, headers=there, request=request))
     assert str(answer).startswith("http://zelda/runs has moved to https://zelda/runs: give the new address with --url")
-    assert answer.code == exits.USAGE
+    assert answer.code == errors.USAGE
 
 
 def test_an_address_from_the_environment_wins_over_the_local_system(
@@ -287,10 +300,10 @@ def test_an_address_from_the_environment_wins_over_the_local_system(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ZELDACLI_URL", "http://elsewhere")
-    with pytest.raises(Quit, match="needs a token"):
-        connection()
+    with pytest.raises(CliError, match="needs a token"):
+        find_connection()
     monkeypatch.setenv("ZELDACLI_TOKEN_FILE", "token")
-    assert connection().url == "http://elsewhere"
+    assert find_connection().url == "http://elsewhere"
 
 
 class NoRuns(BaseHTTPRequestHandler):
@@ -305,7 +318,7 @@ class NoRuns(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody listens."""
+        """NoShaping listens."""
 
 
 def test_a_proxy_of_the_terminal_is_not_asked_for_this_machine(tmp_path: Path) -> None:
@@ -316,7 +329,7 @@ def test_a_proxy_of_the_terminal_is_not_asked_for_this_machine(tmp_path: Path) -
         away = {"http_proxy": "http://127.0.0.1:9", "NO_PROXY": "example.com"}
         done = zelda("run", "list", "--json", "--url", url, "--token-file", "token", cwd=tmp_path, **away)
         server.shutdown()
-    assert (done.returncode, done.stdout) == (exits.OK, "[]\n"), done.stderr
+    assert (done.returncode, done.stdout) == (errors.OK, "[]\n"), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -324,19 +337,19 @@ def test_a_proxy_of_the_terminal_is_not_asked_for_this_machine(tmp_path: Path) -
     [({}, "127.0.0.1,localhost"), ({"NO_PROXY": "a,b"}, "a,b,127.0.0.1,localhost"), ({"no_proxy": "*"}, "*")],
 )
 def test_what_a_person_keeps_from_proxies_stays_so(given: dict[str, str], after: str) -> None:
-    past_proxies(given)
+    bypass_proxies(given)
     assert given["no_proxy"] == after
 
 
 def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout = Layout(tmp_path / "runs" / ".local")
+    layout = StackLayout(tmp_path / "runs" / ".local")
     Connection("http://127.0.0.1:9", layout.secret("operator"), 1, {}).save(layout.connection)
     monkeypatch.chdir(tmp_path)
-    assert connection(token_file=layout.secret("viewer")).token_file == layout.secret("viewer")
+    assert find_connection(token_file=layout.secret("viewer")).token_file == layout.secret("viewer")
     monkeypatch.setenv("ZELDACLI_TOKEN_FILE", "of another system")
-    assert connection().token_file == layout.secret("operator")
+    assert find_connection().token_file == layout.secret("operator")
 
 
 @pytest.mark.parametrize("text", ["{}\n", "operator:{}\n", "viewer: {}\n"])
@@ -353,7 +366,7 @@ def test_a_terminal_shows_brackets_as_they_are(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
-    table("dead letters", ("number", "reason"), [("1", "steps: [type=missing]"), ("2", "no end [/x]")])
+    print_table("dead letters", ("number", "reason"), [("1", "steps: [type=missing]"), ("2", "no end [/x]")])
     shown = capsys.readouterr().out
     assert "steps: [type=missing]" in shown
     assert "no end [/x]" in shown

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from cli import doctor
-from cli.doctor import Finding, api, examine, game, judges, program, reach
-from cli.stack.layout import Connection, Layout
+from cli.commands import doctor
+from cli.commands.doctor import CheckResult, api, examine, game, judges, program, reach
+from cli.stack.layout import Connection, StackLayout
 from shared.errors import Transient
 
 
 def gone(tmp_path: Path) -> Connection:
     """A system that was here once."""
-    return Connection("http://127.0.0.1:9", Layout(tmp_path).secret("operator"), 1, {})
+    return Connection("http://127.0.0.1:9", StackLayout(tmp_path).secret("operator"), 1, {})
 
 
 def test_a_healthy_machine_without_a_system_has_no_failure(tmp_path: Path) -> None:
     findings = list(examine(None, tmp_path / "connection.json"))
     assert [finding.name for finding in findings if not finding.well] == []
-    assert findings[-1] == Finding("system", True, "none runs here (`zelda up` starts one)")
+    assert findings[-1] == CheckResult("system", True, "none runs here (`zelda up` starts one)")
 
 
 def test_a_damaged_connection_is_a_finding_and_no_crash(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ class OneModel(BaseHTTPRequestHandler):
         self.wfile.write(b'{"data": [{"id": "qwen"}]}')
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody listens."""
+        """NoShaping listens."""
 
 
 def test_the_judges_of_ones_own_are_looked_at_and_not_the_rules_judge_beside_them(tmp_path: Path) -> None:

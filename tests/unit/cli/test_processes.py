@@ -1,4 +1,4 @@
-"""Supervised processes are started again when they crash, and nothing is left running at the end."""
+"""SupervisedProcess processes are started again when they crash, and nothing is left running at the end."""
 
 import asyncio
 import os
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.ports import Ports, is_free
-from cli.stack.process import Spec, StackError, Supervised
+from cli.stack.ports import PortAllocator, is_free
+from cli.stack.process import ProcessSpec, StackError, SupervisedProcess
 
 
-def supervised(tmp_path: Path, program: str, said: list[str] | None = None, grace_s: float = 5.0) -> Supervised:
+def supervised(tmp_path: Path, program: str, said: list[str] | None = None, grace_s: float = 5.0) -> SupervisedProcess:
     """A Python program under supervision; it is ready when it has written something."""
     log = tmp_path / "program.log"
 
     async def ready() -> bool:
         return log.exists() and log.stat().st_size > 0
 
-    spec = Spec("program", [sys.executable, "-c", program], dict(os.environ), ready, grace_s)
-    return Supervised(spec, log, (said if said is not None else []).append)
+    spec = ProcessSpec("program", [sys.executable, "-c", program], dict(os.environ), ready, grace_s)
+    return SupervisedProcess(spec, log, (said if said is not None else []).append)
 
 
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
@@ -43,7 +43,7 @@ async def test_a_killed_process_is_started_again(tmp_path: Path) -> None:
     said: list[str] = []
     one = supervised(tmp_path, SLEEPER, said)
     await one.start()
-    keeper = asyncio.create_task(one.keep())
+    supervisor = asyncio.create_task(one.keep())
     assert one.process is not None
     first = one.process.pid
     os.kill(first, signal.SIGKILL)
@@ -53,7 +53,7 @@ async def test_a_killed_process_is_started_again(tmp_path: Path) -> None:
     assert one.restarts == 1
     assert said == ["program ended with code -9; starting it again in 0.5 s"]
     await one.end()
-    await keeper
+    await supervisor
     assert one.exited is not None
 
 
@@ -81,7 +81,7 @@ async def test_a_process_that_never_gets_ready_is_told_with_its_last_words(tmp_p
     async def never() -> bool:
         return False
 
-    one.spec = Spec("program", one.spec.command, one.spec.environment, never)
+    one.spec = ProcessSpec("program", one.spec.command, one.spec.environment, never)
     with pytest.raises(StackError, match="program did not become ready: no such bus"):
         await one.start()
     await one.end()
@@ -96,7 +96,7 @@ async def test_a_wrong_configuration_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_ports_are_given_once_and_a_taken_one_is_refused() -> None:
-    ports = Ports()
+    ports = PortAllocator()
     given = [ports.free() for _ in range(20)]
     assert len(set(given)) == 20
     assert all(is_free(port) for port in given)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.system import provision
+from cli.stack.local_stack import provision
 from tests.unit.cli.test_processes import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
@@ -48,7 +48,7 @@ async def test_ctrl_c_does_not_reach_it_and_cancelling_ends_it(tmp_path: Path) -
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from cli.stack.system import provision
+from cli.stack.local_stack import provision
 from tests.unit.cli.test_provision import nowhere
 
 asyncio.run(provision("store", nowhere(Path(sys.argv[1]))))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.material import gather, rooms_of
-from cli.report.page import page
+from cli.report.data import collect_report_data, count_rooms
+from cli.report.page import render_report
 from cli.report.write import write_report
 from shared.contracts.ids import EpisodeId
 from shared.contracts.progress import RunSummary
@@ -46,7 +46,7 @@ async def played(kind: type[MemoryStore] = MemoryStore) -> Harness:
 
 async def test_the_report_is_one_page_with_table_and_pictures(tmp_path: Path) -> None:
     harness = await played()
-    material = await gather(harness.store, RUN)
+    material = await collect_report_data(harness.store, RUN)
     assert material.rooms[0] == {(0, 17): 4, (0, 18): 4, (3, 1): 4}
     write_report(material, tmp_path / "demo")
     text = (tmp_path / "demo" / "report.html").read_text()
@@ -86,7 +86,7 @@ async def test_the_report_of_a_run_that_has_just_ended_holds_its_last_figures() 
     assert await harness.state() == "finished"
     assert isinstance(harness.store, Asked)
     harness.store.summary.clear()
-    gathering = asyncio.create_task(gather(harness.store, RUN, "finished"))
+    gathering = asyncio.create_task(collect_report_data(harness.store, RUN, "finished"))
     await harness.store.summary.wait()
     await harness.reconciler.reconcile(RUN)
     (row,) = (await gathering).rows
@@ -97,10 +97,10 @@ async def test_the_best_segment_with_a_video_is_embedded() -> None:
     harness = await played()
     name = segment(1, 2)
     await harness.store.put(f"{keys.export_prefix(RUN, 1, EpisodeId(name[:9]), name)}video.mp4", b"moving pictures")
-    material = await gather(harness.store, RUN)
+    material = await collect_report_data(harness.store, RUN)
     assert material.best is not None
     assert material.best.scores.segment == name
-    assert "data:video/mp4;base64,bW92aW5n" in page(material)
+    assert "data:video/mp4;base64,bW92aW5n" in render_report(material)
 
 
 async def test_what_cannot_be_read_is_left_out_and_named() -> None:
@@ -111,11 +111,11 @@ async def test_what_cannot_be_read_is_left_out_and_named() -> None:
     for key, raw in ((score, b"{"), (segments[0], b"PK"), (segments[1], others)):
         await harness.store.put(key, raw)
     await harness.store.put(f"{keys.segments_prefix(RUN, 1)}notes.txt", b"x")
-    material = await gather(harness.store, RUN)
+    material = await collect_report_data(harness.store, RUN)
     assert material.left_out == [score, segments[0], segments[1]]
     assert [len(scores) for scores in material.scores.values()] == [3, 4]
     assert material.rooms[1] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
-    text = page(material)
+    text = render_report(material)
     assert all(f"<li>{key}</li>" in text for key in material.left_out)
     assert "notes.txt" not in text
 
@@ -131,14 +131,14 @@ class Expiring(MemoryStore):
 
 async def test_a_segment_that_goes_meanwhile_costs_no_report() -> None:
     harness = await played(Expiring)
-    text = page(await gather(harness.store, RUN))
+    text = render_report(await collect_report_data(harness.store, RUN))
     assert "No recorded segment can be read." in text
 
 
 def test_states_without_places_are_damaged() -> None:
     for lines in (['{"group": 1}'], ["[]"], ["no JSON"]):
         with pytest.raises(ContractError):
-            rooms_of(segment_factory.archive(lines=lines, key_frames=[]))
+            count_rooms(segment_factory.archive(lines=lines, key_frames=[]))
 
 
 async def test_text_from_judges_and_runs_is_never_markup() -> None:
@@ -147,31 +147,31 @@ async def test_text_from_judges_and_runs_is_never_markup() -> None:
     table = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
     hostile = table.model_copy(update={"reason": "<script>alert(1)</script>", "run": record.run})
     await harness.store.put(keys.run_summary(RUN), hostile.to_bytes())
-    assert "<script>" not in page(await gather(harness.store, RUN))
+    assert "<script>" not in render_report(await collect_report_data(harness.store, RUN))
 
 
 async def test_a_run_without_any_finished_epoch_has_an_honest_report() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes(2)
-    text = page(await gather(harness.store, RUN))
+    text = render_report(await collect_report_data(harness.store, RUN))
     assert "No segment was recorded." in text
 
 
 async def test_a_run_that_nobody_started_has_none() -> None:
     with pytest.raises(NotFound):
-        await gather(Harness().store, RUN)
+        await collect_report_data(Harness().store, RUN)
 
 
 async def test_the_map_of_a_long_epoch_is_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = await played()
-    assert "are counted, evenly" not in page(await gather(harness.store, RUN))
-    for module in ("material", "page"):
-        monkeypatch.setattr(f"cli.report.{module}.MOST_SEGMENTS", 3)
-    material = await gather(harness.store, RUN)
+    assert "are counted, evenly" not in render_report(await collect_report_data(harness.store, RUN))
+    for module in ("data", "page"):
+        monkeypatch.setattr(f"cli.report.{module}.MAX_SEGMENTS", 3)
+    material = await collect_report_data(harness.store, RUN)
     assert material.rooms[0] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
-    assert "at most so many are counted, evenly" in page(material)
+    assert "at most so many are counted, evenly" in render_report(material)
 
 
 def test_rooms_are_counted_step_by_step() -> None:
-    assert rooms_of(archive([(0, 1), (0, 1), (4, 2)])) == {(0, 1): 2, (4, 2): 1}
+    assert count_rooms(archive([(0, 1), (0, 1), (4, 2)])) == {(0, 1): 2, (4, 2): 1}

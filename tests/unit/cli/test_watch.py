@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from cli import exits, watch
-from cli.client import Client
-from cli.console import epoch_of
-from cli.run import follow
-from cli.watch import describe, duration, parse
+from cli import errors, watch
+from cli.client import CoordinatorClient
+from cli.commands.run import watch_to_exit_code
+from cli.console import format_epoch
+from cli.watch import describe_progress, format_duration, parse_events
 
 STREAM = {"content-type": "text/event-stream"}
 FINISHED = {"state": "finished", "reason": None}
@@ -38,15 +38,15 @@ PROGRESS: dict[str, Any] = {
 
 def test_server_sent_events_are_read_and_comments_passed_over() -> None:
     lines = iter([": nothing new", "", "event: run", 'data: {"state": "running"}', ""])
-    assert list(parse(lines)) == [("run", {"state": "running"})]
+    assert list(parse_events(lines)) == [("run", {"state": "running"})]
 
 
 @pytest.mark.parametrize(
     ("state", "reason", "code", "told"),
     [
-        ("finished", None, exits.OK, "m1 is finished.\n"),
-        ("stopped", None, exits.OK, "m1 is stopped.\n"),
-        ("failed", "The driver refused it.", exits.FAILED, "m1 is failed: The driver refused it.\n"),
+        ("finished", None, errors.OK, "m1 is finished.\n"),
+        ("stopped", None, errors.OK, "m1 is stopped.\n"),
+        ("failed", "The driver refused it.", errors.FAILED, "m1 is failed: The driver refused it.\n"),
     ],
 )
 def test_how_a_watched_run_ended_is_told(
@@ -55,12 +55,12 @@ def test_how_a_watched_run_ended_is_told(
     news = f"event: run\ndata: {json.dumps({'state': state, 'reason': reason})}\n\n"
     stream = httpx.Response(200, headers=STREAM, text=news)
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
-    assert follow(Client(http, "http://zelda"), "m1", as_json=False) == code
+    assert watch_to_exit_code(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == code
     assert capsys.readouterr().err == told
 
 
 def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "PAUSE_S", 0.0)
+    monkeypatch.setattr(watch, "RECONNECT_PAUSE_S", 0.0)
     away = httpx.ConnectError("refused")
     starting = httpx.Response(503, headers={"content-type": "application/problem+json"}, json={"detail": "It starts."})
     cut = httpx.Response(200, headers=STREAM, text='event: run\ndata: {"state": "running", "reason": null}\n\n')
@@ -74,7 +74,7 @@ def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.Mo
         return told
 
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
-    assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
+    assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
     assert answers == []
 
 
@@ -91,7 +91,7 @@ def test_a_coordinator_that_had_nothing_new_to_say_for_minutes_may_start_again_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(watch, "PAUSE_S", 0.0)
+    monkeypatch.setattr(watch, "RECONNECT_PAUSE_S", 0.0)
     monkeypatch.setattr(watch, "time", clock)
 
     def quiet() -> Iterator[bytes]:
@@ -109,7 +109,7 @@ def test_a_coordinator_that_had_nothing_new_to_say_for_minutes_may_start_again_t
         return httpx.Response(200, headers=STREAM, text=f"event: run\ndata: {json.dumps(FINISHED)}\n\n")
 
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
-    assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
+    assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
 
 
 def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.M
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     with os.fdopen(terminal, "w", encoding="utf-8") as shown:
         monkeypatch.setattr(sys, "stderr", shown)
-        assert watch.watch_run(Client(http, "http://zelda"), "m1", as_json=False) == "finished"
+        assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
         written = b""
         while not written.endswith(b"m1 is finished.\r\n"):  # a terminal hands it on in pieces
             written += os.read(ours, 10_000)
@@ -133,6 +133,8 @@ def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.M
 
 def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
     segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
-    assert epoch_of(PROGRESS["epoch"], PROGRESS["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
-    assert describe(PROGRESS) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
-    assert [duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]
+    assert format_epoch(PROGRESS["epoch"], PROGRESS["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
+    assert (
+        describe_progress(PROGRESS) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
+    )
+    assert [format_duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]

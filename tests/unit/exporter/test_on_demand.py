@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cli.__main__ import code_of
-from cli.exits import FAILED, OK
+from cli.__main__ import exit_code_of
+from cli.errors import FAILED, OK
 from services.exporter.domain.manifest import ExportManifest
 from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments
 from services.exporter.settings import ExporterSettings
@@ -103,7 +103,7 @@ def test_a_segment_that_cannot_be_exported_is_named_and_holds_up_no_other(
     how: Callable[[bytes], bytes], reason: str,
 ) -> None:  # fmt: skip
     spoil(store, archives[0], how)
-    assert code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
+    assert exit_code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
     printed = capsys.readouterr()
     assert f"{archives[0]}: " in printed.err
     assert reason in printed.err
@@ -118,7 +118,7 @@ def test_a_damaged_segment_is_named_and_left_out_of_the_data_set(
 ) -> None:
     spoil(store, archives[0], cut)
     file = tmp_path / "walk.parquet"
-    assert code_of(["export", "dataset", RUN, "--to", str(file)]) == FAILED
+    assert exit_code_of(["export", "dataset", RUN, "--to", str(file)]) == FAILED
     printed = capsys.readouterr()
     assert f"{archives[0]}: not a segment archive" in printed.err
     assert "zelda: 1 of 2 segments could not be exported: " in printed.err
@@ -132,7 +132,7 @@ def test_where_no_segment_can_be_exported_nothing_is_written(
     for key in archives:
         spoil(store, key, cut)
     for command in ("segments", "dataset"):
-        assert code_of(["export", command, RUN, "--to", str(tmp_path / command)]) == FAILED
+        assert exit_code_of(["export", command, RUN, "--to", str(tmp_path / command)]) == FAILED
         printed = capsys.readouterr()
         assert "zelda: 2 of 2 segments could not be exported: " in printed.err
         assert printed.out == ""
@@ -144,11 +144,11 @@ def test_a_damaged_segment_of_another_episode_is_not_looked_at(
 ) -> None:
     whole = archives[1].rpartition("/")[2].removesuffix(".zip")
     spoil(store, archives[0], cut)
-    assert code_of(["export", "segments", RUN, "--segment", whole, "--to", str(tmp_path / "out")]) == OK
+    assert exit_code_of(["export", "segments", RUN, "--segment", whole, "--to", str(tmp_path / "out")]) == OK
     asyncio.run(store.put(keys.segments_prefix(RUN, 0) + "another-episode/another.zip", b"damaged"))
     asyncio.run(store.delete(archives[0]))
     episode = archives[1].split("/")[-2]
-    assert code_of(["export", "segments", RUN, "--episode", episode, "--to", str(tmp_path / "out")]) == OK
+    assert exit_code_of(["export", "segments", RUN, "--episode", episode, "--to", str(tmp_path / "out")]) == OK
 
 
 def test_a_rom_that_was_not_given_is_told_once(
@@ -157,7 +157,7 @@ def test_a_rom_that_was_not_given_is_told_once(
     start = EpochStart.from_bytes(asyncio.run(store.get(keys.epoch_start(RUN, 0))))
     config = start.config.model_copy(update={"game": "oracle-of-seasons"})
     asyncio.run(store.put(keys.epoch_start(RUN, 0), start.model_copy(update={"config": config}).to_bytes()))
-    assert code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
+    assert exit_code_of(["export", "segments", RUN, "--to", str(tmp_path / "out")]) == FAILED
     (sentence,) = capsys.readouterr().err.splitlines()
     assert "oracle-of-seasons needs your own ROM image" in sentence
 

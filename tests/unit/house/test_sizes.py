@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-CODE = ("services", "shared", "bramble", "cli", "bench", "tests")
+CODE = ("services", "shared", "bramble", "cli", "studies", "bench", "tests")
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 60
 VAGUE_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py"}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.__main__ import expected
-from cli.exits import NOT_FOUND, UNREACHABLE, USAGE, Quit
-from cli.judge import compare, segments
+from cli.__main__ import as_cli_error
+from cli.commands.judge import compare, segments
+from cli.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
 from services.judge.offline import compare as comparison
 from services.judge.offline import rejudge
 from services.judge.offline.compare import _kappa
@@ -163,7 +163,7 @@ async def test_what_cannot_be_read_any_more_costs_its_own_place_in_the_compariso
 )
 def test_a_side_that_does_not_exist_is_named(recorded_run: Path, first: str, second: str, says: str) -> None:
     segments(RUN, rules=True)
-    with pytest.raises(Quit, match=says) as left:
+    with pytest.raises(CliError, match=says) as left:
         compare(RUN, first, second)
     assert left.value.code == NOT_FOUND
 
@@ -174,7 +174,7 @@ def test_without_a_server_nothing_is_rejudge_segment_and_nothing_is_lost(
     monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", nobody())
     with pytest.raises(Transient, match=r"route qwen25-.*ConnectError") as left:
         segments(RUN)
-    end = expected(left.value)
+    end = as_cli_error(left.value)
     assert end is not None
     assert end.code == UNREACHABLE
     with RulesServer() as server:
@@ -202,12 +202,12 @@ def test_what_holds_a_pass_up_is_told_once(
 
 
 def test_wrong_words_are_told(recorded_run: Path) -> None:
-    with pytest.raises(Quit, match="is not a RunId") as left:
+    with pytest.raises(CliError, match="is not a RunId") as left:
         segments("../etc", rules=True)
     assert left.value.code == USAGE
-    with pytest.raises(Quit, match="rubric version: rubric") as left:
+    with pytest.raises(CliError, match="rubric version: rubric") as left:
         segments(RUN, rules=True, rubric="V 2")
     assert left.value.code == USAGE
-    with pytest.raises(Quit, match="No recorded segment of nobody") as left:
+    with pytest.raises(CliError, match="No recorded segment of nobody") as left:
         segments("nobody", rules=True)
     assert left.value.code == NOT_FOUND

@@ -11,8 +11,8 @@ from prometheus_client import REGISTRY
 from starlette.responses import PlainTextResponse
 from structlog.testing import capture_logs
 
-from cli.client import refusal
-from cli.exits import UNREACHABLE
+from cli.client import error_from_response
+from cli.errors import UNREACHABLE
 from shared.bus.consumer import Consumer
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.config.settings import BusSettings, ServiceSettings, StoreSettings
@@ -66,7 +66,7 @@ async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time()
         assert early.json()["detail"] == (
             "The service is starting: ask again in 2 seconds; /readyz says what it waits for."
         )
-        refused = refusal(early)
+        refused = error_from_response(early)
         assert (refused.code, str(refused)) == (UNREACHABLE, early.json()["detail"])
         assert (await client.get("/readyz")).json() == {"ok": False, "reasons": ["starting"]}
         assert (await client.get("/livez")).status_code == 200

@@ -1,0 +1,114 @@
+"""`zelda demo`: a whole system, one short run from start to report, and nothing left running.
+
+It ends with 0 only if the run finished, every recorded segment has an outcome, and the report is written.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from cli.client import open_client
+from cli.console import print_epochs, print_line, print_status
+from cli.errors import FAILED, CliError
+from cli.run_arguments import parse_fields, run_config
+from cli.stack.local_stack import LocalStack, StackOptions, run_stack
+from cli.stack.process import StackError
+from cli.stack.signals import run_cancellable
+from cli.stack.user_settings import find_rom, ignored_variables, require_rom, user_settings
+
+app = typer.Typer(help="Play a short run from start to report, and leave nothing run_stack.")
+
+# Sizes for two cores: three epochs in a few minutes, and enough judged episodes for a held-out reward model.
+CONFIG: Final[dict[str, Any]] = {
+    "game": "bramble",
+    "world": "garden",
+    "epochs": 3,
+    "epoch_steps": 20_000,
+    "episode_length": 1_000,
+    "batch_size": 2_000,
+    "env_runners": 0,
+    "envs_per_runner": 8,
+    "eval_interval": 1,
+    "seed": 1,
+    "sampling": {"budget": 100},
+}
+# A video of each epoch's best segment is what the report shows; single pictures of every step are not.
+EXPORTS: Final = {"ZELDA_EXPORT__POLICY": "top", "ZELDA_EXPORT__TOP_K": "1", "ZELDA_EXPORT__FRAMES": "false"}
+
+
+@app.callback(invoke_without_command=True)
+def demo(
+    set_: Annotated[list[str] | None, typer.Option("--set", "-s", help="a field of the run, e.g. -s epochs=5")] = None,
+    out: Annotated[Path, typer.Option(help="where runs/<id>/ is written")] = Path("runs"),
+    store: Annotated[Path | None, typer.Option(help="keep objects in this directory, not in an S3 server")] = None,
+    rom: Annotated[Path | None, typer.Option(help="your own ROM image, for -s game=oracle-of-seasons")] = None,
+    judges: Annotated[Path | None, typer.Option(help="YAML with your own routes and judges")] = None,
+) -> None:
+    """Start everything, play, judge, learn, print the table, write the report, end everything."""
+    began = time.monotonic()
+    config = parse_fields(set_ or [], base=CONFIG)
+    run_config(config)
+    name = time.strftime("demo-%Y%m%d-%H%M%S", time.gmtime())
+    extra = user_settings(os.environ, rom, judges)
+    require_rom(config.get("game"), find_rom(os.environ, rom))
+    extra["exporter"] |= EXPORTS
+    if sentence := ignored_variables(os.environ):
+        print_status(sentence)
+    options = StackOptions(root=out / ".local", store=store, extra=extra)
+    try:
+        state = run_cancellable(lambda: _play(options, name, config, out / name))
+    except StackError as error:
+        raise CliError(FAILED, str(error)) from error
+    print_status(f"{time.monotonic() - began:.0f} s in all.")
+    if state != "finished":
+        raise CliError(FAILED, f"The run is {state}, not finished; logs: {options.root / 'logs'}.")
+
+
+async def _play(options: StackOptions, name: str, config: dict[str, Any], directory: Path) -> str:
+    print_status("Starting bus, store, rules judge and five services ...")
+    async with run_stack(options, print_status) as system:
+        print_status(
+            f"Watch it live:  {system.url}/?run={name}#token={system.layout.secret('operator').read_text('utf-8')}"
+        )
+        leave = threading.Event()
+        watching = asyncio.create_task(asyncio.to_thread(_watch, system, name, config, leave))
+        try:
+            await asyncio.wait({watching, system.supervisor}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leave.set()
+        if system.supervisor.done():
+            system.supervisor.result()
+        state = await watching
+        await _report(system, name, state, directory)
+    return state
+
+
+def _watch(system: LocalStack, name: str, config: dict[str, Any], leave: threading.Event) -> str:
+    """Start the run and show it until it ends; its last state."""
+    from cli.watch import watch_run
+
+    with open_client(system.connection) as client:
+        client.post("/runs", {"run": name, "config": config})
+        return watch_run(client, name, as_json=False, leave=leave)
+
+
+async def _report(system: LocalStack, name: str, state: str, directory: Path) -> None:
+    from cli.report.data import collect_report_data
+    from cli.report.write import write_report
+    from cli.service_settings import log_to_stderr
+    from cli.stack.connections import local_store
+    from shared.contracts.ids import RunId
+
+    log_to_stderr()
+    material = await collect_report_data(local_store(system.settings), RunId(name), state)
+    await asyncio.to_thread(write_report, material, directory)
+    print_epochs(f"Epochs of {name}", [row.model_dump() for row in material.rows])
+    waiting = sum(row.segments_waiting for row in material.rows)
+    if waiting:
+        raise CliError(FAILED, f"{waiting} recorded segments have no outcome; see {directory / 'summary.json'}.")
+    print_line(f"Report: {directory / 'report.html'}")

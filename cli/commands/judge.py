@@ -1,0 +1,198 @@
+"""`zelda judge`: judge a run's segments with other judges into another rubric version, and compare two judges."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
+from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
+from cli.output_paths import require_writable_file
+from cli.run_arguments import parse_run_id
+from cli.service_settings import load_settings
+from shared.contracts.ids import RunId
+
+if TYPE_CHECKING:
+    from services.judge.config import JudgesFile
+    from services.judge.offline.compare import Comparison, SideSummary
+    from services.judge.offline.rejudge import RejudgeCounts
+    from services.judge.settings import JudgeSettings
+
+app = typer.Typer(help="Judge a run's segments again, or compare two judges.", no_args_is_help=True)
+Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
+Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@app.command()
+def segments(
+    run: Run,
+    rubric: Annotated[
+        str | None, typer.Option(help="rubric version that receives the scores; default is the judges file's")
+    ] = None,
+    judges: Annotated[Path | None, typer.Option("--judges", help="YAML with routes and judges")] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="judge by rules alone, without any model or server")] = False,
+    epoch: Epoch = None,
+    slots: Annotated[int, typer.Option(min=1, max=1_000, help="segments in work at once")] = 16,
+    as_json: Json = False,
+) -> None:
+    """Judge every recorded segment that has no score yet under this rubric version."""
+    own = _settings()
+    file = _judges_file(own, judges, rubric, rules)
+    print_status(
+        f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}."
+    )
+    done = _run(_pass(own, file, parse_run_id(run), epoch, slots))
+    total = done.judged + done.abstained + done.dead + done.before
+    if total == 0:
+        raise CliError(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
+    if as_json:
+        print_json({"run": run, "rubric": file.rubric, **asdict(done)})
+    else:
+        print_line(
+            f"judged {done.judged}, abstained {done.abstained}, dead {done.dead}, had a score before {done.before}"
+        )
+    if done.abstained and not done.judged:
+        raise CliError(FAILED, "Every judge abstained: see the reasons in the score objects, or try `zelda doctor`.")
+    if done.dead and not done.judged:
+        raise CliError(FAILED, "No segment could be read: see the reasons in the score objects.")
+
+
+@app.command()
+def compare(
+    run: Run,
+    first: Annotated[str, typer.Argument(help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state")],
+    second: Annotated[str, typer.Argument(help="the same, e.g. v2/state")],
+    epoch: Epoch = None,
+    plot: Annotated[Path | None, typer.Option(help="write a picture of both sides' scores (PNG)")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two judges on a run's segments: agreement, correlation with true progress, cost."""
+    if plot is not None:
+        require_writable_file(plot)
+    result = _run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
+    if plot is not None:
+        draw(result, plot)
+        print_status(f"{plot} written.")
+    if as_json:
+        fields = {name: value for name, value in asdict(result).items() if name != "summaries"}
+        print_json(fields | {"accounts": [_plain(summary) for summary in result.summaries]})
+        return
+    print_table(f"{run}: {first} and {second}", ("", *result.sides), _rows(result))
+    print_line(f"segments judged by both: {len(result.points)}")
+    print_line(f"rank correlation of both: {format_number(result.rank_correlation)}")
+    print_line(f"agreement in the order of pairs (kappa): {format_number(result.kappa)}")
+    print_line(f"mean difference, second minus first: {format_number(result.mean_difference, '{:+.3f}')}")
+
+
+def _rows(result: "Comparison") -> list[list[str]]:
+    columns = [_cells(account) for account in result.summaries]
+    return [[name, *(column[name] for column in columns)] for name in columns[0]]
+
+
+def _cells(account: "SideSummary") -> dict[str, str]:
+    usage = account.usage
+    return {
+        "segments judged": str(account.judged),
+        "votes per segment": format_number(account.votes_per_segment),
+        "unanimous share": format_number(account.unanimous),
+        "correlation with progress in the segment": format_number(account.correlation.segment),
+        "correlation with progress in the next ones": format_number(account.correlation.next),
+        "calls": str(usage.calls),
+        "prompt tokens": str(usage.prompt_tokens),
+        "of these cached": str(usage.cached_tokens),
+        "output tokens": str(usage.output_tokens),
+        "seconds": format_number(usage.seconds, "{:.1f}"),
+        "money": format_number(usage.money, "{:.4f}"),
+    }
+
+
+def draw(result: "Comparison", path: Path) -> None:
+    """Each segment as a dot: score of one side by the other's, coloured by milestones truly gained."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 5), layout="constrained")
+    axes = figure.subplots()
+    dots = axes.scatter(
+        [a for a, _, _ in result.points],
+        [b for _, b, _ in result.points],
+        c=[gained for _, _, gained in result.points],
+        cmap="viridis",
+        alpha=0.6,
+        s=22,
+    )
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8, linestyle=":")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=result.sides[0], ylabel=result.sides[1])
+    axes.set_title(
+        f"{len(result.points)} segments, rank correlation {format_number(result.rank_correlation)}", fontsize=10
+    )
+    figure.colorbar(dots, label="milestones gained in the segment")
+    figure.savefig(path, dpi=110, format="png")
+
+
+def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, rules: bool) -> "JudgesFile":
+    from services.judge.config import ConfigError, load_judges, rules_only
+
+    try:
+        file = rules_only() if rules else load_judges(judges or own.judges_file, own.judge.default_url)
+        return file if rubric is None else file.with_rubric(rubric)
+    except ConfigError as error:
+        raise CliError(USAGE, f"{error}.") from error
+
+
+async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":
+    from services.judge.offline.rejudge import judge_run
+    from services.judge.runtime import JudgeRuntime
+    from shared.store.open import open_store
+
+    store = open_store(own.store)
+    runtime = JudgeRuntime(store, file, own.judge.model_copy(update={"replica": "by-hand"}), monitoring=False)
+    try:
+        return await judge_run(store, runtime, run, epoch, slots=slots, on_progress=_Progress())
+    finally:
+        overwrite_line("")  # what follows begins on an empty line
+
+
+class _Progress:
+    """How far a pass is: one line on a terminal. Elsewhere only what holds it up, once until it goes on."""
+
+    def __init__(self) -> None:
+        self._trouble = ""
+
+    def __call__(self, done: "RejudgeCounts", trouble: str) -> None:
+        waiting = f"tried again until it works: {trouble}"
+        if sys.stderr.isatty():
+            counts = f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead"
+            overwrite_line(f"{counts}; {waiting}" if trouble else counts)
+        elif trouble and not self._trouble:
+            print_status(waiting)
+        self._trouble = trouble
+
+
+async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":
+    from services.judge.offline.compare import compare
+    from shared.store.open import open_store
+
+    return await compare(open_store(own.store), run, epoch, names)
+
+
+def _plain(account: "SideSummary") -> dict[str, Any]:
+    plain = {name: getattr(account, name) for name in ("judged", "votes_per_segment", "unanimous")}
+    return {**plain, "correlation": account.correlation.model_dump(), "usage": account.usage.model_dump()}
+
+
+def _settings() -> "JudgeSettings":
+    from services.judge.settings import JudgeSettings
+
+    return load_settings(JudgeSettings)
+
+
+def _run(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return asyncio.run(work)
+    except LookupError as error:
+        raise CliError(NOT_FOUND, f"{error.args[0]}.") from error

@@ -1,0 +1,50 @@
+"""Settings for commands that read the store or the bus themselves, instead of asking the coordinator."""
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from cli.client import LOCAL_CONNECTION
+from cli.errors import UNREACHABLE, USAGE, CliError
+from cli.stack.connections import BUS_PREFIX
+from cli.stack.connections import STORE_PREFIX as STORE
+from cli.stack.layout import Connection
+from shared.config.settings import LogSettings, ProcessSettings
+from shared.contracts.base import first_problem
+
+S = TypeVar("S", bound=ProcessSettings)
+
+
+def load_settings(kind: type[S], local: Path = LOCAL_CONNECTION) -> S:
+    """Settings from `ZELDA_*` variables if they name a store or a bus, else those of the system that runs here."""
+    log_to_stderr()
+    adopt_local_system(local)
+    try:
+        return kind()
+    except ValidationError as error:
+        raise CliError(USAGE, f"A ZELDA_* variable is wrong: {first_problem(error)}.") from error
+
+
+def log_to_stderr() -> None:
+    """Let the services' own code, used here, warn on standard error: what a command prints is for other programs."""
+    from shared.telemetry.logging import setup_logging  # for the help alone it is not needed
+
+    setup_logging("zelda", LogSettings(level="warning", format="console"))
+
+
+def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
+    """Unless the environment names a store or a bus, let it name those of the system that `zelda up` started here."""
+    if {"ZELDA_STORE__URL", "ZELDA_BUS__URL"} & os.environ.keys():
+        return
+    saved = Connection.load(local)
+    if saved is None:
+        raise CliError(
+            UNREACHABLE,
+            "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
+            "to reach another one.",
+        )
+    # What was given for this very call wins; store and bus are one thing each and not to be mixed.
+    given = {name for name in os.environ if not name.startswith((STORE, BUS_PREFIX))}
+    os.environ.update({name: value for name, value in saved.settings.items() if name not in given})

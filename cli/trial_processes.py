@@ -1,0 +1,85 @@
+"""Plays the trials of a study, each in a process of its own, and leaves none of them running."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from cli.console import print_status
+from cli.errors import FAILED, CliError
+from cli.stack.signals import defer_signals, die_with_parent
+from studies.plan import StudyPlan, result_file
+
+POLL_S: Final = 1.0
+GRACE_S: Final = 10.0  # a trial has nothing to save when it is ended: it goes on from its last checkpoint
+
+
+def run_trials(folder: Path, plan: StudyPlan, jobs: int) -> None:
+    """All trials that have no result yet, `jobs` at a time; CliError when all are through and some failed."""
+    waiting = [trial for trial in plan.trials() if not result_file(folder, *trial).exists()]
+    total, failed = len(waiting), []
+    running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                with defer_signals():
+                    trial = waiting.pop(0)
+                    running[trial] = _start(folder, *trial)
+            time.sleep(POLL_S)
+            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
+                code = running.pop(trial).returncode
+                failed += [trial] if code else []
+                print_status(f"{trial[0]}, seed {trial[1]}: {describe_exit(code)}; {len(waiting) + len(running)} left")
+    finally:
+        _stop_all(running.values())
+    if failed:
+        names = ", ".join(f"{arm}-{seed}" for arm, seed in failed)
+        raise CliError(
+            FAILED, f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run again."
+        )
+
+
+def describe_exit(code: int) -> str:
+    """How a trial ended, in words. One that is killed has no time to write the reason into its log."""
+    if code == -signal.SIGKILL:
+        return "killed (signal 9), most likely for its memory: take fewer --jobs"
+    if code < 0:
+        return f"ended by signal {-code} ({signal.strsignal(-code)})"
+    return "failed" if code else "done"
+
+
+def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:
+    logs = folder / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    # One thread each: trials share the cores among themselves, and OpenMP's spinning would take them from each other.
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    with (logs / f"{arm}-{seed}.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "studies.trial", str(folder), arm, str(seed)],
+            stdout=log,
+            stderr=log,
+            env=environ,
+            start_new_session=True,  # ctrl-C reaches us alone; we end the trials
+            preexec_fn=die_with_parent,
+        )
+
+
+def _stop_all(trials: Collection["subprocess.Popen[bytes]"]) -> None:
+    """SIGTERM, and SIGKILL to what is left of their groups. A study started after this one meets none in its stores."""
+    deadline = time.monotonic() + GRACE_S
+    try:
+        for trial in trials:
+            trial.terminate()
+        for trial in trials:
+            with suppress(subprocess.TimeoutExpired):
+                trial.wait(max(0.0, deadline - time.monotonic()))
+    finally:  # also when somebody has no patience and presses ctrl-C again
+        for trial in trials:
+            with suppress(ProcessLookupError):
+                os.killpg(trial.pid, signal.SIGKILL)
+            trial.wait()

@@ -1,0 +1,153 @@
+"""One trial: one arm, one seed. `python -m studies.trial FOLDER ARM SEED`, started by the command, one per core.
+
+The ring in one process: the trainer's epochs, the judge's, the reward model's and the coordinator's own code on a
+directory store, without bus and services. On a small machine that saves more than half of the time, because the
+services' waiting, polling and start-up cost more than the work. It resumes from its last checkpoint.
+"""
+
+import json
+import os
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.epoch_runner import EpochRunner
+from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
+from services.trainer.settings import DriverGroup
+from shared.config.settings import LogSettings, StoreSettings
+from shared.contracts.card import Pooling
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.process.exits import flush_and_exit
+from shared.state.runs import RunRecords
+from shared.store import keys
+from shared.store.open import open_store
+from shared.store.port import AlreadyExists, NotFound, Store
+from shared.telemetry.logging import setup_logging
+from studies.arms import ARMS, Arm
+from studies.labelers import JudgeLabeler, NoShaping, OracleLabeler, RandomRewardModel, RewardModelSource
+from studies.plan import StudyPlan, result_file
+
+KEPT = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
+
+
+def trial_config(plan: StudyPlan, arm: Arm, seed: int) -> RunConfig:
+    """The trial's configuration: the study's, with what the arm changes."""
+    sampling = plan.run.sampling
+    if arm.teaching == "nobody":
+        sampling = sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
+    shaping = plan.run.shaping
+    if arm.teaching == "nobody":
+        shaping = shaping.model_copy(update={"mode": "none"})
+    return plan.run.model_copy(update={"seed": seed, "rnd": arm.curiosity, "sampling": sampling, "shaping": shaping})
+
+
+def reward_model_source(arm: Arm, store: Store, pooling: Pooling) -> RewardModelSource:
+    """Who labels in this arm."""
+    if arm.teaching == "judges":
+        return JudgeLabeler(store, pooling)
+    if arm.teaching == "truth":
+        return OracleLabeler(store, pooling)
+    return RandomRewardModel(store) if arm.teaching == "chance" else NoShaping()
+
+
+class Trial:
+    """The ring of one trial."""
+
+    def __init__(self, folder: Path, plan: StudyPlan, arm: Arm, seed: int) -> None:
+        self.run = RunId(f"{arm.name}-{seed}")
+        self.config = trial_config(plan, arm, seed)
+        settings = StoreSettings(url=f"file://{folder.absolute()}")
+        self.blocking = BlockingStore(open_store(settings))
+        self.store = self.blocking.store
+        self.teacher = reward_model_source(arm, self.store, plan.pooling)
+        driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
+        driver = DriverGroup()
+        session = create_session(self.run, self.config, driver, settings)
+        evaluation = create_evaluation(self.run, self.config, driver)
+        self.runner = EpochRunner(driver_store, HeartbeatThread(driver_store, None), session, evaluation)
+
+    def play(self) -> list[dict[str, float]]:
+        """All epochs; one row of figures for each."""
+        record = self.blocking.wait(self._record())
+        model: RewardModelRef | None = None
+        rows = []
+        for epoch in range(self.config.planned_epochs or 1):
+            finished = self._epoch(epoch, model)
+            rows.append(figures(finished))
+            model = self.blocking.wait(self.teacher.learn(record, finished))  # on the store's loop, as its locks are
+        return rows
+
+    def close(self) -> None:
+        """End games and Ray."""
+        self.runner.evaluation.close()
+        self.runner.session.close()
+        stop_ray()
+
+    def _epoch(self, epoch: int, model: RewardModelRef | None) -> EpochFinishedRecord:
+        key = keys.epoch_finished(self.run, epoch)
+        try:
+            return EpochFinishedRecord.from_bytes(self.blocking.get(key))
+        except NotFound:
+            self.runner.run(self._order(epoch, model))
+        return EpochFinishedRecord.from_bytes(self.blocking.get(key))
+
+    def _order(self, epoch: int, model: RewardModelRef | None) -> EpochStart:
+        """The order of the epoch; one given before a crash stands."""
+        key = keys.epoch_start(self.run, epoch)
+        order = EpochStart(
+            run=self.run, epoch=epoch, fence=0, config=self.config, reward_model=model, created=datetime.now(UTC)
+        )
+        try:
+            self.blocking.create(key, order.to_bytes())
+        except AlreadyExists:
+            return EpochStart.from_bytes(self.blocking.get(key))
+        return order
+
+    async def _record(self) -> RunRecord:
+        runs, now = RunRecords(self.store), datetime.now(UTC)
+        record = RunRecord(run=self.run, revision=0, state="running", config=self.config, created=now, updated=now)
+        try:
+            await runs.create(record)
+        except AlreadyExists:
+            return await runs.latest(self.run)
+        return record
+
+
+def figures(finished: EpochFinishedRecord) -> dict[str, float]:
+    """What a curve is drawn from."""
+    evaluation = finished.evaluation or {}
+    row = {f"evaluation/{name}": evaluation[name] for name in KEPT if name in evaluation}
+    row |= {f"training/{name}": finished.metrics[name] for name in KEPT if name in finished.metrics}
+    shaped = finished.reward_model is not None
+    lifetime = finished.metrics["lifetime_steps"]
+    return row | {"epoch": float(finished.epoch), "steps": lifetime, "shaped": float(shaped)}
+
+
+def main(argv: list[str]) -> int:
+    """Play one trial and write its curve."""
+    folder, arm, seed = Path(argv[0]), ARMS[argv[1]], int(argv[2])
+    target = result_file(folder, arm.name, seed)
+    if target.exists():
+        return 0
+    setup_logging("study", LogSettings(level="warning"))
+    store = folder / "stores" / f"{arm.name}-{seed}"
+    trial = Trial(store, StudyPlan.load(folder), arm, seed)
+    try:
+        rows = trial.play()
+    finally:
+        trial.close()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.with_suffix(".part").write_text(json.dumps(rows) + "\n", encoding="utf-8")
+    target.with_suffix(".part").replace(target)
+    shutil.rmtree(store / "episodes", ignore_errors=True)  # hundreds of segments; curve, models and cards stay
+    return 0
+
+
+if __name__ == "__main__":
+    flush_and_exit(main(sys.argv[1:]))
