@@ -102,12 +102,12 @@ async def test_entering_the_new_token_shows_the_run_again(tmp_path: Path) -> Non
         await expect_votes(page, 2, 1, 0)
         coordinator.tokens.write_text(f"viewer:{NEW_TOKEN}\n")
         await coordinator.start()
-        await expect(page.locator("#refused")).to_have_text("The token is not known any more.", timeout=15_000)
+        await expect(page.locator("#refused")).to_have_text("The token is no longer valid.", timeout=15_000)
         await expect(page.locator("#page")).to_be_hidden()
         await page.fill("#token", NEW_TOKEN)
-        await page.click("#door button")
+        await page.click("#login button")
         await expect(page.locator("#page")).to_be_visible()
-        await expect(page.locator("#door")).to_be_hidden()
+        await expect(page.locator("#login")).to_be_hidden()
         await coordinator.judge(3)
         await expect_votes(page, 3, 2, 1, 0)
 
@@ -142,7 +142,7 @@ async def test_the_page_opens_when_the_store_is_back(tmp_path: Path, monkeypatch
             away.setattr(coordinator.harness.store, "list", unavailable)
             await page.reload()
             await expect(page.locator("#refused")).to_contain_text("503", timeout=15_000)
-            await page.click("#door button")  # with an empty token field
+            await page.click("#login button")  # with an empty token field
             await expect(page.locator("#refused")).to_contain_text("503", timeout=15_000)
         await expect(page.locator("#page")).to_be_visible(timeout=15_000)
         await expect_votes(page, 2, 1, 0)

@@ -50,9 +50,9 @@ async def resume_run(commands: Commands, run: RunParam) -> RunRecord:
 async def list_runs(
     models: Models,
     state: Annotated[RunState | None, Query(description="only runs in this state")] = None,
-    order: Literal["newest", "oldest"] = "newest",
+    order: Annotated[Literal["newest", "oldest"], Query(description="which run comes first")] = "newest",
     after: Annotated[RunId | None, Query(description="`next` of the previous page")] = None,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="runs per page")] = 100,
 ) -> Page[RunListItem]:
     """List all runs by time of creation, newest first by default."""
     newest = order == "newest"

@@ -18,7 +18,7 @@ from shared.store.port import ObjectEntry
 router = APIRouter(tags=["records"])
 EpochParam = Annotated[Epoch | None, Query(description="number of the epoch; the newest by default")]
 After = Annotated[SegmentId | None, Query(description="`next` of the previous page")]
-Limit = Annotated[int, Query(ge=1, le=1_000)]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="items per page")]
 
 
 @router.get("/runs/{run}/segments")

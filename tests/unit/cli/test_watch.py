@@ -37,7 +37,7 @@ PROGRESS: dict[str, Any] = {
 
 
 def test_server_sent_events_are_read_and_comments_passed_over() -> None:
-    lines = iter([": nothing new", "", "event: run", 'data: {"state": "running"}', ""])
+    lines = iter([": keep-alive", "", "event: run", 'data: {"state": "running"}', ""])
     assert list(parse_events(lines)) == [("run", {"state": "running"})]
 
 
@@ -98,7 +98,7 @@ def test_a_coordinator_that_had_nothing_new_to_say_for_minutes_may_start_again_t
         yield b'event: run\ndata: {"state": "running", "reason": null}\n\n'
         for _ in range(30):
             clock.now += 10
-            yield b": nothing new\n\n"
+            yield b": keep-alive\n\n"
 
     def answer(request: httpx.Request) -> httpx.Response:
         if clock.now == 0:

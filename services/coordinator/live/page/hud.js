@@ -1,11 +1,11 @@
-// The live page of one run. It shows what the stream says and how old that is; it never guesses a figure.
+// The live page of one run. It shows the updates of the stream and their age; a missing value is shown as a dash.
 "use strict";
 
 const el = (id) => document.getElementById(id);
-const STALE_S = 10, GONE_S = 30, SHOWN_SCORES = 40;
-const state = { token: "", run: "", progress: null, epochs: new Map(), heard: 0, ahead: 0, stream: null, again: 0 };
+const STALE_S = 10, LOST_S = 30, MAX_SCORES = 40;
+const state = { token: "", run: "", progress: null, epochs: new Map(), updated: 0, clockSkew: 0, stream: null, retry: 0 };
 
-// The token comes in the part of the address that browsers never send, and is kept for this tab only.
+// The token comes in the fragment of the address, which browsers do not send. It is kept for this tab only.
 function readToken() {
   const match = /^#token=(.+)$/.exec(location.hash);
   if (match) {
@@ -15,43 +15,43 @@ function readToken() {
   return sessionStorage.getItem("token") || "";
 }
 
-async function ask(path, signal) {
-  const answer = await fetch(path, { headers: { Authorization: `Bearer ${state.token}` }, signal });
-  const time = Date.parse(answer.headers.get("date"));
-  if (time) state.ahead = time - Date.now();   // how old news are is counted on the server's clock, which wrote them
-  if (answer.status === 401) throw new Error("denied");
-  if (!answer.ok) throw Object.assign(new Error(`the server answered ${answer.status}`), { status: answer.status });
-  return answer;
+async function request(path, signal) {
+  const response = await fetch(path, { headers: { Authorization: `Bearer ${state.token}` }, signal });
+  const time = Date.parse(response.headers.get("date"));
+  if (time) state.clockSkew = time - Date.now();   // the age of an update counts on the clock of the server
+  if (response.status === 401) throw new Error("denied");
+  if (!response.ok) throw Object.assign(new Error(`the server answered ${response.status}`), { status: response.status });
+  return response;
 }
 
-function make(tag, text, kind) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;   // text only: nothing from a game or a judge becomes markup
-  if (kind) made.className = kind;
-  return made;
+function make(tag, text, className) {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;   // text only: a judge's reason must not become markup
+  if (className) element.className = className;
+  return element;
 }
 
 const number = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
 async function listRuns() {
-  const runs = (await (await ask("/runs?limit=200")).json()).items;
+  const runs = (await (await request("/runs?limit=200")).json()).items;
   const wanted = state.run || new URLSearchParams(location.search).get("run");
-  const older = !wanted || runs.some((run) => run.run === wanted) ? undefined : await lookUp(wanted);
+  const older = !wanted || runs.some((run) => run.run === wanted) ? undefined : await findRun(wanted);
   if (older) runs.push(older);
   el("runs").replaceChildren(...runs.map((run) => {
     const option = make("option", `${run.run} (${run.state})`);
     option.value = run.run;
     return option;
   }));
-  const shown = state.run || wanted;   // somebody may have chosen another one meanwhile
+  const shown = state.run || wanted;   // the user may have selected another run meanwhile
   const found = runs.find((run) => run.run === shown) || runs[0];
   if (found) { el("runs").value = found.run; if (found.run !== state.run || !state.stream) follow(found.run); }
 }
 
-// A run that is not among the newest; nothing if there is none of this name.
-async function lookUp(run) {
+// The record of a run that is not among the newest, or undefined if it does not exist.
+async function findRun(run) {
   try {
-    return (await (await ask(`/runs/${encodeURIComponent(run)}`)).json()).record;
+    return (await (await request(`/runs/${encodeURIComponent(run)}`)).json()).record;
   } catch (error) {
     if (error.status === 404 || error.status === 422) return undefined;
     throw error;
@@ -65,27 +65,27 @@ async function follow(run) {
   history.replaceState(null, "", `?run=${encodeURIComponent(run)}`);
   while (!stream.signal.aborted) {
     try {
-      const answer = await ask(`/runs/${run}/events`, stream.signal);
-      el("votes").replaceChildren();   // every stream tells the newest scores first, also those that were shown
-      await read(answer);
+      const response = await request(`/runs/${run}/events`, stream.signal);
+      el("votes").replaceChildren();   // every stream starts with the newest scores, so drop those already shown
+      await read(response);
     } catch (error) {
-      if (error.message === "denied") return closed("The token is not known any more.");
+      if (error.message === "denied") return showLogin("The token is no longer valid.");
     }
-    await new Promise((again) => setTimeout(again, 1000));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
   }
 }
 
-// Nothing of the run before may stand under the name of this one, which may not have such figures for hours.
+// Remove everything of the previous run: the new one may have no such values for hours.
 function clear(run) {
-  Object.assign(state, { run, progress: null, epochs: new Map(), heard: 0 });
+  Object.assign(state, { run, progress: null, epochs: new Map(), updated: 0 });
   for (const id of ["votes", "figures", "doing"]) el(id).replaceChildren();
   Object.assign(el("state"), { textContent: "–", className: "badge", title: "" });
   el("bar").style.width = "0";
   showEpochs();
 }
 
-async function read(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+async function read(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
@@ -94,22 +94,22 @@ async function read(answer) {
     rest = blocks.pop();
     for (const block of blocks) {
       const match = /^event: (\w+)\ndata: (.*)$/s.exec(block);
-      if (match) hear(match[1], JSON.parse(match[2]));
+      if (match) show(match[1], JSON.parse(match[2]));
     }
   }
 }
 
-function hear(kind, news) {
-  if (kind === "progress") { state.progress = news; state.heard = Date.parse(news.updated); showProgress(news); }
-  if (kind === "run") showState(news);
-  if (kind === "epoch") { state.epochs.set(news.epoch, news); showEpochs(); }
-  if (kind === "score") showScore(news);
+function show(kind, update) {
+  if (kind === "progress") { state.progress = update; state.updated = Date.parse(update.updated); showProgress(update); }
+  if (kind === "run") showState(update);
+  if (kind === "epoch") { state.epochs.set(update.epoch, update); showEpochs(); }
+  if (kind === "score") showScore(update);
 }
 
 function showState(record) {
-  const kinds = { running: "good", created: "wait", stopping: "wait", stopped: "wait", finished: "good", failed: "bad" };
+  const classes = { running: "good", created: "wait", stopping: "wait", stopped: "wait", finished: "good", failed: "bad" };
   el("state").textContent = record.state;
-  el("state").className = `badge ${kinds[record.state]}`;
+  el("state").className = `badge ${classes[record.state]}`;
   el("state").title = record.reason || "";
 }
 
@@ -119,8 +119,8 @@ function showProgress(p) {
   const eta = p.eta_s === null ? "–" : `${Math.floor(p.eta_s / 60)} min ${Math.floor(p.eta_s % 60)} s`;
   const figures = [["epoch", `${p.epoch + 1} of ${p.epochs_planned ?? "∞"}`], ["steps", `${p.steps} / ${p.epoch_steps}`],
     ["steps per second", number(p.steps_per_s, 0)], ["segments recorded", p.segments_recorded],
-    ["judged", p.segments_judged], ["left", p.segments_left], ["votes", p.votes], ["agreement", number(p.agreement)],
-    ["reward-model accuracy", number(p.reward_model_accuracy)], ["time left", eta]];
+    ["judged", p.segments_judged], ["not yet judged", p.segments_left], ["votes", p.votes], ["agreement", number(p.agreement)],
+    ["reward-model accuracy", number(p.reward_model_accuracy)], ["remaining time", eta]];
   el("figures").replaceChildren(...figures.map(([name, value]) => {
     const pair = make("div");
     pair.append(make("dt", name), make("dd", value));
@@ -133,8 +133,8 @@ function showTimeline() {
   const p = state.progress, planned = p ? p.epochs_planned ?? p.epoch + 1 : state.epochs.size;
   el("timeline").replaceChildren(...Array.from({ length: Math.min(planned, 200) }, (_, epoch) => {
     const row = state.epochs.get(epoch);
-    const kind = row ? (row.segments_waiting ? "judging" : "done") : p && p.epoch === epoch ? "now" : "";
-    return make("span", planned <= 40 ? epoch : undefined, kind);
+    const className = row ? (row.segments_waiting ? "judging" : "done") : p && p.epoch === epoch ? "now" : "";
+    return make("span", planned <= 40 ? epoch : undefined, className);
   }));
 }
 
@@ -186,39 +186,39 @@ function showScore(score) {
   }
   if (score.error) item.append(make("p", score.error, "bad"));
   el("votes").prepend(item);
-  while (el("votes").children.length > SHOWN_SCORES) el("votes").lastChild.remove();
+  while (el("votes").children.length > MAX_SCORES) el("votes").lastChild.remove();
 }
 
 function showAge() {
-  const seconds = state.heard ? Math.max(0, Math.round((Date.now() + state.ahead - state.heard) / 1000)) : null;
+  const seconds = state.updated ? Math.max(0, Math.round((Date.now() + state.clockSkew - state.updated) / 1000)) : null;
   const ended = ["finished", "failed", "stopped"].includes(el("state").textContent);
-  el("age").textContent = seconds === null ? "no news yet" : `last update ${seconds} s ago`;
-  el("age").className = `badge ${seconds === null || ended ? "" : seconds > GONE_S ? "bad" : seconds > STALE_S ? "wait" : "good"}`;
+  el("age").textContent = seconds === null ? "no update yet" : `last update ${seconds} s ago`;
+  el("age").className = `badge ${seconds === null || ended ? "" : seconds > LOST_S ? "bad" : seconds > STALE_S ? "wait" : "good"}`;
 }
 
-function closed(why) {
+function showLogin(reason) {
   if (state.stream) state.stream.abort();
-  state.stream = null;   // else whoever comes back to the same run would be taken for one who still follows it
-  el("door").hidden = false;
+  state.stream = null;   // so that the same run is followed again after the login
+  el("login").hidden = false;
   el("page").hidden = true;
-  el("refused").textContent = why;
+  el("refused").textContent = reason;
 }
 
 async function open() {
-  clearTimeout(state.again);   // whoever presses Open meanwhile asks now, not twice
+  clearTimeout(state.retry);   // the user may press Open before the retry
   state.token = readToken();
-  if (!state.token) return closed("");
+  if (!state.token) return showLogin("");
   try { await listRuns(); } catch (error) {
-    if (error.message === "denied") return closed("The token is not known.");
-    state.again = setTimeout(open, 2000);   // nothing is wrong with the token: the coordinator starts, or its store is away
-    return closed(`No answer yet (${error.message}); this page asks again.`);
+    if (error.message === "denied") return showLogin("The token is unknown.");
+    state.retry = setTimeout(open, 2000);   // not a problem of the token: the coordinator starts, or its store is not available
+    return showLogin(`The coordinator is not available (${error.message}). This page retries every 2 s.`);
   }
-  el("door").hidden = true;
+  el("login").hidden = true;
   el("page").hidden = false;
 }
 
 el("runs").addEventListener("change", () => follow(el("runs").value));
-el("door").addEventListener("submit", (event) => {
+el("login").addEventListener("submit", (event) => {
   event.preventDefault();
   const token = el("token").value.trim();
   if (token) sessionStorage.setItem("token", token);
