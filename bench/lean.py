@@ -54,7 +54,7 @@ def mean_return(built: Any) -> float:
 
 
 def apart(kind: str, seed: int, steps: int, target: Path) -> "subprocess.Popen[bytes]":
-    """The same in a process of its own: two algorithms of one process would share dice."""
+    """The same in a process of its own: two algorithms of one process would share rng."""
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, __file__, "--one", kind, str(seed), "--steps", str(steps), "--json", str(target)]
     return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

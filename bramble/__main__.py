@@ -9,20 +9,20 @@ import bramble
 from bramble.worlds.model import DIFFICULTIES
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
 def _build(options: argparse.Namespace) -> None:
     path = options.out or Path(f"{options.world.replace(':', '-')}.gbc")
     path.write_bytes(bramble.build(options.world, options.difficulty, options.seed, options.torn))
-    _say(f"{path}: {path.stat().st_size} bytes")
+    _print_line(f"{path}: {path.stat().st_size} bytes")
 
 
 def _play(options: argparse.Namespace) -> None:
     from bramble.emulator import BrambleEmulator
 
-    _say("arrows walk, A is a, B is s, START is return; close the window to end")
+    _print_line("arrows walk, A is a, B is s, START is return; close the window to end")
     with BrambleEmulator(bramble.build(options.world, options.difficulty, options.seed), window="SDL2") as game:
         while game.pyboy.tick():
             pass
@@ -39,8 +39,8 @@ def _solve(options: argparse.Namespace) -> None:
         if film is not None:
             film.close()
     for name, step in walk.milestones.items():
-        _say(f"{step:6d}  {name}")
-    _say(f"finished {walk.steps}")
+        _print_line(f"{step:6d}  {name}")
+    _print_line(f"finished {walk.steps}")
 
 
 def _shots(options: argparse.Namespace) -> None:
@@ -48,19 +48,19 @@ def _shots(options: argparse.Namespace) -> None:
 
     path = options.out or Path("docs/images") / f"bramble-{options.world.replace(':', '-')}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    _say(f"{contact_sheet(options.world, path)} rooms in {path}")
+    _print_line(f"{contact_sheet(options.world, path)} rooms in {path}")
 
 
 def _study(options: argparse.Namespace) -> None:
     from bramble.tools.difficulty import report, study
 
-    _say(report(study(options.world, options.steps, options.seeds)))
+    _print_line(report(study(options.world, options.steps, options.seeds)))
 
 
 def _engine(options: argparse.Namespace) -> None:
     from bramble.engine.compile import write_engine
 
-    _say(write_engine())
+    _print_line(write_engine())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,19 +75,19 @@ def _parser() -> argparse.ArgumentParser:
         if world:
             command.add_argument("world", nargs="?", default="vale", help=f"{', '.join(bramble.worlds())} or wild:SEED")
         if seed:
-            command.add_argument("--seed", type=int, default=0, help="where the game's random generator starts")
+            command.add_argument("--seed", type=int, default=0, help="start value of the game's random generator")
         return command
 
     build = add("build", _build, "write the ROM of a world", seed=True)
     play = add("play", _play, "play in a window", seed=True)
     for command in (build, play):
         command.add_argument("--difficulty", choices=DIFFICULTIES, default="normal")
-    build.add_argument("--torn", action="store_true", help="update during VBlank, to test readers of RAM")
+    build.add_argument("--torn", action="store_true", help="update while the picture is drawn, to test readers of RAM")
     build.add_argument("--out", type=Path)
-    solve = add("solve", _solve, "finish a world by buttons alone", seed=True)
+    solve = add("solve", _solve, "finish a world with the solver", seed=True)
     solve.add_argument("--video", type=Path, help="write an MP4")
     add("shots", _shots, "write a contact sheet of all rooms").add_argument("--out", type=Path)
-    study = add("study", _study, "compare random buttons with the walk-through")
+    study = add("study", _study, "compare random play with the walk-through")
     study.add_argument("--steps", type=int, default=10_000)
     study.add_argument("--seeds", type=int, default=5)
     add("engine", _engine, "build the engine from C (needs sdcc)", world=False)
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; mistakes become one sentence on the error output and exit code 1."""
+    """Run one command. A known error prints one sentence to stderr; the exit code is 1."""
     from bramble.engine.compile import BuildError
 
     options = _parser().parse_args(arguments)

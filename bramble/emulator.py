@@ -1,4 +1,4 @@
-"""The game in the emulator: press a button for one step, read a byte, take a picture. Needs PyBoy.
+"""Runs a Bramble ROM in PyBoy: hold a button for a step, read a byte, take a picture.
 
 One step is four frames with one of the eight actions held, as in the training environment.
 """
@@ -28,9 +28,9 @@ class BrambleEmulator:
 
     def __init__(self, rom: bytes, window: str = "null") -> None:
         with warnings.catch_warnings():
-            # pysdl2 announces by a warning which library it found: that is no news for a player.
+            # pysdl2 warns about the library that it found; players need not see that.
             warnings.filterwarnings("ignore", message="Using SDL2 binaries")
-            from pyboy import PyBoy  # heavy: only who plays pays for it
+            from pyboy import PyBoy  # a slow import that builders of ROMs do not need
 
         self._folder = tempfile.TemporaryDirectory()
         path = Path(self._folder.name) / "game.gbc"
@@ -51,7 +51,7 @@ class BrambleEmulator:
             self.pyboy.tick(1, False)
             if self.value("game_state") == IN_PLAY and self.value("scroll_mode") == 1:
                 return
-        raise RuntimeError("the game did not start within ten seconds of play")
+        raise RuntimeError(f"the game did not start within {BOOT_LIMIT} frames")
 
     def __enter__(self) -> "BrambleEmulator":
         return self
@@ -82,7 +82,7 @@ class BrambleEmulator:
             observe(self)
 
     def read(self, address: int, bank: int = 0) -> int:
-        """One byte. The bank counts for D000-DFFF; 0 stands for bank 1 there."""
+        """One byte. The bank applies to D000-DFFF, where 0 means bank 1."""
         if 0xD000 <= address < 0xE000:
             return int(self.pyboy.memory[bank or 1, address])
         return int(self.pyboy.memory[address])
@@ -93,7 +93,7 @@ class BrambleEmulator:
         return self.read(entry.address + offset, int(entry.bank) if entry.bank.isdigit() else 0)
 
     def write(self, name: str, value: int, offset: int = 0) -> None:
-        """Change one byte of a variable that is not banked."""
+        """Write one byte of a variable that is not banked."""
         self.pyboy.memory[RAM_ENTRIES[name].address + offset] = value
 
     def decimal(self, name: str) -> int:
@@ -102,13 +102,13 @@ class BrambleEmulator:
         return (high >> 4) * 1000 + (high & 15) * 100 + (low >> 4) * 10 + (low & 15)
 
     def picture(self) -> "np.ndarray[Any, Any]":
-        """The screen as it was last drawn: 144 x 160 x 3, 8 bits a colour. Set `render` before the step."""
+        """The last drawn screen: uint8, 144 x 160 x 3. Set `render` before the step."""
         import numpy as np
 
         return np.array(self.pyboy.screen.ndarray[:, :, :3], copy=True)
 
     def ram(self) -> bytes:
-        """Work RAM (all of C000-CFFF and bank 1) and high RAM: what a hash of the game's state is made of."""
+        """Work RAM (C000-CFFF and bank 1) and high RAM, the input of state hashes."""
         memory = self.pyboy.memory
         low, high = bytes(memory[0xC000:0xD000]), bytes(memory[1, 0xD000:0xDFFF])
         return low + high + bytes(memory[0xFF80:0xFFFF])

@@ -1,6 +1,6 @@
-"""Pictures, letters and colours of Bramble, read from the text files in art/. Never touches the emulator.
+"""Loads pictures, letters and colours of Bramble from the text files beside it.
 
-The engine knows a few of them by name; `header()` writes those names as the C header engine/art.h.
+The engine uses some of them by name; `header()` gives these names as the C header engine/art.h.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ TILE_BANK_1 = 0x08
 MAX_PICTURES = 64
 """256 tiles of 8 x 8 in one bank of video memory."""
 MAX_NUMBERS = 96
-"""Numbers above stand for pairs in packed rooms."""
+"""Higher numbers stand for pairs in packed rooms."""
 
 Rows = tuple[str, ...]
 
@@ -45,7 +45,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Art:
-    """Everything drawn: tiles in file order, sprites and icons by name with their number, and bytes for the machine."""
+    """All art: tiles in file order, numbers of sprites and icons by name, and bytes for the engine."""
 
     tiles: tuple[Tile, ...]
     sprites: dict[str, int]
@@ -80,12 +80,12 @@ def _blocks(path: Path) -> Iterator[tuple[int, list[str], Rows]]:
 
 def _picture(path: Path, line: int, rows: Rows, width: int, height: int) -> Rows:
     if len(rows) != height or any(len(row) != width or set(row) - set(SHADES) for row in rows):
-        raise ValueError(f"{path.name} line {line}: a picture here has {height} rows of {width} of the letters .-+#")
+        raise ValueError(f"{path.name} line {line}: draw {height} rows of {width} letters from .-+#")
     return rows
 
 
 def tile_bytes(rows: Rows) -> bytes:
-    """8 columns of any number of rows, as the machine stores them: two bytes a row, low bits first."""
+    """Rows of 8 pixels in the Game Boy's tile format: two bytes per row, low bits first."""
     out = bytearray()
     for row in rows:
         shades = [SHADES[letter] for letter in row]
@@ -192,7 +192,7 @@ def _colours() -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=1)
 def load_art() -> Art:
-    """Read all art files once. Raise ValueError that names file and line for a picture that is not right."""
+    """Read all art files once. Raise ValueError with file and line of a wrong picture."""
     sprites, sprite_bytes = _sprites()
     icons, letters, font_bytes = _font()
     themes, sprite_palettes = _colours()
@@ -214,7 +214,7 @@ def load_art() -> Art:
 
 
 def tile_tables(art: Art) -> dict[str, bytes]:
-    """The tables of the world that the engine reads: by metatile number, and from id to number."""
+    """The tile tables that the engine reads: by metatile number, and from id to number."""
     if len(art.numbers) > MAX_NUMBERS or len(art.tiles) > MAX_PICTURES:
         raise ValueError(f"tiles.txt: at most {MAX_PICTURES} pictures and {MAX_NUMBERS} ids fit")
     entries = [(value, tile, picture) for picture, tile in enumerate(art.tiles) for value in tile.ids]

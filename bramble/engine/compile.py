@@ -1,8 +1,8 @@
-"""Build the engine from C with sdcc. Needed only by who changes engine/: players and trainers use engine/engine.gbc.
+"""Builds the engine from C with sdcc. Only changes to engine/ need it; everything else uses engine/engine.gbc.
 
-The result holds the program without a world: 32 KiB, the program at its start, and at PROGRAM_END the address where the
-program ends, so that the joiner knows where data may begin. No date or path enters it: same sources, same compiler,
-same bytes.
+The result holds the program without a world: 32 KiB with the program at the start and, at PROGRAM_END, the address
+where the program ends and world data may begin. It contains no date and no path: the same sources and compiler give
+the same bytes.
 """
 
 import hashlib
@@ -39,11 +39,11 @@ ROM_SIZE = 0x8000
 
 
 class BuildError(Exception):
-    """The engine could not be built: the compiler is absent, of another version, or found a mistake."""
+    """The engine could not be built: the compiler is missing, has another version, or reported an error."""
 
 
 def compiler_version() -> str | None:
-    """Version of the installed sdcc, such as "4.2.0", or None when there is none."""
+    """Version of the installed sdcc, such as "4.2.0", or None if sdcc is not installed."""
     path = shutil.which("sdcc")
     if path is None:
         return None
@@ -82,12 +82,12 @@ def _compile(work: Path, flags: tuple[str, ...]) -> bytes:
 
 
 def build_engine(flags: tuple[str, ...] = FLAGS) -> bytes:
-    """Compile engine/ and return the ROM. Raise BuildError with the compiler's words."""
+    """Compile engine/ and return the ROM. Raise BuildError with the compiler's output."""
     version = compiler_version()
     if version is None:
         raise BuildError(f"sdcc is not installed: apt install sdcc (Debian 12 has version {SDCC_VERSION})")
     if version != SDCC_VERSION:
-        raise BuildError(f"sdcc {version} is installed and makes other bytes: the engine needs {SDCC_VERSION}")
+        raise BuildError(f"sdcc {version} is installed and gives other bytes: install sdcc {SDCC_VERSION}")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for path in ENGINE.iterdir():
@@ -98,7 +98,7 @@ def build_engine(flags: tuple[str, ...] = FLAGS) -> bytes:
 
 
 def write_engine() -> str:
-    """Build and write engine.gbc, art.h and engine.gbc.sha256. Returns one sentence about it."""
+    """Build and write engine.gbc, art.h and engine.gbc.sha256. Returns a summary line."""
     rom = build_engine()
     digest = hashlib.sha256(rom).hexdigest()
     (ENGINE / "art.h").write_text(header(load_art()), "utf-8")

@@ -1,6 +1,6 @@
-"""The cave of a world by seed: a path from the entry to the ember, with locked doors and a key before each of them.
+"""The cave of a world by seed: a path from the entry to the ember, with a key before each locked door.
 
-One locked door is before the hero at a time, so no key can be wasted.
+The hero reaches one locked door at a time, so he cannot waste a key.
 """
 
 import random
@@ -17,7 +17,7 @@ THEMES = ("dungeon1", "dungeon2", "dungeon3")
 
 @dataclass(slots=True)
 class CaveDraft:
-    """What the world needs of its cave: its rooms as text, and where the entry is."""
+    """The cave's rooms as text, its milestones and its entry room."""
 
     entry: int
     lines: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ def _on_map(spot: Spot) -> bool:
 
 
 def _path(rng: random.Random, length: int) -> list[Spot]:
-    """A way over the grid that begins at its lower edge and never touches itself there from below."""
+    """A random path over the grid that starts at the lower edge and never crosses itself."""
     while True:
         path = [(rng.randrange(SIZE), SIZE - 1)]
         while len(path) < length:
@@ -81,7 +81,7 @@ def _path(rng: random.Random, length: int) -> list[Spot]:
 def _hide_keys(
     rng: random.Random, cave: CaveDraft, rooms: dict[Spot, _RoomDraft], path: list[Spot], locks: list[int]
 ) -> None:
-    """Before each locked door a key: in a side room if there is space for one, else on the path."""
+    """Put a key before each locked door: in a side room if there is space, else on the path."""
     first = 0
     for count, lock in enumerate(locks, start=1):
         index = rng.randint(first, lock)
@@ -89,7 +89,7 @@ def _hide_keys(
         room = rooms[spot]
         guarded = spot not in path
         room.solve = "cleared" if guarded else room.solve
-        # Where beasts were beaten the key falls to the ground: a chest might appear under the hero's feet.
+        # A guarded key is a hidden treasure: a hidden chest could appear under the hero.
         room.objects.append("treasure 2,2 small_key hidden" if guarded else "chest 2,2 small_key")
         if guarded:
             room.objects += [f"enemy 6,{row} {rng.choice(ENEMIES[:2])}" for row in (2, 5)]
@@ -98,7 +98,7 @@ def _hide_keys(
 
 
 def _side_room(rng: random.Random, rooms: dict[Spot, _RoomDraft], beside: Spot) -> Spot | None:
-    """A new room beside one, or None."""
+    """Add a room beside another one; None if there is no space."""
     free = [
         side for side in STEPS if (s := neighbour(beside, side)) not in rooms and 0 <= s[0] < SIZE and 0 <= s[1] < SIZE
     ]
@@ -112,7 +112,7 @@ def _side_room(rng: random.Random, rooms: dict[Spot, _RoomDraft], beside: Spot) 
 
 
 def _furnish(rng: random.Random, cave: CaveDraft, rooms: dict[Spot, _RoomDraft], path: list[Spot]) -> None:
-    """Beasts on the way, a hall before the end, the ember."""
+    """Add enemies, the hall before the end, and the ember."""
     for spot in path[1:-2]:
         rooms[spot].objects += [f"enemy 6,{row} {rng.choice(ENEMIES)}" for row in rng.sample((2, 5), rng.randint(0, 2))]
     hall, end = rooms[path[-2]], rooms[path[-1]]

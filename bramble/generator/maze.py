@@ -1,7 +1,6 @@
-"""Rooms and mazes for worlds by seed: a grid of spots, joined in a tree with loops, and the letters of one room.
+"""Rooms and mazes for worlds by seed: a grid of spots joined in a tree with loops, and the letters of one room.
 
-In every room the columns 4 and 5 and the rows 3 and 4 stay free, so that all its exits hang together whatever is
-scattered over the four corners.
+Columns 4 and 5 and rows 3 and 4 of every room stay free, so that its exits stay connected.
 """
 
 import random
@@ -19,23 +18,23 @@ DOORWAY: dict[str, tuple[Cell, Cell]] = {
     "right": ((COLUMNS - 1, 3), (COLUMNS - 1, 4)),
 }
 CORNERS = ((1, 1), (6, 1), (1, 5), (6, 5))
-LOOPS = 0.25  # of the possible ones: more would leave no maze, fewer much walking to and fro
+LOOPS = 0.25  # share of possible joins: more leaves no maze, fewer makes long ways back
 
 
 def neighbour(spot: Spot, side: str) -> Spot:
-    """The spot beside another."""
+    """The neighbouring spot on a side."""
     dx, dy = STEPS[side]
     return spot[0] + dx, spot[1] + dy
 
 
 def opposite_side(side: str) -> str:
-    """The side on which a neighbour sees us."""
+    """The opposite side."""
     names = list(STEPS)
     return names[(names.index(side) + 2) % 4]
 
 
 def spanning_tree(rng: random.Random, spots: Iterable[Spot], start: Spot) -> set[frozenset[Spot]]:
-    """Joins that make a maze of the spots, with long corridors (depth first)."""
+    """Joins that make a depth-first maze of the spots, with long corridors."""
     open_spots, joins = set(spots) - {start}, set()
     path = [start]
     while path:
@@ -50,7 +49,7 @@ def spanning_tree(rng: random.Random, spots: Iterable[Spot], start: Spot) -> set
 
 
 def add_loops(rng: random.Random, joins: set[frozenset[Spot]], regions: Iterable[set[Spot]]) -> None:
-    """Join more neighbours, but never over the border of two regions."""
+    """Join more neighbours within each region."""
     for region in regions:
         for spot in sorted(region):
             for side in ("right", "down"):
@@ -75,7 +74,7 @@ def draw_doorway(rows: Letters, side: str, letter: str) -> None:
 
 
 def wall_off(rows: Letters, side: str, wall: str, letter: str) -> None:
-    """A second wall inside of a side, with `letter` before the doorway: brambles must not grow on the edge itself."""
+    """Add an inner wall on a side, with `letter` before the doorway: brambles may not grow on the edge."""
     dx, dy = STEPS[opposite_side(side)]
     across = [(x, 0 if side == "up" else ROWS - 1) for x in range(COLUMNS)]
     along = [(0 if side == "left" else COLUMNS - 1, y) for y in range(ROWS)]
@@ -86,7 +85,7 @@ def wall_off(rows: Letters, side: str, wall: str, letter: str) -> None:
 
 
 def scatter(rng: random.Random, rows: Letters, taken: set[Cell], letters: str) -> list[Cell]:
-    """Strew things over the corners, three of six cells at most, and return the corner cells that stay free."""
+    """Scatter letters over the corners, at most three of six cells each. Returns the free corner cells."""
     free = []
     for left, top in CORNERS:
         cells = [(x, y) for x in range(left, left + 3) for y in (top, top + 1)]

@@ -1,7 +1,7 @@
-"""Worlds by seed: `wild:<seed>` is a text in the format of worlds/*.txt, made by dice and proven before it is used.
+"""Worlds by seed: `wild:<seed>` gives a text in the format of worlds/*.txt, drawn at random and kept if it has a plan.
 
-Outdoors, a maze of rooms in which a sword opens the way to a cave; in the cave, a path with locked doors, whose keys
-lie before them, and a hall of beasts before the ember. Two seeds give two worlds; the same seed gives the same world.
+Outdoors, a maze of rooms in which a sword opens the way to a cave. In the cave, a path with locked doors, each with its
+key before it, and a hall of enemies before the ember. The same seed always gives the same world.
 """
 
 import random
@@ -23,7 +23,7 @@ from bramble.planner.search import find_plan
 from bramble.worlds.model import STEPS, Cell, WorldError
 from bramble.worlds.world_parser import parse_world
 
-ATTEMPTS = 50  # a draft in a hundred cannot be finished; if fifty in a row cannot, the dice are loaded
+ATTEMPTS = 50  # one draft in a hundred has no plan; fifty in a row mean a bug
 NAMES = ("Ash", "Birch", "Elm", "Fir", "Hazel", "Larch", "Maple", "Oak", "Rowan", "Willow")
 PLACES = ("Hills", "Moor", "Woods", "Fells", "Marsh", "Downs")
 ENEMIES = ("walker", "walker", "spitter", "charger", "bat")
@@ -34,7 +34,7 @@ HINTS = {
 
 @dataclass(slots=True)
 class OutdoorsDraft:
-    """The outdoors while it is drafted: which rooms join, and where things are."""
+    """The outdoor map of a draft: joined rooms, start, gate."""
 
     rng: random.Random
     width: int
@@ -47,7 +47,7 @@ class OutdoorsDraft:
 
 @lru_cache(maxsize=64)
 def wild_text(seed: int) -> str:
-    """The text of a world. WorldError if no draft of this seed can be finished, which no seed tried so far did."""
+    """The text of a world. Raise WorldError if no draft of the seed can be finished."""
     for attempt in range(ATTEMPTS):
         text = _draft(random.Random(f"{seed}/{attempt}"), seed)  # noqa: S311 - worlds, not secrets
         try:
@@ -104,7 +104,7 @@ def _first_spot_beyond(outdoors: OutdoorsDraft) -> Spot:
 
 
 def _gate(outdoors: OutdoorsDraft) -> tuple[Spot, str]:
-    """Cut the maze in two by brambles: at least three rooms before them, at least two behind."""
+    """Cut the maze in two with brambles: at least three rooms before them and two behind."""
     joins = sorted(sorted(join) for join in outdoors.joins)
     outdoors.rng.shuffle(joins)
     for one, other in joins:
@@ -120,7 +120,7 @@ def _gate(outdoors: OutdoorsDraft) -> tuple[Spot, str]:
 
 
 def _connected(outdoors: OutdoorsDraft, spot: Spot, cut: frozenset[Spot]) -> set[Spot]:
-    """Rooms that hang together with `spot` when one join is cut."""
+    """Rooms connected with `spot` when one join is cut."""
     seen, waiting = {spot}, [spot]
     while waiting:
         here = waiting.pop()
@@ -180,7 +180,7 @@ def _sword_giver(outdoors: OutdoorsDraft, cave_spot: Spot) -> list[str]:
 
 
 def _towards(here: Spot, there: Spot) -> str:
-    """The main direction from one room to another, in a word."""
+    """The main compass direction from one room to another."""
     dx, dy = there[0] - here[0], there[1] - here[1]
     if abs(dx) > abs(dy):
         return HINTS["right" if dx > 0 else "left"]

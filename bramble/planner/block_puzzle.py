@@ -1,7 +1,7 @@
-"""Which blocks to push, and where, so that every switch of a room has one: a search over cells of blocks and hero.
+"""Plans block pushes so that every switch of a room holds a block: a search over the cells of blocks and hero.
 
-It needs no machine. The rules are those of engine/items.c: a block moves one cell, onto a free cell, and never onto the
-outer cells of a room.
+It needs no emulator. The rules are those of engine/items.c: a block moves one cell, onto a free cell, and never onto
+the outer cells of a room.
 """
 
 from collections import deque
@@ -11,11 +11,11 @@ from bramble.worlds.model import COLUMNS, ROWS, STEPS, Cell
 
 Push = tuple[Cell, str]
 PuzzleState = tuple[frozenset[Cell], frozenset[Cell]]
-"""Blocks, and the cells where the hero can be."""
+"""Cells of the blocks, and cells that the hero can reach."""
 
 
 def _area(start: Cell, free: frozenset[Cell]) -> frozenset[Cell]:
-    """Cells that can be reached on foot."""
+    """Cells that the hero can walk to."""
     seen = {start}
     queue = deque([start])
     while queue:
@@ -29,7 +29,7 @@ def _area(start: Cell, free: frozenset[Cell]) -> frozenset[Cell]:
 
 
 def _pushes(blocks: frozenset[Cell], area: frozenset[Cell], free: frozenset[Cell]) -> Iterator[tuple[Push, Cell]]:
-    """What can be pushed from where the hero can be, and where it ends."""
+    """Each possible push and the cell where the block ends."""
     for x, y in sorted(blocks):
         for name, (dx, dy) in STEPS.items():
             target = (x + dx, y + dy)
@@ -41,9 +41,9 @@ def _pushes(blocks: frozenset[Cell], area: frozenset[Cell], free: frozenset[Cell
 def plan_pushes(
     hero: Cell, floor: frozenset[Cell], blocks: frozenset[Cell], switches: frozenset[Cell]
 ) -> list[Push] | None:
-    """The fewest pushes after which each switch has a block; None when there is no way.
+    """The fewest pushes after which each switch holds a block, or None if no sequence does.
 
-    `floor` is every cell that is free when the blocks are thought away. A block on a switch stays there for good.
+    `floor` holds every cell that is free without the blocks. A block on a switch stays there.
     """
     first = (blocks, _area(hero, floor - blocks))
     plans: dict[PuzzleState, list[Push]] = {first: []}

@@ -1,7 +1,7 @@
-"""Proof that a world can be finished: a search over items, doors and flags that ends with a plan, deed by deed.
+"""Finds a plan that finishes a world: a search over items, doors and flags, without an emulator.
 
-Whatever can be done is done at once, because facts only grow; only the order in which small keys are spent is searched.
-It needs no machine. What it takes for granted: fights are won with the sword.
+Facts only grow, so the search takes every possible step immediately; only the order of spending small keys branches.
+It assumes that the hero wins every fight with the sword.
 """
 
 from collections import deque
@@ -41,13 +41,16 @@ LOCKS = (KEY, BOSS_KEY, BOMB)
 
 RouteNode = tuple[RoomId, Cell, int]
 """Room, cell, season."""
-Kind = Literal["talk", "take", "open", "press", "clear", "turn"]
+Kind = Literal["talk", "take", "open", "press", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One thing to do: talk to (or open, read) what stands at a cell, take what lies there, unlock a door, step on all
-    buttons of a room, or clear it of enemies."""
+    """One step of a plan.
+
+    talk (to a person, sign or chest at a cell), take (a treasure), open (a door), press (all buttons of a room), clear
+    (a room of enemies).
+    """
 
     kind: Kind
     room_id: RoomId
@@ -55,13 +58,13 @@ class PlanStep:
 
 
 def cells_with(room: Room, act: int) -> list[Cell]:
-    """Cells of a room whose tile does something: buttons, blocks, doors."""
+    """Cells of a room whose tile has an act: buttons, blocks, doors."""
     tiles = load_art().by_letter
     return [(x, y) for y, row in enumerate(room.rows) for x, letter in enumerate(row) if tiles[letter].act == act]
 
 
 class Planner:
-    """Searches one world."""
+    """Searches one world for a plan."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -76,7 +79,7 @@ class Planner:
         self.furthest = WorldState(world)
 
     def find_plan(self) -> list[PlanStep]:
-        """Deeds that lead to every milestone; WorldError says how far one gets if there are none."""
+        """Steps to every milestone. Raise WorldError with the unreachable milestones."""
         state = WorldState(self.world)
         plan = self._search(state, [])
         if plan is None:
@@ -85,7 +88,7 @@ class Planner:
         return plan
 
     def _search(self, state: WorldState, plan: list[PlanStep]) -> list[PlanStep] | None:
-        before = set()  # scripts may undo what others did, so that everything comes round again
+        before = set()  # scripts may undo the effects of others: stop at a repeated state
         while not state.finished():
             before.add(state.fingerprint())
             nodes = self.reachable_nodes(state)
@@ -96,7 +99,7 @@ class Planner:
         return plan
 
     def _unlock_one(self, state: WorldState, plan: list[PlanStep], nodes: set[RouteNode]) -> list[PlanStep] | None:
-        """Nothing else can be done: spend a key, on each door in turn until one leads to the end."""
+        """Only locked doors are left: try a key on each door until one leads to the end."""
         if len(state.milestones) >= len(self.furthest.milestones):
             self.furthest = state
         if state.fingerprint() in self._tried:
@@ -111,10 +114,10 @@ class Planner:
                 return found
         return None
 
-    # ---- where one can go ----
+    # ---- movement ----
 
     def reachable_nodes(self, state: WorldState) -> set[RouteNode]:
-        """Every room, cell and season in which the hero can be now."""
+        """Every (room, cell, season) that the hero can reach now."""
         start = (self.world.start, self.world.start_cell, SEASONS.index(self.world.season))
         seen = {start}
         queue = deque([start])
@@ -141,7 +144,7 @@ class Planner:
                 yield over, (x % COLUMNS, y % ROWS), season
 
     def _jump(self, room_id: RoomId, hole: Cell, land: Cell, season: int, state: WorldState) -> Iterator[RouteNode]:
-        """Over one hole with the feather."""
+        """Jump over one hole with the feather."""
         inside = 0 <= land[0] < COLUMNS and 0 <= land[1] < ROWS
         tile = self._tile((room_id, hole, season))
         if inside and tile.solid == HAZARD and tile.ground != WATER and TREASURES["feather"] in state.owned:
@@ -152,7 +155,7 @@ class Planner:
         return self.tiles[self._maps[room_id, season][row][column]]
 
     def _can_stand(self, node: RouteNode, state: WorldState) -> bool:
-        """Whether the hero can stand there."""
+        """Whether the hero can stand at a node."""
         room_id, cell, _ = node
         if cell in self._blocked[room_id]:
             return False
@@ -169,10 +172,10 @@ class Planner:
             return tile.ground == WATER and TREASURES["flippers"] in state.owned
         return tile.solid != FULL
 
-    # ---- what one can do ----
+    # ---- actions ----
 
     def _take_all_steps(self, state: WorldState, nodes: set[RouteNode]) -> Iterator[PlanStep]:
-        """Do everything that can be done from there, and yield what was done."""
+        """Take every possible step from the reachable nodes, and yield these steps."""
         cells: dict[RoomId, dict[Cell, int]] = {}
         for room_id, cell, season in sorted(nodes):
             cells.setdefault(room_id, {}).setdefault(cell, season)
@@ -230,7 +233,7 @@ class Planner:
                     yield PlanStep("talk", room.room_id, obj.cell)
 
     def _season_to_meet(self, obj: RoomObject, here: dict[Cell, int]) -> int | None:
-        """A season in which the hero can be where the thing is met, or None."""
+        """A season in which the hero can reach the object, or None."""
         if obj.kind == "enter":
             return next(iter(here.values()))
         if obj.kind == "treasure":
@@ -250,7 +253,7 @@ class Planner:
                     yield PlanStep("open", room.room_id, (column, row)), act
 
     def _free_locks(self, state: WorldState, room: Room, here: dict[Cell, int]) -> Iterator[PlanStep]:
-        """Doors whose opening costs nothing that another door could want."""
+        """Doors that open without a small key."""
         for step, act in list(self._locks(state, room, here)):
             if act == BOMB:
                 can = TREASURES["bombs"] in state.owned
@@ -261,7 +264,7 @@ class Planner:
                 yield step
 
     def _key_doors(self, state: WorldState, nodes: set[RouteNode]) -> list[PlanStep]:
-        """Doors for which there is a small key."""
+        """Doors that a small key in hand opens."""
         cells: dict[RoomId, dict[Cell, int]] = {}
         for room_id, cell, season in sorted(nodes):
             cells.setdefault(room_id, {})[cell] = season
@@ -287,12 +290,12 @@ class Planner:
 
 
 def find_plan(world: World) -> list[PlanStep]:
-    """Deeds that finish a world, in order. Raise WorldError when it cannot be finished."""
+    """Steps that finish a world, in order. Raise WorldError if it cannot be finished."""
     return Planner(world).find_plan()
 
 
 def visited_rooms(world: World) -> set[RoomId]:
-    """Rooms that are visited on the way when everything possible is done."""
+    """Rooms that the hero visits when he takes every possible step."""
     prover = Planner(world)
     prover.find_plan()
     return {room_id for room_id, room_flags in prover.furthest.room_flags.items() if room_flags & VISITED}

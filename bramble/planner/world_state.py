@@ -1,6 +1,6 @@
-"""What a hero has and has done, as facts without a machine: the state of the search in proof.py.
+"""The facts of a game in progress (items, flags, doors), without an emulator: the state of the planner's search.
 
-Scripts run here as engine/script.c runs them, so that a proof means what the game does.
+Scripts run here as in engine/script.c, so that a plan works in the real game.
 """
 
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ SMALL_KEY, BOSS_KEY, RUPEES, ESSENCE, ROD, SWORD = (
     TREASURES[name] for name in ("small_key", "boss_key", "rupees", "essence", "rod", "sword")
 )
 OUTSIDE = 255
-LAST_WITH_BOSS_KEY = 7  # the engine keeps them in a byte, a bit for each dungeon: there is none for the eighth
-MANY = 999  # whoever can fight finds gems without end
+LAST_WITH_BOSS_KEY = 7  # the engine holds boss keys in one byte; dungeon 8 has no bit
+MANY = 999  # enemies drop rupees without limit, so a hero who can fight can pay any price
 
 
 @lru_cache(maxsize=1)
@@ -37,7 +37,7 @@ def _addresses() -> dict[str, int]:
 
 
 def dungeon_of(room: Room) -> int:
-    """Index of the dungeon for which keys count in a room; OUTSIDE of any they count for nothing (engine/load.c)."""
+    """Index of the dungeon whose keys count in a room; OUTSIDE where no key counts (engine/load.c)."""
     room_id = room.room_id
     if not room.theme.startswith("dungeon"):
         return OUTSIDE
@@ -46,7 +46,7 @@ def dungeon_of(room: Room) -> int:
 
 @dataclass(slots=True)
 class WorldState:
-    """Facts. They only grow, but for keys, gems and what scripts take away."""
+    """Facts. They only grow, except for keys, rupees and what scripts take away."""
 
     world: World
     owned: set[int] = field(default_factory=set)
@@ -55,7 +55,7 @@ class WorldState:
     doors: set[tuple[RoomId, int]] = field(default_factory=set)
     keys: dict[int, int] = field(default_factory=dict)
     boss_keys: set[int] = field(default_factory=set)
-    """Dungeons whose great key is found."""
+    """Dungeons whose boss key is found."""
     seasons: set[int] = field(default_factory=set)
     rupees: int = 0
     essences: int = 0
@@ -64,7 +64,7 @@ class WorldState:
     milestones: set[str] = field(default_factory=set)
 
     def copy(self) -> "WorldState":
-        """An independent state to try something on."""
+        """An independent copy for a trial."""
         return WorldState(
             self.world, set(self.owned), set(self.flags), dict(self.room_flags), set(self.doors), dict(self.keys),
             set(self.boss_keys),
@@ -72,7 +72,7 @@ class WorldState:
         )  # fmt: skip
 
     def fingerprint(self) -> tuple[object, ...]:
-        """All that may change what can be done next; gems count only as long as they are few."""
+        """Everything that affects the next steps. Rupees count only while the hero cannot fight."""
         return (
             frozenset(self.owned), frozenset(self.flags), frozenset(self.room_flags.items()), frozenset(self.doors),
             frozenset(self.boss_keys), frozenset(self.seasons), self.essences, self.trade,
@@ -80,15 +80,15 @@ class WorldState:
         )  # fmt: skip
 
     def has_flag(self, room_id: RoomId, room_flags: int) -> bool:
-        """Whether a room's flag is set."""
+        """Whether a flag of a room is set."""
         return bool(self.room_flags.get(room_id, 0) & room_flags)
 
     def set_flag(self, room_id: RoomId, room_flags: int) -> None:
-        """Set a room's flag."""
+        """Set flags of a room."""
         self.room_flags[room_id] = self.room_flags.get(room_id, 0) | room_flags
 
     def holds(self, condition: ScriptCondition, room_id: RoomId, season: int) -> bool:
-        """One condition of a script or record in a room."""
+        """Whether a condition of a script or object holds in a room."""
         found = {
             "owns": condition.value in self.owned,
             "flag": condition.value in self.flags,
@@ -101,13 +101,13 @@ class WorldState:
         return found != condition.negated
 
     def is_present(self, obj: RoomObject, room_id: RoomId, season: int) -> bool:
-        """Whether a thing is in its room now."""
+        """Whether an object is in its room now."""
         if obj.hidden and not self.has_flag(room_id, SOLVED):
             return False
         return all(self.holds(condition, room_id, season) for condition in obj.only)
 
     def run_script(self, script: Script, room_id: RoomId, season: int) -> None:
-        """Do what the first branch does whose tests hold; every question is answered yes."""
+        """Run the first branch whose conditions hold. The answer to every question is yes."""
         for branch in script:
             if all(self.holds(condition, room_id, season) for condition in branch.conditions):
                 for step in branch.statements:
@@ -116,7 +116,7 @@ class WorldState:
         self.update_milestones()
 
     def take(self, obj: RoomObject, room_id: RoomId, second: bool, season: int) -> None:
-        """Pick up a treasure, or open a chest."""
+        """Pick up a treasure or open a chest."""
         self.set_flag(room_id, SECOND_ITEM if second else ITEM)
         self.run_script(obj.script, room_id, season)
 
@@ -154,7 +154,7 @@ class WorldState:
             self.boss_keys.add(dungeon)
 
     def update_milestones(self) -> None:
-        """Remember which milestones hold now, read as from the machine's RAM."""
+        """Add the milestones that hold now, decided from a RAM image of the facts."""
         ram = self._ram()
         for milestone in self.world.milestones:
             if reached(milestone, lambda address, bank: ram.get(address, 0)):

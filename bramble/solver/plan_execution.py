@@ -1,4 +1,4 @@
-"""Plays any proven world to its end by buttons alone: it carries out the plan of proof.py, deed by deed."""
+"""Plays a world to its end with buttons: carries out the planner's plan, step by step."""
 
 from bramble.planner.block_puzzle import plan_pushes
 from bramble.planner.search import BOMB, BUTTON, HEAVY, PUSH, PlanStep, cells_with, find_plan
@@ -6,12 +6,12 @@ from bramble.solver.walker import Walker
 from bramble.worlds.model import COLUMNS, ROWS, STEPS, Cell, RoomId, World
 
 SAFE_CELLS = 3
-"""So far a blast does not reach."""
+"""Distance in cells at which a blast does no harm."""
 FUSE_STEPS, BLASTS = 40, 4
 
 
 def execute_plan(walker: Walker, world: World) -> None:
-    """Do all deeds of the world's plan. StuckError when one cannot be done."""
+    """Carry out all steps of the world's plan. Raise StuckError if a step fails."""
     for step in find_plan(world):
         _execute(walker, step)
     walker.settle()
@@ -58,13 +58,13 @@ def _press(walker: Walker, room_id: RoomId) -> None:
 
 
 def _floor(walker: Walker) -> frozenset[Cell]:
-    """Free cells of this room, from RAM."""
+    """Free cells of the current room, from RAM."""
     cells = [(x, y) for y in range(ROWS) for x in range(COLUMNS)]
     return frozenset(cell for cell in cells if not walker.game.value("room_collisions", cell[1] * 16 + cell[0]))
 
 
 def blast(walker: Walker, room_id: RoomId, cell: Cell) -> None:
-    """Put a bomb before a cracked wall, run, and wait until it is open; again when beaten on the way."""
+    """Place a bomb at a cracked wall, retreat, and wait until it opens. Retries if enemies interfere."""
     for _ in range(BLASTS):
         walker.travel(room_id, walker.beside(room_id, cell))
         walker.face(walker.direction_to(cell))
@@ -74,7 +74,7 @@ def blast(walker: Walker, room_id: RoomId, cell: Cell) -> None:
             if walker.router.door_open(room_id, cell):
                 return
             walker.press("nop")
-    raise walker.stuck(f"the wall at {cell} does not burst")
+    raise walker.stuck(f"the wall at {cell} does not open")
 
 
 def _shelter(walker: Walker, room_id: RoomId) -> Cell:
@@ -85,17 +85,17 @@ def _shelter(walker: Walker, room_id: RoomId) -> Cell:
     ]
     paths = [(len(path), cell) for cell in sorted(far) if (path := walker.router.path(room_id, cell)) is not None]
     if not paths:
-        raise walker.stuck("no place to hide from a bomb")
+        raise walker.stuck("no cell is safe from the bomb")
     return min(paths)[1]
 
 
 def _direction(cell: Cell) -> str:
-    """Towards the edge on which a door is."""
+    """Direction of the edge that holds a door."""
     column, row = cell
     return {0: "up", 7: "down"}.get(row) or ("left" if column == 0 else "right")
 
 
 def _before(cell: Cell) -> Cell:
-    """The cell from which one pushes against a door."""
+    """The cell in front of a door."""
     dx, dy = STEPS[_direction(cell)]
     return cell[0] - dx, cell[1] - dy

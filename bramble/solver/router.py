@@ -1,7 +1,7 @@
-"""Where to walk: the shortest way through a world as it is now.
+"""Finds the shortest path through a world in its current state (Dijkstra).
 
-The map comes from the world, what is open from RAM: room flags, season and items. The room one stands in is read from
-RAM alone (room_collisions).
+The map comes from the world; room flags, season and items come from RAM. The current room is read from RAM alone
+(room_collisions).
 """
 
 import heapq
@@ -15,7 +15,7 @@ from bramble.worlds.rom_builder import edge_of
 
 Position = tuple[RoomId, Cell]
 RouteNode = tuple[RoomId, Cell, int]
-"""Room, cell, season. A hop to the same cell turns the season, one to the second cell is a jump."""
+"""Room, cell, season. A node at the same cell turns the season; a node two cells away is a jump."""
 DOORS = frozenset(ACTS.index(act) for act in ("key", "boss_key", "bomb"))
 CUT, LIFT, SHUTTER, STUMP = (ACTS.index(act) for act in ("cut", "lift", "shutter", "stump"))
 HAZARD = 0x10
@@ -25,7 +25,7 @@ EDGE_BITS = (1, 2, 4, 8)
 
 
 class Router:
-    """Ways through a world for the hero as he is now."""
+    """Paths through a world for the hero with his current items."""
 
     def __init__(self, world: World, game: BrambleEmulator) -> None:
         self.world = world
@@ -36,18 +36,18 @@ class Router:
         self._tiles: dict[tuple[RoomId, int], list[list[Tile]]] = {}
 
     def season(self) -> int:
-        """Number of the season that it is."""
+        """Number of the current season."""
         return self.game.value("season")
 
     def tile(self, room_id: RoomId, cell: Cell, season: int) -> Tile:
-        """What the world has at a cell in a season."""
+        """The tile at a cell in a season."""
         if (room_id, season) not in self._tiles:
             rows = self.world.rooms[room_id].rows_in(SEASONS[season])
             self._tiles[room_id, season] = [[self.tiles[letter] for letter in row] for row in rows]
         return self._tiles[room_id, season][cell[1]][cell[0]]
 
     def here(self) -> Position:
-        """Where the hero stands: the cell under his feet."""
+        """Room and cell under the hero's feet."""
         value = self.game.value
         cell = value("link_x") >> 4, (value("link_y") + 5) >> 4
         return RoomId(value("active_group"), value("active_room")), cell
@@ -62,7 +62,7 @@ class Router:
         return self.game.value(ROOM_PAGES[room_id.group], room_id.room)
 
     def door_open(self, room_id: RoomId, cell: Cell) -> bool:
-        """Whether the door or cracked wall at a cell was opened."""
+        """Whether the door or cracked wall at a cell is open."""
         return bool(self.flags(room_id) & EDGE_BITS[edge_of(cell)])
 
     def _cost_of(self, tile: Tile, room_id: RoomId, cell: Cell) -> int | None:
@@ -79,12 +79,12 @@ class Router:
         return None if tile.solid else COST_CELL
 
     def blocked_cells(self, room_id: RoomId) -> set[Cell]:
-        """Cells where somebody stands or a chest may be."""
+        """Cells of people and chests."""
         room = self.world.rooms[room_id]
         return {obj.cell for obj in room.objects if obj.kind in ("person", "chest")}
 
     def cost(self, room_id: RoomId, cell: Cell, season: int) -> int | None:
-        """Cost of stepping on a cell, None when it cannot be."""
+        """Cost of stepping on a cell, or None if the hero cannot."""
         tile = self.tile(room_id, cell, season)
         if (room_id, season) != (self._room_id, self._season):
             return None if cell in self.blocked_cells(room_id) else self._cost_of(tile, room_id, cell)
@@ -117,14 +117,14 @@ class Router:
         return self.tile(room_id, hole, season).ground == HOLE and self.owns("feather")
 
     def warp_at(self, room_id: RoomId, cell: Cell) -> Position | None:
-        """Where a warp at this cell leads."""
+        """Target of a warp at this cell, or None."""
         for obj in self.world.rooms[room_id].of_kind("warp"):
             if obj.cell == cell and obj.target is not None:
                 return obj.target, obj.arrival
         return None
 
     def path(self, goal: RoomId, cell: Cell | None = None) -> list[RouteNode] | None:
-        """Hops from here to a cell (or any cell) of a room, this one left out; None when there is no way."""
+        """Nodes from here (exclusive) to a cell, or to any cell, of a room; None if there is no path."""
         self._room_id, self._season = self.here()[0], self.season()
         start = (*self.here(), self._season)
         best = {start: 0}

@@ -1,6 +1,6 @@
-"""A player with nothing but buttons: walks, talks, fights, pushes, guided by RAM and the map of the world.
+"""Plays with buttons alone: walks, talks, fights and pushes, guided by RAM and the map of the world.
 
-Each move ends in what it was for or in a StuckError that says where and why: the player is a test of the RAM map.
+Every action succeeds or raises a StuckError with place and reason, so that the walker also tests the RAM map.
 """
 
 from bramble.emulator import BrambleEmulator
@@ -9,10 +9,10 @@ from bramble.worlds.model import ENEMIES, STEPS, TREASURES, Cell, RoomId, World
 
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
 MIDDLE_X, MIDDLE_Y = 8, 5
-"""Point of a cell where the hero's feet are in its middle: his body is 6 wide and reaches from y to y + 5."""
+"""Hero position within a cell that centres his feet: the body is 6 wide and reaches from y to y + 5."""
 SLACK = 3
 BRINK = 6
-"""A jump starts closer than this to the hole, in pixels."""
+"""A jump starts at most this far from the hole, in pixels."""
 MAX_STEPS_PER_CELL = 40
 FIGHT_LIMIT = 900
 ENEMY_SLOTS = 8
@@ -24,11 +24,11 @@ PLAYING, TEXT_YES = 1, 0
 
 
 class StuckError(Exception):
-    """The player could not do what he set out to do."""
+    """The walker could not complete an action."""
 
 
 class Walker:
-    """Plays one game. `limit` is the number of steps after which he gives up."""
+    """Plays one game. After `limit` steps it raises StuckError."""
 
     def __init__(self, game: BrambleEmulator, world: World, limit: int = 60000) -> None:
         self.game = game
@@ -37,35 +37,35 @@ class Walker:
         self.limit = limit
         self.fights = True
 
-    # ---- senses ----
+    # ---- observation ----
 
     @property
     def room_id(self) -> RoomId:
-        """The room he is in."""
+        """The current room."""
         return self.router.here()[0]
 
     @property
     def cell(self) -> Cell:
-        """The cell under his feet."""
+        """The cell under the hero's feet."""
         return self.router.here()[1]
 
     @property
     def position(self) -> tuple[int, int]:
-        """Centre of the body in pixels of the room."""
+        """Centre of the body, in pixels of the room."""
         return self.game.value("link_x"), self.game.value("link_y")
 
     def enemies(self) -> list[tuple[int, int, int]]:
-        """Where the enemies of the room are, in pixels, and of which kind."""
+        """(x, y, kind) of each enemy of the room, in pixels."""
         read = self.game.read
         slots = [0xD080 + 0x100 * n for n in range(ENEMY_SLOTS)]
         return [(read(slot + 0x0D), read(slot + 0x0B), read(slot + 1)) for slot in slots if read(slot)]
 
     def owns(self, name: str) -> bool:
-        """Whether he has a treasure."""
+        """Whether the hero has a treasure."""
         return self.router.owns(name)
 
     def stuck(self, what: str) -> StuckError:
-        """A mistake that names where it happened."""
+        """A StuckError that names room, cell and step."""
         return StuckError(f"{what} (room {self.room_id}, cell {self.cell}, step {self.game.steps})")
 
     # ---- time ----
@@ -78,7 +78,7 @@ class Walker:
             self.game.step(action)
 
     def settle(self) -> None:
-        """Let a scroll, a warp, a fall or a knock-back end; sit through a dialog that opened by itself."""
+        """Wait for the end of a scroll, warp, fall or knock-back, and close any dialog."""
         while True:
             value = self.game.value
             if value("text_active"):
@@ -89,7 +89,7 @@ class Walker:
                 return
 
     def read_text(self, answer: int = TEXT_YES) -> None:
-        """Press A until the dialog is over. A question is answered: 0 yes, 1 no."""
+        """Press A until the dialog closes. `answer` is 0 for yes, 1 for no."""
         while self.game.value("text_active"):
             choosing = self.game.value("text_display_mode") == 1
             if choosing and self.game.read(0xD0E8, 7) != answer:
@@ -102,13 +102,13 @@ class Walker:
     # ---- walking ----
 
     def face(self, direction: str) -> None:
-        """Turn: a held arrow key also walks if it can."""
+        """Turn to a direction. The held arrow key also walks if the way is free."""
         if self.game.value("link_direction") != list(STEPS).index(direction):
             self.press(direction)
             self.press("nop")
 
     def _arrow(self, target: Cell) -> str | None:
-        """Arrow key towards the middle of a neighbouring cell (or this one): first onto the axis, then along it."""
+        """Arrow key towards the middle of a neighbouring cell: first onto its axis, then along it."""
         x, y = self.position
         dx, dy = target[0] * 16 + MIDDLE_X - x, target[1] * 16 + MIDDLE_Y - y
         sideways = target[0] != self.cell[0]
@@ -123,7 +123,7 @@ class Walker:
         return None
 
     def step_to(self, target: Cell) -> bool:
-        """Walk to a neighbouring cell; cut or lift what is in the way. False when something interfered."""
+        """Walk to a neighbouring cell and clear bushes and rocks. False if the walk was interrupted."""
         room_id = self.room_id
         for _ in range(MAX_STEPS_PER_CELL):
             if self.room_id != room_id or self.game.value("text_active"):
@@ -142,7 +142,7 @@ class Walker:
         return False
 
     def clear_cell(self, target: Cell) -> None:
-        """Cut or lift what grows or lies on a neighbouring cell."""
+        """Cut the bush or lift the rock on a neighbouring cell."""
         column, row = target
         if target == self.cell or not self.game.value("room_collisions", row * 16 + column):
             return
@@ -166,7 +166,7 @@ class Walker:
         raise self.stuck(f"{target} is not beside the hero")
 
     def _leave(self, node: RouteNode, before: RoomId) -> None:
-        """Over the edge of the room."""
+        """Walk over the edge of the room."""
         direction = next(side for side in STEPS if before.neighbour(side) == node[0])
         for _ in range(MAX_STEPS_PER_CELL):
             self.press(direction)
@@ -175,21 +175,21 @@ class Walker:
         self.settle()
 
     def travel(self, room_id: RoomId, cell: Cell | None = None) -> None:
-        """Walk to a room, or to a cell of it, through as many rooms as it takes."""
+        """Walk to a room, or to a cell of it, through any number of rooms."""
         for attempt in range(200):
-            self.fights = attempt % 40 < 30  # whoever cannot be hit is walked past
+            self.fights = attempt % 40 < 30  # walk past an enemy that cannot be hit
             self.settle()
             if self.room_id == room_id and cell in (None, self.cell):
                 self.fights = True
                 return
             path = self.router.path(room_id, cell)
             if path is None:
-                raise self.stuck(f"there is no way to room {room_id} cell {cell}")
+                raise self.stuck(f"there is no path to room {room_id} cell {cell}")
             self._follow(path)
-        raise self.stuck(f"could not get to room {room_id} cell {cell}")
+        raise self.stuck(f"room {room_id} cell {cell} was not reached")
 
     def _follow(self, path: list[RouteNode]) -> None:
-        """Walk along a way until its end or until something interferes."""
+        """Walk along a path until its end or an interruption."""
         for node in path:
             before = self.room_id
             if node[0] != before:
@@ -206,11 +206,11 @@ class Walker:
                 return
 
     def _is_step(self, cell: Cell) -> bool:
-        """Whether a cell is this one or a neighbour."""
+        """Whether a cell is the current one or a neighbour."""
         return abs(cell[0] - self.cell[0]) + abs(cell[1] - self.cell[1]) <= 1
 
     def jump(self, land: Cell) -> None:
-        """Over a hole to the second cell: from the brink, so that the flight is long enough."""
+        """Jump over a hole to the second cell. The jump starts at the edge, so that it is long enough."""
         column, row = self.cell
         button = self.button_for("feather")
         self.step_to(self.cell)
@@ -229,15 +229,15 @@ class Walker:
         return {"up": y, "right": 15 - x, "down": 15 - y, "left": x}[direction]
 
     def turn_season(self, season: int) -> None:
-        """Stand on a stump and swing the rod until it is that season."""
+        """On a stump, swing the rod until the season is right."""
         for _ in range(8):
             if self.router.season() == season:
                 return
             self.use("rod")
             self.settle()
-        raise self.stuck(f"the rod does not bring season {season}")
+        raise self.stuck(f"the rod does not change the season to {season}")
 
-    # ---- doing ----
+    # ---- actions ----
 
     def button_for(self, item: str) -> str:
         """The button that holds an item; put it on B first when no button holds it."""
@@ -254,7 +254,7 @@ class Walker:
         self.press("nop", 3 if item == "sword" else 1)
 
     def equip(self, number: int) -> None:
-        """Put an item of the pack on B by the menu."""
+        """Put an item of the inventory on B through the menu."""
         inventory = [self.game.value("inventory", slot) for slot in range(4)]
         self.press("start")
         self.press("nop", 5)
@@ -267,7 +267,7 @@ class Walker:
         self.press("nop", 2)
 
     def talk(self, room_id: RoomId, cell: Cell, answer: int = TEXT_YES) -> None:
-        """Go beside a person, sign or chest, press A, and read what comes."""
+        """Walk to a person, sign or chest, press A, and read the dialog."""
         for _ in range(6):
             self.travel(room_id, self.beside(room_id, cell))
             self.face(self.direction_to(cell))
@@ -277,10 +277,10 @@ class Walker:
                 self.read_text(answer)
                 self.settle()
                 return
-        raise self.stuck(f"nobody answers at {cell}")
+        raise self.stuck(f"no dialog opens at {cell}")
 
     def beside(self, room_id: RoomId, cell: Cell) -> Cell:
-        """The nearest free cell beside a cell; below it if there is a choice."""
+        """The nearest free cell beside a cell; the one below wins a tie."""
         options = []
         for order, name in enumerate(("down", "up", "left", "right")):
             dx, dy = STEPS[name]
@@ -289,7 +289,7 @@ class Walker:
             if path is not None:
                 options.append((len(path), order, spot))
         if not options:
-            raise self.stuck(f"no way to stand beside {cell} of room {room_id}")
+            raise self.stuck(f"no path to a cell beside {cell} of room {room_id}")
         return min(options)[2]
 
     def push(self, block: Cell, direction: str) -> None:
@@ -306,7 +306,7 @@ class Walker:
         self.settle()
 
     def open_door(self, direction: str, cell: Cell) -> None:
-        """Stand before a locked door and push against it until it opens."""
+        """Push against a locked door until it opens."""
         dx, dy = STEPS[direction]
         self.travel(self.room_id, (cell[0] - dx, cell[1] - dy))
         for _ in range(30):
@@ -318,7 +318,7 @@ class Walker:
     # ---- fighting ----
 
     def strike_near(self) -> bool:
-        """Strike at an enemy that is close and in line. True when he did."""
+        """Strike an enemy that is close and in line. Returns whether there was one."""
         x, y = self.position
         for ex, ey, kind in self.enemies():
             dx, dy = ex - x, ey - y
@@ -335,7 +335,7 @@ class Walker:
         self.use("sword")
 
     def clear_room(self) -> None:
-        """Beat every enemy of the room; come back if beaten."""
+        """Defeat every enemy of the room; return to the room after a defeat."""
         room_id = self.room_id
         for _ in range(FIGHT_LIMIT):
             self.settle()
@@ -345,7 +345,7 @@ class Walker:
                 return
             elif not self.strike_near():
                 self._approach()
-        raise self.stuck("the enemies are still there")
+        raise self.stuck(f"the enemies are not defeated after {FIGHT_LIMIT} tries")
 
     def _approach(self) -> None:
         x, y = self.position
@@ -361,7 +361,7 @@ class Walker:
         self.step_to(path[0][1])
 
     def _duel(self, dx: int, below: int) -> None:
-        """Stand below the boss, out of his touch but within the sword's reach, and strike upwards."""
+        """Strike upwards from below the boss, outside of his reach and within the sword's."""
         if below < BOSS_NEAR:
             self.press("down", 2)
         elif below > BOSS_FAR:

@@ -1,7 +1,6 @@
-"""The walk-through of each world, by buttons alone, with a check after each milestone.
+"""The walk-through of each world with buttons alone, and the step of each milestone.
 
-It is the test of the RAM map (a wrong address ends the walk), the source of demonstrations, and the maker of curriculum
-states.
+It tests the RAM map (a wrong address ends the walk) and is the source of demonstrations and curriculum states.
 """
 
 from collections.abc import Callable
@@ -19,7 +18,7 @@ Routine = Callable[[Walker], None]
 
 @dataclass(frozen=True, slots=True)
 class Walkthrough:
-    """What a walk-through did: its actions (indices of ACTIONS) and the step of each milestone."""
+    """A finished walk-through: its actions (indices of ACTIONS) and the step of each milestone."""
 
     world: str
     actions: tuple[int, ...]
@@ -32,7 +31,7 @@ class Walkthrough:
 
 
 class _MilestoneLog:
-    """Notes at which step each milestone is reached."""
+    """Records the step at which each milestone is reached."""
 
     def __init__(self, world: World) -> None:
         self.open = list(world.milestones)
@@ -88,7 +87,7 @@ def _vale(walker: Walker) -> None:
 
 
 def _by_plan(walker: Walker) -> None:
-    """Worlds by seed have no walk-through of their own: their proof is one."""
+    """Worlds without a written walk-through follow the planner's plan."""
     execute_plan(walker, walker.world)
 
 
@@ -96,12 +95,12 @@ WALKTHROUGHS: dict[str, Routine] = {"garden": _garden, "vale": _vale}
 
 
 def play(name: str, game: BrambleEmulator, world: World) -> None:
-    """Play a running game of a world to its end. Raise StuckError where the player cannot go on."""
+    """Play a running game of a world to its end. Raise StuckError if the walker cannot continue."""
     WALKTHROUGHS.get(name, _by_plan)(Walker(game, world))
 
 
 def solve(name: str, seed: int = 0, observe: Callable[[BrambleEmulator], None] | None = None) -> Walkthrough:
-    """Play a world to its end. Raise StuckError when it is not reached, or a milestone was missed."""
+    """Play a world to its end. Raise StuckError if a milestone is not reached."""
     world = catalog.world(name)
     with BrambleEmulator(catalog.build(name, seed=seed)) as game:
         log = _MilestoneLog(world)
@@ -110,5 +109,5 @@ def solve(name: str, seed: int = 0, observe: Callable[[BrambleEmulator], None] |
             game.after_step.append(observe)
         play(name, game, world)
         if log.open:
-            raise StuckError(f"{name}: not reached: {', '.join(m.name for m in log.open)}")
+            raise StuckError(f"{name}: milestones not reached: {', '.join(m.name for m in log.open)}")
         return Walkthrough(name, tuple(game.actions), log.steps)

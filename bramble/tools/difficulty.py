@@ -1,4 +1,4 @@
-"""How hard a world is: how far random buttons get, next to the walk-through. The gap is the benchmark."""
+"""How hard a world is: progress of random play, compared with the walk-through."""
 
 import random
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from bramble.solver.walkthrough import solve
 from bramble.worlds.milestones import reached
 
 ACTIONS = ("nop", "up", "down", "left", "right", "a", "b")
-"""START is left out: the menu would only make random play slower."""
+"""Without START: the menu would only slow random play down."""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomRun:
-    """Rooms visited and milestones reached by random buttons."""
+    """Rooms visited and milestones reached by random play."""
 
     seed: int
     rooms: int
@@ -34,7 +34,7 @@ class DifficultyStudy:
 
 
 def random_run(name: str, seed: int, steps: int) -> RandomRun:
-    """Press random buttons, one a step, from the start of the game."""
+    """Press one random button per step from the start of the game."""
     world = catalog.world(name)
     rng = random.Random(seed)  # noqa: S311
     rooms = set()
@@ -48,7 +48,7 @@ def random_run(name: str, seed: int, steps: int) -> RandomRun:
 
 
 def study(name: str, steps: int = 10_000, seeds: int = 5) -> DifficultyStudy:
-    """Walk a world through and play it at random."""
+    """Run the walk-through of a world and play it at random."""
     world = catalog.world(name)
     runs = tuple(random_run(name, seed, steps) for seed in range(seeds))
     return DifficultyStudy(name, len(world.rooms), len(world.milestones), solve(name).steps, steps, runs)

@@ -1,6 +1,6 @@
-"""Emulator states at the milestones of a world, for curricula: made by the walk-through on first use, then cached.
+"""Emulator states at the milestones of a world, for curricula. The walk-through makes them on first use.
 
-A state fits one ROM and one version of PyBoy only, so both are part of its path. States never enter the repository.
+A state fits only one ROM and one PyBoy version, so both are part of its path. States never enter the repository.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ START = "start"
 
 
 def cache_folder() -> Path:
-    """Where states are kept: BRAMBLE_CACHE, else the user's cache folder."""
+    """Folder of the states: BRAMBLE_CACHE, or `bramble` in the user's cache folder."""
     named = os.environ.get("BRAMBLE_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     return Path(named) if named else base / "bramble"
@@ -36,14 +36,14 @@ def _snapshot(game: BrambleEmulator) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all, also when two processes write the same state."""
+    """Write atomically, even when two processes write the same state."""
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_bytes(data)
     part.replace(path)
 
 
 def _make(name: str, rom: bytes, folder: Path) -> None:
-    """Walk the world through and write a state at its start and whenever a milestone is reached."""
+    """Run the walk-through and write a state at the start and at each milestone."""
     world = catalog.world(name)
     missing = list(world.milestones)
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def _make(name: str, rom: bytes, folder: Path) -> None:
 
 
 def milestone_state(name: str, milestone: str, difficulty: str = "normal", seed: int = 0) -> bytes:
-    """PyBoy's state in the step in which a milestone was reached; `start` is the start of the game.
+    """The PyBoy state of the step that reached a milestone; `start` is the start of the game.
 
     Raise WorldError for an unknown milestone.
     """

@@ -1,4 +1,4 @@
-"""Pictures and videos of the game: for the README, for people who want to watch. Needs PyAV and Pillow."""
+"""Pictures and videos of the game. Needs PyAV and Pillow."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,10 @@ PAPER = (12, 12, 24)
 
 
 class VideoWriter:
-    """Writes a video (H.264) of a game, one picture a step. Append it to `Game.after_step`; close it at the end."""
+    """Writes an H.264 video of a game, one picture per step.
+
+    Append it to `BrambleEmulator.after_step` and call `close` at the end.
+    """
 
     def __init__(self, path: Path) -> None:
         import av
@@ -37,14 +40,14 @@ class VideoWriter:
             self._container.mux(packet)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Flush the encoder and close the file."""
         for packet in self._stream.encode():
             self._container.mux(packet)
         self._container.close()
 
 
 def _standing_cell(room: Room) -> Cell:
-    """A free cell near the middle of a room, to put the hero on for a picture."""
+    """The free cell nearest to the middle of a room: the hero stands there for the picture."""
     from bramble.worlds.check import tile_for
 
     taken = {obj.cell for obj in room.objects}
@@ -54,7 +57,7 @@ def _standing_cell(room: Room) -> Cell:
 
 
 def room_pictures(name: str) -> list[Any]:
-    """A picture (144 x 160 x 3) of every room of a world, in order of group and number."""
+    """A picture (uint8, 144 x 160 x 3) of every room of a world, ordered by group and number."""
     world = catalog.world(name)
     pictures = []
     with BrambleEmulator(catalog.build(name, difficulty="harmless")) as game:
@@ -76,7 +79,7 @@ def room_pictures(name: str) -> list[Any]:
 
 
 def contact_sheet(name: str, path: Path) -> int:
-    """Write one PNG with all rooms of a world; returns how many."""
+    """Write one PNG with all rooms of a world. Returns the number of rooms."""
     from PIL import Image
 
     pictures = room_pictures(name)

@@ -1,7 +1,7 @@
-"""Refuse a world that cannot be played: a sentence with file and line for each kind of mistake.
+"""Refuses a world that cannot be played, with file and line of the mistake.
 
-Works on the map alone: edges of neighbours must agree, every room must be reachable when all doors and brambles
-are open, every way leads back, and nothing exceeds what the engine can hold.
+It checks the map alone: edges of neighbours agree, every room is reachable when all doors and brambles are open, every
+warp has a warp back, and no count exceeds the engine's limits.
 """
 
 from collections import deque
@@ -14,9 +14,9 @@ OPENABLE = frozenset(ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "
 TRAPS = frozenset(ACTS.index(act) for act in ("cut", "lift", "push"))
 LIMITS = {"person": 10, "enemy": 8, "warp": 4, "sign": 6}
 TILES = {"shutter": 6, "button": 8}
-"""Of each act so many tiles in a room; switches for blocks count as buttons."""
+"""Limits of tiles with an act in one room; switches for blocks count as buttons."""
 MAX_TREASURES = 2
-"""A room has two flags for things that are taken once."""
+"""A room has two flags for treasures that are taken once."""
 MAX_ROOMS_TEXT = 256
 EDGES = {"right": "left", "down": "up"}
 BREAKS = "|"
@@ -26,12 +26,12 @@ Position = tuple[RoomId, Cell]
 
 
 def tile_for(letter: str) -> Tile:
-    """The metatile that a letter of a map stands for."""
+    """The metatile of a map letter."""
     return load_art().by_letter[letter]
 
 
 def passable(letter: str) -> bool:
-    """Whether a hero with everything can ever stand here."""
+    """Whether a hero with all items can stand here."""
     found = tile_for(letter)
     return found.solid != 0x0F or found.act in OPENABLE
 
@@ -45,7 +45,7 @@ def _edge(rows: list[str], side: str) -> list[bool]:
 
 
 def _check_border(world: World, room: Room) -> None:
-    """What grows or lies on the outer cells would trap a hero who comes in there."""
+    """A bush, rock or block on an outer cell would trap a hero who enters there."""
     for side in ("up", "right", "down", "left"):
         for at, letter in enumerate(_edge_letters(room.rows, side)):
             if tile_for(letter).act in TRAPS:
@@ -56,7 +56,7 @@ def _check_border(world: World, room: Room) -> None:
 
 
 def _exits(room: Room) -> set[Cell]:
-    """Cells of warps: they may lie on an edge without leading over it."""
+    """Cells of warps: a warp may lie on an edge that has no neighbour."""
     return {obj.cell for obj in room.of_kind("warp")}
 
 
@@ -90,14 +90,14 @@ def _check_counts(world: World, room: Room) -> None:
     if len(treasures) > MAX_TREASURES:
         raise WorldError(
             f"{world.where(room.line)}: room {room.room_id} has {len(treasures)} treasures, "
-            f"it can remember {MAX_TREASURES}"
+            f"the engine holds {MAX_TREASURES}"
         )
     if room.solve == "cleared" and not room.of_kind("enemy"):
         raise WorldError(f"{world.where(room.line)}: room {room.room_id} is solved by clearing it, but has no enemy")
 
 
 def _check_tiles(world: World, room: Room) -> None:
-    """Shutters beyond the engine's list stay shut, and buttons beyond its byte are not waited for."""
+    """The engine ignores shutters beyond its list and buttons beyond the bits of its byte."""
     for season in SEASONS:
         acts = [ACTS[tile_for(letter).act] for row in room.rows_in(season) for letter in row]
         counts = {"shutter": acts.count("shutter"), "button": acts.count("button") + acts.count("heavy")}
@@ -140,7 +140,7 @@ def _check_warp(world: World, room: Room, obj: RoomObject) -> None:
 
 
 def _check_script(world: World, obj: RoomObject) -> None:
-    """The engine goes wherever a script sends it, also where there is no room."""
+    """The engine does not check the target of a script's warp."""
     for step in (step for branch in obj.script for step in branch.statements if step.word == "warp"):
         group, number, pos, _ = step.values
         room_id, cell = RoomId(group, number), (pos & 15, pos >> 4)
@@ -151,7 +151,7 @@ def _check_script(world: World, obj: RoomObject) -> None:
 
 
 def _check_texts(world: World, obj: RoomObject) -> None:
-    """A letter that is not drawn would be a gap on the screen, and in RAM a letter that nobody can see."""
+    """A letter without a glyph would be a gap on the screen."""
     for step in (step for branch in obj.script for step in branch.statements if step.text):
         if unknown := set(step.text) - load_art().letters - set(BREAKS):
             raise WorldError(f"{world.where(step.line)}: the letter {min(unknown)!r} is not drawn in art/font.txt")

@@ -1,7 +1,7 @@
-"""Milestones: how far a player has come in a world, decided from RAM alone.
+"""Milestones: the progress of a player in a world, decided from RAM alone.
 
-`reached(milestone, read)` needs only a way to read one byte, so that any process can use it: nothing heavy is imported.
-A caller keeps what was reached once; some conditions (money in hand) may cease to hold later.
+`reached(milestone, read)` needs only a function that reads one byte, and imports nothing heavy. The caller remembers
+reached milestones, because some conditions (rupees in hand) can become false again.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from bramble.worlds.script_parser import parse_room_id
 from shared.game.ram.table import RamEntry, load_table
 
 Read = Callable[[int, int], int]
-"""(address, bank) -> byte. Bank 0 stands for addresses that need none, high RAM included."""
+"""(address, bank) -> byte. Bank 0 means unbanked memory, high RAM included."""
 
 ROOM_PAGES = {
     0: "room_flags_overworld",

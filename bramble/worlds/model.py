@@ -1,4 +1,4 @@
-"""What a world is made of, as read from worlds/*.txt. Plain data: no files, no bytes of the machine.
+"""The parts of a world, as parsed from worlds/*.txt. Plain data: no files, no encoding.
 
 Cells are (column, row) with 0 <= column < 10 and 0 <= row < 8; rooms are Place(group, room).
 """
@@ -9,7 +9,7 @@ from typing import Literal
 COLUMNS = 10
 ROWS = 8
 STEPS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
-"""Column and row towards each edge, clockwise as the machine numbers directions."""
+"""Change of column and row per direction, clockwise as the engine numbers directions."""
 DIRECTIONS = tuple(STEPS)
 SEASONS = ("spring", "summer", "autumn", "winter")
 THEMES = ("outdoors", "house", "cave", "dungeon1", "dungeon2", "dungeon3")
@@ -43,7 +43,7 @@ Cell = tuple[int, int]
 
 
 class WorldError(Exception):
-    """A world that cannot be built. The message names file and line and says what is wrong."""
+    """A world that cannot be built. The message names file, line and mistake."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,7 +57,7 @@ class RoomId:
         return f"{self.group}:{self.room:02x}"
 
     def neighbour(self, direction: str) -> "RoomId | None":
-        """The room over that edge, or None at the end of the map."""
+        """The room beyond that edge, or None at the border of the map."""
         column, row = self.room & 15, self.room >> 4
         dx, dy = STEPS[direction]
         column, row = column + dx, row + dy
@@ -75,7 +75,7 @@ class ScriptCondition:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a script: its word and its arguments (numbers), or the text that it shows."""
+    """One statement of a script: its word with numeric arguments, or the text that it shows."""
 
     word: str
     values: tuple[int, ...] = ()
@@ -96,10 +96,10 @@ Script = tuple[Branch, ...]
 
 @dataclass(frozen=True, slots=True)
 class RoomObject:
-    """Something at a cell. Which fields count depends on the kind.
+    """An object at a cell. The kind decides which fields apply.
 
     person: look, script. enemy: enemy. treasure, chest: treasure, amount, hidden, script. sign: script.
-    warp: target, arrival, facing. enter: script. `only` limits when it is there.
+    warp: target, arrival, facing. enter: script. `only` holds the conditions of its presence.
     """
 
     kind: Literal["person", "enemy", "treasure", "chest", "sign", "warp", "enter"]
@@ -119,7 +119,7 @@ class RoomObject:
 
 @dataclass(slots=True)
 class Room:
-    """Ten by eight letters (see art/tiles.txt), what stands there, and what solves its riddle."""
+    """Ten by eight letters (see art/tiles.txt), the objects of the room, and how it is solved."""
 
     room_id: RoomId
     theme: str
@@ -130,7 +130,7 @@ class Room:
     objects: list[RoomObject] = field(default_factory=list)
 
     def rows_in(self, season: str) -> list[str]:
-        """The map as it is in a season: a letter `-` of an overlay leaves what is below."""
+        """The map in a season. The letter `-` of an overlay keeps the letter below."""
         rows = self.rows
         for names, overlay in self.seasons:
             if season in names:
@@ -141,7 +141,7 @@ class Room:
         return rows
 
     def of_kind(self, kind: str) -> list[RoomObject]:
-        """The things of one kind, in the order of the file."""
+        """The objects of one kind, in file order."""
         return [obj for obj in self.objects if obj.kind == kind]
 
 
@@ -160,7 +160,7 @@ class RamCondition:
 
 @dataclass(frozen=True, slots=True)
 class WorldMilestone:
-    """A step towards the end of a world. Reached when all conditions hold at once; once reached, it stays reached."""
+    """A step towards the end of a world, reached when all conditions hold together."""
 
     name: str
     title: str
@@ -185,5 +185,5 @@ class World:
     milestones: tuple[WorldMilestone, ...] = ()
 
     def where(self, line: int) -> str:
-        """File and line, as the start of a sentence about a mistake."""
+        """File and line, as prefix of an error message."""
         return f"{self.file} line {line}"

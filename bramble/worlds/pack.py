@@ -1,4 +1,4 @@
-"""Make data small for the cartridge: pictures by repetition (unpacked by engine/video.c), texts and rooms by pairs
+"""Compresses data for the cartridge: pictures by repetition (unpacked by engine/video.c), texts and rooms by pairs
 (engine/text.c, engine/rooms.c). Pure functions on bytes.
 """
 
@@ -13,7 +13,7 @@ MAX_TRIES = 48
 FIRST_LETTER_PAIR = 128
 FIRST_TILE_PAIR = 96
 MIN_COUNT = 4
-"""A pair that is rarer costs more in the table than it saves."""
+"""A rarer pair costs more in the table than it saves."""
 MAX_DEPTH = 14
 """The engine keeps the second halves of nested pairs on a stack of 16."""
 
@@ -34,7 +34,7 @@ def _longest(data: bytes, at: int, positions: list[int]) -> tuple[int, int]:
 
 
 def pack_bytes(data: bytes) -> bytes:
-    """Pack by repeating earlier bytes; the last piece has distance 0 and ends it."""
+    """Pack by references to earlier bytes. A reference with distance 0 ends the data."""
     seen: dict[bytes, list[int]] = {}
     pieces: list[tuple[bool, bytes]] = []
     at = 0
@@ -59,7 +59,7 @@ def pack_bytes(data: bytes) -> bytes:
 
 @lru_cache(maxsize=16)
 def pack_pairs(lines: tuple[bytes, ...], first: int) -> tuple[tuple[bytes, ...], bytes]:
-    """Replace frequent pairs of bytes by one number from `first` on. Returns the packed lines and the table."""
+    """Replace frequent byte pairs by numbers from `first` on. Returns the packed lines and the pair table."""
     work = [list(line) for line in lines]
     pairs = bytearray()
     depth = dict.fromkeys(range(256), 0)

@@ -1,7 +1,7 @@
-"""Join a world to the engine: from a World to the 32 KiB of a ROM, without a compiler, in milliseconds.
+"""Builds a ROM (32 KiB) from a World and the compiled engine: in milliseconds, without a compiler.
 
-Layout of the ROM: program of the engine, then the data of the world, and in the last 128 bytes the head that the engine
-knows (struct World in engine/game.h).
+Layout of the ROM: the engine's program, the world's data, and in the last 128 bytes the header that the engine reads
+(struct World in engine/game.h).
 """
 
 from collections.abc import Iterable
@@ -43,12 +43,12 @@ def _cell_byte(cell: Cell) -> int:
 
 
 def _address_bytes(value: int) -> bytes:
-    """An address. A world too big for 16 bits is refused when it is laid out, so the rest of the number may go."""
+    """A 16-bit address. `_finish` refuses a world that needs more, so higher bits may be cut."""
     return (value & 0xFFFF).to_bytes(2, "little")
 
 
 class _DataSection:
-    """The bytes after the program, and where each piece begins."""
+    """The bytes after the program, with the address of each piece."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -56,7 +56,7 @@ class _DataSection:
         self.known: dict[bytes, int] = {}
 
     def add(self, piece: bytes) -> int:
-        """Append a piece and return its address; equal pieces are kept once."""
+        """Append a piece and return its address. Equal pieces share one address."""
         if piece not in self.known:
             self.known[piece] = self.first + len(self.bytes)
             self.bytes += piece
@@ -64,7 +64,7 @@ class _DataSection:
 
 
 class _TextTable:
-    """The texts of a world, numbered as they come up."""
+    """The texts of a world, numbered in order of first use."""
 
     def __init__(self) -> None:
         self.numbers: dict[bytes, int] = {}
@@ -72,13 +72,13 @@ class _TextTable:
     def number(self, text: str, ask: bool) -> int:
         number = self.numbers.setdefault(encode_text(text, ask), len(self.numbers))
         if number > LAST_TEXT:
-            raise ValueError(f"this is one text more than the {LAST_TEXT + 1} that a world can have")
+            raise ValueError(f"the world has more than {LAST_TEXT + 1} texts")
         return number
 
 
 @lru_cache(maxsize=1)
 def _art_pieces() -> tuple[Art, dict[str, bytes]]:
-    """Art and its bytes for the machine, pictures packed."""
+    """The art and its bytes for the engine, with packed pictures."""
     art = load_art()
     tables = tile_tables(art)
     pictures = tables.pop("pictures")
@@ -95,7 +95,7 @@ def _art_pieces() -> tuple[Art, dict[str, bytes]]:
 
 
 def edge_of(cell: Cell) -> int:
-    """Which of four door tiles stands at this cell: upper, right, lower or left edge; inside the room the upper one."""
+    """Index of the edge at this cell: 0 upper, 1 right, 2 lower, 3 left; 0 inside the room."""
     column, row = cell
     if row == 0:
         return 0
@@ -107,7 +107,7 @@ def edge_of(cell: Cell) -> int:
 
 
 def tile_number(art: Art, letter: str, cell: Cell) -> int:
-    """Number of the metatile that a letter of a map means at a cell."""
+    """Number of the metatile for a map letter at a cell."""
     ids = art.by_letter[letter].ids
     return art.numbers[ids[edge_of(cell)] if len(ids) > 1 else ids[0]]
 
@@ -120,7 +120,7 @@ def _season_records(art: Art, room: Room) -> Iterable[bytes]:
 
 
 class _RoomEncoder:
-    """Turns rooms into bytes."""
+    """Encodes rooms as bytes."""
 
     def __init__(self, world: World, art: Art, data: _DataSection) -> None:
         self.world = world
@@ -129,7 +129,7 @@ class _RoomEncoder:
         self.texts = _TextTable()
 
     def _script(self, obj: RoomObject) -> bytes:
-        """Address of the thing's script."""
+        """Address of the object's script."""
         try:
             return _address_bytes(self.data.add(encode_script(obj.script, self.texts.number)))
         except ValueError as error:
@@ -162,7 +162,7 @@ class _RoomEncoder:
         )
 
     def records(self, room: Room) -> bytes:
-        """What differs by season and what stands in a room, ended by 0."""
+        """Records of a room (seasons, then objects), terminated by 0."""
         flags = iter((ITEM, SECOND_ITEM))
         out = bytearray(b"".join(_season_records(self.art, room)))
         for obj in room.objects:
@@ -184,8 +184,8 @@ def _world_header(world: World, pointers: Iterable[int], difficulty: str, seed: 
 def build_rom(world: World, difficulty: str = "normal", seed: int = 0, torn: bool = False) -> bytes:
     """The ROM of a world.
 
-    `difficulty` is harmless, normal or harsh; `seed` (16 bits) is where the game's random generator starts; `torn`
-    makes the engine update while the screen is being drawn anew, as commercial games do, to test readers of its RAM.
+    `difficulty` is harmless, normal or harsh. `seed` (16 bits) starts the game's random generator. `torn` makes the
+    engine update RAM while the screen is drawn, as commercial games do, to test readers of RAM. Raise WorldError.
     """
     if difficulty not in DIFFICULTIES:
         raise WorldError(f"unknown difficulty {difficulty!r}, use one of: {', '.join(DIFFICULTIES)}")
@@ -198,7 +198,7 @@ def build_rom(world: World, difficulty: str = "normal", seed: int = 0, torn: boo
 
 
 def _lay_out(world: World, first: int, packed: bool) -> tuple[_DataSection, list[int]]:
-    """All data of the world, and the pointers to it in the order of the head. Packing takes longer: for big worlds."""
+    """The world's data and the pointers to it, in header order. Only big worlds are packed, because packing is slow."""
     art, pieces = _art_pieces()
     data = _DataSection(first)
     places = {name: data.add(piece) for name, piece in pieces.items()}

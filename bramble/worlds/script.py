@@ -1,6 +1,6 @@
-"""Scripts of people, signs, chests and rooms: from words to bytes for engine/script.c. Knows nothing of files.
+"""Encodes scripts of people, signs, chests and rooms as bytes for engine/script.c.
 
-A script is a list of branches; the first whose tests hold runs, and then the script ends.
+A script is a list of branches. The first branch whose conditions hold runs, and then the script ends.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ OPERATIONS = (
 CONDITIONS = ("owns", "flag", "room", "rupees", "essences", "season", "trade")
 NOT = 0x80
 MAX_SCRIPT = 250
-"""Bytes; an `if` that does not hold skips at most 255."""
+"""Bytes; a false `if` can skip at most 255."""
 COUNTED = frozenset({"rupees", "heart", "bombs", "small_key", "essence"})
-"""Treasures of which one can hold several; the amount follows the name; for an essence it is its number."""
+"""Treasures with an amount after the name; the amount of an essence is its number."""
 
 LINE = 16
 LINES_PER_PAGE = 3
@@ -53,7 +53,7 @@ def _wrap_line(text: str) -> list[str]:
     out = [""]
     for word in text.split():
         if len(word) > LINE:
-            raise ValueError(f"the word {word!r} has more than {LINE} letters, which is the width of the dialog box")
+            raise ValueError(f"the word {word!r} has more than {LINE} letters, the width of the dialog box")
         if len(out[-1]) + 1 + len(word) > LINE and out[-1]:
             out.append(word)
         else:
@@ -62,7 +62,7 @@ def _wrap_line(text: str) -> list[str]:
 
 
 def encode_text(text: str, ask: bool = False) -> bytes:
-    """A text as the engine prints it, ended by 0. A question gets a line with the two answers."""
+    """A text as the engine prints it, terminated by 0. A question gets a line with both answers."""
     pages = wrap(text)
     if ask:
         if len(pages[-1]) == LINES_PER_PAGE:
@@ -72,19 +72,19 @@ def encode_text(text: str, ask: bool = False) -> bytes:
 
 
 def treasure_id(name: str, trades: dict[str, tuple[int, str]]) -> int:
-    """Number of a treasure by name; all trade goods share one. Raise KeyError for an unknown name."""
+    """Number of a treasure by name; all trade goods share one number. Raise KeyError for an unknown name."""
     return TRADE if name in trades else TREASURES[name]
 
 
 def got_text(name: str, trades: dict[str, tuple[int, str]]) -> str:
-    """What the game says when the hero gets it."""
+    """The text that the game shows when the hero gets a treasure."""
     return trades[name][1] if name in trades else GOT[name]
 
 
 def give_statements(
     name: str, amount: int, trades: dict[str, tuple[int, str]], line: int, from_chest: bool = False
 ) -> tuple[Statement, ...]:
-    """Steps that hand over a treasure: held up with a text. Money and hearts go without, unless from a chest."""
+    """Statements that give a treasure and show its text; rupees and hearts show a text only from a chest."""
     number = treasure_id(name, trades)
     if name in trades:
         amount = trades[name][0]
@@ -139,7 +139,7 @@ def encode_script(script: Script, text_number: Callable[[str, bool], int]) -> by
 
 
 def season_mask(names: list[str]) -> int:
-    """Bits of seasons. Raise ValueError for an unknown one."""
+    """Bits of seasons. Raise ValueError for an unknown season."""
     for name in names:
         if name not in SEASONS:
             raise ValueError(f"unknown season {name!r}, use: {', '.join(SEASONS)}")

@@ -1,4 +1,4 @@
-"""Read scripts and tests from the words of a world file: the indented lines below a person, a sign, a chest.
+"""Parses scripts and conditions of a world file: the indented lines below a person, a sign or a chest.
 
 if not owns sword and rupees 10
   say Take this blade.
@@ -104,7 +104,7 @@ def _small(text: str) -> int:
 
 
 def parse_amount(name: str, words: list[str], world: World) -> int:
-    """Amount after a treasure's name: how many, or for the rod which season."""
+    """The amount after a treasure's name; for the rod, the seasons."""
     treasure_id(name, world.trades) if name in world.trades else _owned(name, world, False)
     if name == "rod":
         return season_mask(words)
@@ -114,7 +114,7 @@ def parse_amount(name: str, words: list[str], world: World) -> int:
             raise ValueError(f"there is no essence {amount}: they are numbered 1 to {ESSENCES}")
         return amount
     if words:
-        raise ValueError(f"{name} is not counted: leave out {' '.join(words)!r}")
+        raise ValueError(f"{name} has no amount: remove {' '.join(words)!r}")
     return 1
 
 
@@ -131,7 +131,7 @@ def _warp(words: list[str], line: int) -> Statement:
 
 
 def _parse_line(line: int, text: str, world: World) -> tuple[Statement, ...]:
-    """The steps of one line."""
+    """The statements of one line."""
     word, _, rest = text.partition(" ")
     words = rest.split()
     if word in ("say", "ask"):
@@ -156,11 +156,11 @@ def _parse_line(line: int, text: str, world: World) -> tuple[Statement, ...]:
 
 @contextmanager
 def errors_at(world: World, line: int) -> Iterator[None]:
-    """Mistakes inside are mistakes of this line."""
+    """Turn errors inside the block into a WorldError of this line."""
     try:
         yield
     except IndexError as error:
-        raise WorldError(f"{world.where(line)}: something is missing, see bramble/README.md") from error
+        raise WorldError(f"{world.where(line)}: an argument is missing, see bramble/README.md") from error
     except KeyError as error:
         raise WorldError(f"{world.where(line)}: unknown name {error}") from error
     except ValueError as error:
@@ -168,7 +168,7 @@ def errors_at(world: World, line: int) -> Iterator[None]:
 
 
 def parse_script(rows: list[Row], world: World) -> Script:
-    """A script from its lines: either steps only, or branches that begin with `if ...` and `else`."""
+    """A script from its lines: statements only, or branches that start with `if ...` and `else`."""
     branches: list[tuple[tuple[ScriptCondition, ...], list[Statement]]] = []
     for line, text in rows:
         words = text.strip()

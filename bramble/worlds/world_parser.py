@@ -1,6 +1,6 @@
-"""Read a world from its text file. The format is described in bramble/README.md.
+"""Parses a world from its text file. bramble/README.md describes the format.
 
-Every mistake is a WorldError with file and line. Whether rooms fit together is the business of check.py.
+Every mistake is a WorldError with file and line. check.py checks that the rooms fit together.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ from bramble.worlds.script_parser import (
 
 WORLDS = Path(__file__).parent
 FIRST_FLAG = 0x40
-"""Global flags below are known by their meaning to a reader of the original; ours are above them."""
+"""Lower global flags have a meaning in the original game; Bramble uses the flags from here on."""
 LAST_FLAG = 0x7F
 LAST_TRADE = 0x0B
 MAX_HEALTH = 64
@@ -72,7 +72,7 @@ class _WorldParser:
         return self.world
 
     def _read_milestones(self) -> None:
-        """Last, because they may name what the file declares below them."""
+        """Milestones come last because they may name flags and rooms that the file declares later."""
         found: list[WorldMilestone] = []
         for number, text in self.milestones:
             with errors_at(self.world, number):
@@ -103,7 +103,7 @@ class _WorldParser:
                 raise WorldError(f"{self.world.where(line)}: unknown tile {sorted(unknown)[0]!r}, see art/tiles.txt")
         return [text for _, text in rows]
 
-    # ---- the head of the file ----
+    # ---- the header of the file ----
 
     def _on_world(self, number: int, words: list[str], rest: str) -> None:
         self.world.title = rest
@@ -142,7 +142,7 @@ class _WorldParser:
     def _on_room(self, number: int, words: list[str], rest: str) -> None:
         room_id = parse_room_id(words[0])
         if room_id in self.world.rooms:
-            raise ValueError(f"room {room_id} stands twice in the file")
+            raise ValueError(f"room {room_id} is declared twice")
         theme = words[1] if len(words) > 1 else "outdoors"
         solve = words[3] if len(words) == 4 and words[2] == "solve" else "never"
         if theme not in THEMES or solve not in SOLVES or (len(words) > 2 and solve == "never"):
@@ -152,7 +152,7 @@ class _WorldParser:
 
     def _current_room(self) -> Room:
         if self.room is None:
-            raise ValueError("this belongs below a room")
+            raise ValueError("this line must follow a room")
         return self.room
 
     def _on_season(self, number: int, words: list[str], rest: str) -> None:
@@ -166,7 +166,9 @@ class _WorldParser:
     def _on_only(self, number: int, words: list[str], rest: str) -> None:
         following = self.rows[self.at][1].split()[0] if self.at < len(self.rows) else ""
         if following not in OBJECT_KINDS:
-            raise ValueError(f"`only` is about the next line, and that is none of: {', '.join(OBJECT_KINDS)}")
+            raise ValueError(
+                f"`only` applies to the next line, which must start with one of: {', '.join(OBJECT_KINDS)}"
+            )
         self.only = parse_conditions(rest, self.world)
 
     def _add(self, obj: RoomObject) -> None:
@@ -191,7 +193,7 @@ class _WorldParser:
         statements = give_statements(name, amount, self.world.trades, number, kind == "chest")
         extra = parse_script(self._indented(), self.world)
         if any(branch.conditions for branch in extra):
-            raise ValueError("a treasure is for everybody: no `if` below it")
+            raise ValueError("remove the `if` below the treasure: its script has no conditions")
         script = (Branch((), statements + tuple(step for branch in extra for step in branch.statements)),)
         obj = RoomObject("chest" if kind == "chest" else "treasure", parse_cell(words[0]), number, script=script)
         return replace(obj, treasure=name, amount=amount, hidden=hidden)

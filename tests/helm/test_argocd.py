@@ -28,7 +28,7 @@ def nested(path: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
-def test_an_application_takes_the_images_that_the_builds_make(name: str) -> None:
+def test_an_application_uses_the_built_images(name: str) -> None:
     helm = application(name)["spec"]["source"]["helm"]
     values = yaml.safe_load((CHART / helm["valueFiles"][0]).read_text())
     for parameter in helm["parameters"]:
@@ -40,7 +40,7 @@ def test_an_application_takes_the_images_that_the_builds_make(name: str) -> None
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
-def test_argo_may_work_in_the_namespace_that_it_makes_and_its_pods_may_pull(name: str) -> None:
+def test_argo_may_use_its_namespace_and_pods_may_pull_images(name: str) -> None:
     spec = application(name)["spec"]
     labels = spec["syncPolicy"]["managedNamespaceMetadata"]["labels"]
     assert labels["argocd.argoproj.io/managed-by"] == "openshift-gitops"
@@ -48,7 +48,7 @@ def test_argo_may_work_in_the_namespace_that_it_makes_and_its_pods_may_pull(name
     assert spec["destination"]["namespace"] in [f"zelda-{one}" for one in names.split()]
 
 
-def test_the_documented_quota_is_for_the_namespaces_of_all_applications() -> None:
+def test_the_documented_quota_covers_all_namespaces() -> None:
     (names,) = re.findall(r"kueue\.admin\.namespaces=\{(.+)\}", GUIDE)
     values = merged(profile("openshift"), switched("on"))
     admin = {"kueue": {"admin": {"enabled": True, "namespaces": names.split(",")}}}
@@ -58,7 +58,7 @@ def test_the_documented_quota_is_for_the_namespaces_of_all_applications() -> Non
     assert selected(render(merged(values, {"kueue": {"admin": {"enabled": True}}}))) == {"zelda-rl"}
 
 
-def test_the_documented_quota_holds_all_environments_at_once() -> None:
+def test_the_documented_quota_holds_all_environments_together() -> None:
     needed: dict[str, float] = defaultdict(float)
     for name in APPLICATIONS:
         helm = application(name)["spec"]["source"]["helm"]

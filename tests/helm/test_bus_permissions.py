@@ -88,7 +88,7 @@ async def test_a_service_may_publish_exactly_what_the_topology_declares(service:
 
 @needs_server
 @pytest.mark.parametrize("service", SERVICES)
-async def test_a_service_hears_its_own_answers_and_no_others(service: str, tmp_path: Path) -> None:
+async def test_a_service_receives_only_its_own_replies(service: str, tmp_path: Path) -> None:
     inboxes = {f"_INBOX_{name}.>" for name in (*SERVICES, "provision")} | {">", "zelda.>", "$JS.EVENT.>", "$SYS.>"}
     async with running_bus(str(BINARY), tmp_path) as bus:
         refused = await denied(bus, service, set(), inboxes)
@@ -142,5 +142,5 @@ def settings(bus: RunningBus, user: str, folder: Path, server: int = 0) -> BusSe
     return BusSettings(url=bus.addresses[server], credentials_file=path, ca_file=bus.authority)
 
 
-def test_the_committed_permissions_are_the_generated_ones() -> None:
+def test_the_committed_permissions_are_current() -> None:
     assert (CHART / "files" / "bus.yaml").read_text() == bus_yaml(), "run `python -m deploy.generate`"

@@ -18,7 +18,7 @@ def claimed(name: str, more: dict[str, Any] | None = None) -> list[Object]:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_neither_helm_nor_argo_removes_what_holds_data(name: str) -> None:
+def test_neither_helm_nor_argo_removes_data_objects(name: str) -> None:
     (claim,) = of_kind(claimed(name), "ObjectBucketClaim")
     assert claim["metadata"]["annotations"] == {
         "helm.sh/resource-policy": "keep",
@@ -30,7 +30,7 @@ def test_neither_helm_nor_argo_removes_what_holds_data(name: str) -> None:
         assert "persistentVolumeClaimRetentionPolicy" not in one["spec"], "the default keeps the volumes"
 
 
-def test_the_port_behind_the_service_is_open_as_well() -> None:
+def test_the_pod_port_behind_the_service_is_open() -> None:
     assert {port for _, port in reached(claimed("openshift"), "zelda-store-clients")} == {443, 6443}
 
 
@@ -38,9 +38,7 @@ def test_the_port_behind_the_service_is_open_as_well() -> None:
     ("named", "expected"),
     [({}, ("openshift-service-ca.crt", "service-ca.crt")), ({"name": "mine", "key": "ca.pem"}, ("mine", "ca.pem"))],
 )
-def test_the_platforms_authority_is_trusted_unless_another_is_named(
-    named: dict[str, str], expected: tuple[str, str]
-) -> None:
+def test_the_platform_authority_is_trusted_by_default(named: dict[str, str], expected: tuple[str, str]) -> None:
     objects = claimed("openshift", {"store": {"ca": named}})
     for owner, pod in pod_templates(objects):
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
@@ -49,11 +47,11 @@ def test_the_platforms_authority_is_trusted_unless_another_is_named(
             assert (config["name"], config["items"][0]["key"]) == expected, owner
 
 
-def test_the_claims_own_secret_is_not_made_before_it() -> None:
+def test_the_chart_does_not_create_the_claims_secret() -> None:
     assert set(generated_secrets(claimed("openshift"))) == {"zelda-bus", "zelda-api"}
 
 
-def test_the_job_does_not_speak_of_buckets_that_it_never_asked_for(
+def test_the_job_does_not_mention_buckets_that_it_did_not_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "key").write_text("word")

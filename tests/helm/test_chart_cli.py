@@ -38,7 +38,7 @@ def test_the_command_line_lints_and_renders_each_profile(name: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["docs/install-openshift.md", "deploy/README.md"])
-def test_the_documented_command_of_the_administrator_runs(page: str) -> None:
+def test_the_documented_administrator_command_runs(page: str) -> None:
     text = (ROOT / page).read_text().replace("\\\n", "")
     (arguments,) = re.findall(r"^helm (template .+)\| oc apply -f -", text, re.MULTILINE)
     done = subprocess.run([str(HELM), *shlex.split(arguments)], cwd=ROOT, capture_output=True, text=True)
@@ -47,7 +47,7 @@ def test_the_documented_command_of_the_administrator_runs(page: str) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_auto_follows_what_the_cluster_has(group: str) -> None:
+def test_auto_follows_the_apis_of_the_cluster(group: str) -> None:
     without = {one["kind"] for one in template("dev")}
     having = {one["kind"] for one in template("dev", "--api-versions", group)}
     assert not GROUPS[group] & without

@@ -93,7 +93,7 @@ def test_every_service_accepts_its_environment(variant: str, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_judges_file_is_one_that_judges_read(variant: str, tmp_path: Path) -> None:
+def test_judges_read_the_rendered_judges_file(variant: str, tmp_path: Path) -> None:
     objects = render(VARIANTS[variant])
     materialize(objects, pods(objects)["judge"], "judge", tmp_path)
     judges = load_judges(tmp_path / "etc/zelda/judges.yaml", "")
@@ -110,7 +110,7 @@ def test_the_hook_accepts_its_environment(variant: str, tmp_path: Path, monkeypa
         assert problems_of(settings, container.environment, monkeypatch) == []
 
 
-def test_the_runbook_advises_no_value_that_is_the_default_already() -> None:
+def test_the_runbook_advises_no_default_value() -> None:
     advised = re.findall(r"`ZELDA_EXPORT__POLICY: (\w+)`", (ROOT / "docs/runbook.md").read_text())
     assert advised
     assert ExportGroup().policy not in [ExportPolicy(value) for value in advised]
@@ -120,13 +120,13 @@ def test_the_runbook_advises_no_value_that_is_the_default_already() -> None:
     ("judge", "shares"),
     [({"replicas": 3}, "3"), ({"replicas": 3, "autoscaling": {"mode": "cpu", "min": 2, "max": 12}}, "12")],
 )
-def test_the_budget_is_shared_by_as_many_judges_as_there_may_be(judge: dict[str, Any], shares: str) -> None:
+def test_the_budget_is_divided_by_the_most_judge_pods(judge: dict[str, Any], shares: str) -> None:
     objects = render(merged(profile("dev"), {"services": {"judge": judge}}))
     (container,) = pods(objects)["judge"]["spec"]["containers"]
     assert {"name": "ZELDA_JUDGE__REPLICAS", "value": shares} in container["env"]
 
 
-def test_a_misspelt_variable_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_variable_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = render(merged(profile("dev"), {"services": {"judge": {"env": {"ZELDA_JUDGE__SLOTZ": "1"}}}}))
     container = materialize(objects, pods(objects)["judge"], "judge", tmp_path)
     (problem,) = problems_of(settings_of("judge"), container.environment, monkeypatch)

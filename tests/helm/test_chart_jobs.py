@@ -35,7 +35,7 @@ def provision(values: dict[str, Any], chart: Path = CHART) -> Object:
 
 
 @pytest.mark.parametrize(("days", "expected"), [(None, ""), (90, " --keep-segments-days 90")])
-def test_the_life_of_segments_is_set_by_the_job_that_would_undo_it(days: int | None, expected: str) -> None:
+def test_the_provision_job_sets_the_segment_lifetime(days: int | None, expected: str) -> None:
     (container,) = provision(merged(profile("dev"), {"store": {"keepSegmentsDays": days}}))["spec"]["template"]["spec"][
         "containers"
     ]
@@ -44,7 +44,7 @@ def test_the_life_of_segments_is_set_by_the_job_that_would_undo_it(days: int | N
 
 
 @pytest.mark.parametrize(("mode", "without"), [("none", True), ("cpu", False), ("keda", False)])
-def test_a_judge_that_is_scaled_has_a_consumer_whatever_its_replicas_say(mode: str, without: bool) -> None:
+def test_a_scaled_judge_has_a_consumer_with_any_replicas(mode: str, without: bool) -> None:
     judge = {"replicas": 0, "autoscaling": {"mode": mode}}
     objects = render(merged(profile("dev"), {"services": {"judge": judge}, "apis": {"keda": "on"}}))
     (job,) = (one for one in of_kind(objects, "Job") if "-provision-" in one["metadata"]["name"])
@@ -59,12 +59,12 @@ def check_names(one: Object, other: Object) -> None:
 
 @pytest.mark.parametrize("title", CHANGES)
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_job_with_another_pod_has_another_name(name: str, title: str) -> None:
+def test_a_changed_pod_template_renames_the_job(name: str, title: str) -> None:
     before = profile(name)
     check_names(provision(before), provision(merged(before, CHANGES[title])))
 
 
-def test_a_job_of_another_chart_version_has_another_name(tmp_path: Path) -> None:
+def test_another_chart_version_renames_the_job(tmp_path: Path) -> None:
     newer = tmp_path / CHART.name
     shutil.copytree(CHART, newer)
     about = yaml.safe_load((newer / "Chart.yaml").read_text())
@@ -72,19 +72,19 @@ def test_a_job_of_another_chart_version_has_another_name(tmp_path: Path) -> None
     check_names(provision(profile("dev")), provision(profile("dev"), newer))
 
 
-def test_the_same_values_make_the_same_job() -> None:
+def test_equal_values_give_the_same_job() -> None:
     assert provision(profile("dev")) == provision(profile("dev"))
     assert provision(profile("dev")) == provision(merged(profile("dev"), {"monitoring": {"interval": "15s"}}))
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_finished_job_goes_by_itself_and_argo_does_not_miss_it(name: str) -> None:
+def test_a_finished_job_is_deleted_and_argo_ignores_that(name: str) -> None:
     for job in of_kind(render(profile(name)), "Job"):
         assert job["spec"]["ttlSecondsAfterFinished"] >= 3600, "nobody could read its log"
         assert {"helm.sh/hook", "argocd.argoproj.io/hook"} & job["metadata"]["annotations"].keys()
 
 
-def test_the_job_stays_in_a_namespace_that_is_called_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_job_keeps_a_namespace_with_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "NAMESPACE", "team-provision")
     monkeypatch.setattr(rendering, "RELEASE", "re-provision")
     about = provision(profile("dev") | {"fullnameOverride": "zelda"})["metadata"]
@@ -92,7 +92,7 @@ def test_the_job_stays_in_a_namespace_that_is_called_like_it(monkeypatch: pytest
     assert about["labels"]["app.kubernetes.io/instance"] == "re-provision"
 
 
-def test_a_job_is_a_hook_only_when_bus_and_store_are_there_before_the_release() -> None:
+def test_a_job_is_a_hook_only_with_external_bus_and_store() -> None:
     bus = {"mode": "external", "url": "nats://bus:4222", "monitorAddress": "bus:8222"}
     inside = provision(profile("prod"))["metadata"]["annotations"]
     outside = provision(merged(profile("prod"), {"bus": bus}))["metadata"]["annotations"]
@@ -101,7 +101,7 @@ def test_a_job_is_a_hook_only_when_bus_and_store_are_there_before_the_release() 
     assert "argocd.argoproj.io/hook" not in outside
 
 
-def test_the_documented_command_deletes_every_job_of_the_base() -> None:
+def test_the_documented_command_deletes_every_base_job() -> None:
     commands = re.findall(r"delete job -l '(\S+) in \(([a-z, ]+)\)'", (ROOT / "deploy/README.md").read_text())
     ((label, values),) = commands
     jobs = of_kind(render(profile("openshift")), "Job")

@@ -32,7 +32,7 @@ def test_builds_reach_sources_packages_and_registry(name: str) -> None:
     assert policy["egress"] == [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}]
 
 
-def test_there_is_no_door_for_builds_where_there_are_none() -> None:
+def test_without_builds_no_policy_allows_them() -> None:
     assert policies(render(merged(profile("dev"), switched("off"))), BUILD) == {"deny-all", "dns"}
     off = merged(profile("openshift"), {"networkPolicies": {"enabled": False}})
     assert policies(render(off), BUILD) == set()
@@ -45,7 +45,7 @@ def test_only_named_namespaces_reach_the_api() -> None:
     assert [port["port"] for port in rule["ports"]] == [8080]
 
 
-def test_workbenches_beside_the_release_reach_the_api_and_its_other_pods_do_not() -> None:
+def test_workbenches_reach_the_api_but_other_pods_do_not() -> None:
     objects = rendered("openshift", ["zelda-rl"])
     assert policies(objects, WORKBENCH) == {"deny-all", "dns", "workbenches"}
     (rule,) = named(objects, "NetworkPolicy", "zelda-clients")["spec"]["ingress"]
@@ -55,7 +55,7 @@ def test_workbenches_beside_the_release_reach_the_api_and_its_other_pods_do_not(
     assert policies(rendered("openshift", ["team-a"]), WORKBENCH) == {"deny-all", "dns"}
 
 
-def test_the_notebooks_cluster_may_do_what_the_charts_own_may() -> None:
+def test_the_notebook_cluster_has_the_charts_permissions() -> None:
     objects = rendered("openshift", [])
     spec = named(objects, "RayCluster", "zelda-ray")["spec"]
     made = labelled({"headGroupSpec": {"template": {}}, "workerGroupSpecs": [{"template": {}}]})

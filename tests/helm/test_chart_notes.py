@@ -38,7 +38,7 @@ def commands(expose: dict[str, Any], **more: Any) -> str:
 
 
 @pytest.mark.parametrize("title", DOORS)
-def test_the_commands_start_a_run_at_the_open_door(title: str, tmp_path: Path) -> None:
+def test_the_commands_start_a_run_through_the_exposed_port(title: str, tmp_path: Path) -> None:
     expose, address = DOORS[title]
     for name in ("kubectl", "oc", "helm", "curl"):
         (tmp_path / name).write_text(CURL if name == "curl" else TOOL)
@@ -59,7 +59,7 @@ def test_the_commands_start_a_run_at_the_open_door(title: str, tmp_path: Path) -
         ({"source": "pvc", "name": "r", "path": "g", "sha256": "0" * 64}, "oracle-of-seasons"),
     ],
 )
-def test_the_first_run_is_of_the_game_that_was_brought(rom: dict[str, str], game: str | None) -> None:
+def test_the_first_run_plays_the_provided_rom(rom: dict[str, str], game: str | None) -> None:
     (body,) = re.findall(r" -d '(.+?)' ", commands({"kind": "none"}, rom=rom))
     asked = NewRun.model_validate_json(body)
     assert (asked.config.epochs, asked.config.game) == (5, game or "bramble")

@@ -97,7 +97,7 @@ def test_models_fit_each_platform_release(release: str) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_an_api_that_is_off_leaves_no_object_behind(api: str) -> None:
+def test_a_disabled_api_renders_no_object(api: str) -> None:
     kinds = {
         "route": {"Route"},
         "monitoring": {"ServiceMonitor", "PodMonitor", "PrometheusRule"},
@@ -116,7 +116,7 @@ def test_an_api_that_is_off_leaves_no_object_behind(api: str) -> None:
     assert not kinds & {one["kind"] for one in render(merged(values, {"apis": {api: "off"}}))}
 
 
-def test_the_chart_brings_no_definitions_and_no_other_charts() -> None:
+def test_the_chart_has_no_definitions_and_no_dependencies() -> None:
     assert not (CHART / "crds").exists()
     assert not (CHART / "charts").exists()
     assert "dependencies" not in (CHART / "Chart.yaml").read_text()

@@ -49,7 +49,7 @@ def test_every_container_has_requests_and_limits(objects: list[Object]) -> None:
             assert {"cpu", "memory"} <= container["resources"][kind].keys(), who
 
 
-def test_no_secret_stands_in_any_object(objects: list[Object]) -> None:
+def test_no_object_contains_a_secret(objects: list[Object]) -> None:
     assert of_kind(objects, "Secret") == []
     for who, container in named_containers(objects):
         plain = {e["name"] for e in container.get("env", []) if "value" in e}
@@ -78,7 +78,7 @@ def test_only_pods_that_need_the_api_server_get_a_token(objects: list[Object]) -
         assert account["automountServiceAccountToken"] is False
 
 
-def test_services_can_be_probed_spread_and_ended(objects: list[Object]) -> None:
+def test_services_have_probes_spread_and_grace_period(objects: list[Object]) -> None:
     for owner, pod in pod_templates(objects):
         if owner.startswith("Deployment/") and "rules-judge" not in owner:
             main = pod["spec"]["containers"][0]
@@ -121,12 +121,12 @@ def pods_with_models(objects: list[Object]) -> list[tuple[str, dict[str, str], s
     return found
 
 
-def test_everything_is_denied_first(objects: list[Object]) -> None:
+def test_the_default_policy_denies_everything(objects: list[Object]) -> None:
     policy = named(objects, "NetworkPolicy", "zelda-deny-all")
     assert policy["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 
-def test_every_allowed_edge_leads_from_a_pod_to_a_port_that_exists(objects: list[Object]) -> None:
+def test_every_allowed_edge_ends_at_an_existing_port(objects: list[Object]) -> None:
     pods = pods_with_models(objects)
     for policy in of_kind(objects, "NetworkPolicy"):
         name, spec = policy["metadata"]["name"], policy["spec"]
@@ -143,7 +143,7 @@ def test_every_allowed_edge_leads_from_a_pod_to_a_port_that_exists(objects: list
                     assert [pod for pod in pods if matches(peer["podSelector"], pod[1])], f"{name}: nobody at its end"
 
 
-def test_what_one_end_may_send_the_other_end_may_receive(objects: list[Object]) -> None:
+def test_egress_and_ingress_rules_match(objects: list[Object]) -> None:
     pods = pods_with_models(objects)
     policies = of_kind(objects, "NetworkPolicy")
 
@@ -188,7 +188,7 @@ def reached(objects: list[Object], policy: str) -> set[tuple[str, int]]:
     }
 
 
-def test_models_reach_their_source_however_narrow_the_rest_is() -> None:
+def test_models_reach_their_source_with_narrow_external_cidr() -> None:
     prod = profile("prod")
     assert reached(render(prod), "zelda-models") == {("10.0.0.0/8", 443), ("10.0.0.0/8", 6443), ("0.0.0.0/0", 443)}
     mirror = render(merged(prod, {"networkPolicies": {"modelSourceCidr": "10.9.0.0/16"}}))
@@ -211,7 +211,7 @@ def test_judges_reach_the_port_of_every_address(further: int, expected: set[int]
 
 
 @pytest.mark.parametrize(("further", "expected"), [(0, {443}), (9000, {443, 9000}), (443, {443})])
-def test_the_store_is_reached_behind_a_service_with_another_port(further: int, expected: set[int]) -> None:
+def test_the_store_is_reachable_behind_another_service_port(further: int, expected: set[int]) -> None:
     store = {"mode": "external", "endpoint": "https://minio.storage.svc", "port": further}
     assert {port for _, port in reached(render(merged(profile("dev"), {"store": store})), "zelda-store-clients")} == (
         expected
@@ -222,7 +222,7 @@ def test_the_store_is_reached_behind_a_service_with_another_port(further: int, e
     ("address", "port"),
     [("redis:6379", 6379), ("redis.db.svc:6380", 6380), ("redis", 6379), ("rediss://redis:7000", 7000)],
 )
-def test_the_head_reaches_the_redis_that_keeps_its_state(address: str, port: int) -> None:
+def test_the_ray_head_reaches_its_redis(address: str, port: int) -> None:
     redis = {"ray": {"gcsFaultTolerance": {"enabled": True, "redisAddress": address}}}
     objects = render(merged(profile("prod"), redis))
     assert reached(objects, "zelda-ray-redis") == {("10.0.0.0/8", port)}

@@ -15,7 +15,7 @@ UNITS = {"": 1.0, "m": 0.001, "Mi": 2.0**20, "Gi": 2.0**30}
 GPU, GPUS_OF_A_NODE = "nvidia.com/gpu", 8  # of the machine type in deploy/machinesets/llm-inference.yaml
 
 
-def test_the_documented_file_of_the_administrator_holds_nothing_of_the_release() -> None:
+def test_the_administrator_file_contains_no_release_object() -> None:
     (name,) = re.findall(r"kueue\.admin\.enabled=true -s (\S+)", (ROOT / "docs/install-openshift.md").read_text())
     values = merged(profile("openshift"), switched("on"))
     text = render_files(merged(values, ADMIN))[f"{CHART.name}/{name}"]
@@ -58,7 +58,7 @@ def test_everything_that_waits_for_quota_fits_the_quota(name: str) -> None:
     assert {what: (much, quota.get(what)) for what, much in asked(queued).items() if much > quota.get(what, 0)} == {}
 
 
-def test_the_quota_as_the_example_of_training_nodes_has_it_leads_rays_pods_there() -> None:
+def test_the_example_quota_places_ray_pods_on_training_nodes() -> None:
     path = ROOT / "deploy/machinesets/game-training.yaml"
     (values,) = re.findall(r"^#   (kueue: .+)$", path.read_text(), re.MULTILINE)
     objects = render(merged(merged(merged(profile("openshift"), switched("on")), ADMIN), yaml.safe_load(values)))
@@ -70,7 +70,7 @@ def test_the_quota_as_the_example_of_training_nodes_has_it_leads_rays_pods_there
     ]
 
 
-def test_the_docs_and_the_example_nodes_have_the_gpus_of_the_profiles() -> None:
+def test_docs_and_example_nodes_match_the_profiles_gpus() -> None:
     text = (ROOT / "docs/install-openshift.md").read_text()
     (node,) = yaml.safe_load_all((ROOT / "deploy/machinesets/llm-inference.yaml").read_text())
     assert node["spec"]["template"]["spec"]["providerSpec"]["value"]["instanceType"] == "p4de.24xlarge"

@@ -22,12 +22,12 @@ IMPOSSIBLE: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-def test_ray_may_change_its_size_where_nothing_queues_it() -> None:
+def test_ray_may_autoscale_without_kueue() -> None:
     render(merged(profile("prod"), {"ray": {"autoscaling": True}, "apis": {"kueue": "off"}}))
 
 
 @pytest.mark.parametrize("title", IMPOSSIBLE)
-def test_what_cannot_work_is_refused_with_what_to_do(title: str) -> None:
+def test_conflicting_values_are_refused_with_a_remedy(title: str) -> None:
     name, values, advice = IMPOSSIBLE[title]
     with pytest.raises(helm_python.HelmError, match=advice):
         render(merged(profile(name), values))

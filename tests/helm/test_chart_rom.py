@@ -67,7 +67,7 @@ def variables(pod: Object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_right_rom_is_brought(source: str, tmp_path: Path) -> None:
+def test_the_right_rom_is_copied(source: str, tmp_path: Path) -> None:
     pod = trainer(source, DIGEST)
     done = bring(pod, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ def test_another_rom_stops_the_pod(source: str, tmp_path: Path) -> None:
         ("bucket", {"path": "roms/field.state"}),
     ],
 )
-def test_the_state_at_which_runs_begin_comes_with_the_rom(source: str, start: dict[str, str], tmp_path: Path) -> None:
+def test_the_start_state_is_copied_with_the_rom(source: str, start: dict[str, str], tmp_path: Path) -> None:
     pod = trainer(source, DIGEST, start)
     done = bring(pod, tmp_path)
     assert done.returncode == 0, done.stderr

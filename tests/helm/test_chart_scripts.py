@@ -68,7 +68,7 @@ def secrets_environment(api: str, token: Path) -> dict[str, str]:
     return {**literal(containers(job["spec"]["template"])[0]), "KUBERNETES_API": api, "TOKEN_FILE": str(token)}
 
 
-def test_credentials_are_made_once_and_never_told(
+def test_credentials_are_created_once_and_never_printed(
     token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with server([(201, {})]) as (api, seen, tokens):
@@ -83,7 +83,7 @@ def test_credentials_are_made_once_and_never_told(
             assert base64.b64decode(value).decode().strip() not in told
 
 
-def test_existing_credentials_are_left_alone(
+def test_existing_credentials_are_kept(
     token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with server([(409, {})]) as (api, seen, _):
@@ -100,7 +100,7 @@ def test_a_refusal_fails_the_job(
     assert "refused with status 403" in capsys.readouterr().out
 
 
-def test_every_user_of_the_bus_gets_credentials_that_differ() -> None:
+def test_every_bus_user_gets_different_credentials() -> None:
     made = generated_secrets(render(profile("dev")))["zelda-bus"]
     users = {name.removesuffix(".credentials") for name in made if name.endswith(".credentials")}
     assert users == {*ROLES, "provision", "cluster"}
@@ -108,7 +108,7 @@ def test_every_user_of_the_bus_gets_credentials_that_differ() -> None:
     assert all(made[f"{user}.credentials"] == f"{user}:{made[f'{user}.password']}" for user in users)
 
 
-def test_the_test_epoch_is_followed_to_its_end(
+def test_the_helm_test_follows_its_epoch_to_the_end(
     token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     states = [{"record": {"state": state, "epoch": 0}} for state in ("running", "running", "finished")]
@@ -120,7 +120,7 @@ def test_the_test_epoch_is_followed_to_its_end(
     assert "a-token" not in capsys.readouterr().out
 
 
-def test_a_coordinator_that_is_replaced_meanwhile_is_waited_for(
+def test_the_helm_test_waits_for_a_replaced_coordinator(
     token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended = {"record": {"state": "finished", "epoch": 0}}

@@ -36,17 +36,17 @@ def refused(before: list[Object], after: list[Object]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("first", "then"), [("dev", "openshift"), ("openshift", "prod"), ("dev", "prod")])
-def test_a_release_may_go_on_to_the_next_profile(first: str, then: str) -> None:
+def test_a_release_can_upgrade_to_the_next_profile(first: str, then: str) -> None:
     assert refused(render(profile(first)), render(profile(then))) == set()
 
 
-def test_another_size_of_a_volume_would_be_refused() -> None:
+def test_a_changed_volume_size_is_detected() -> None:
     larger = merged(profile("dev"), {"store": {"embedded": {"volume": {"size": "50Gi"}}}})
     assert refused(render(profile("dev")), render(larger)) == {("StatefulSet", "zelda-s3")}
 
 
 @pytest.mark.parametrize("page", ["runbook", "upgrade", "backup-restore"])
-def test_whoever_types_a_command_of_these_pages_meets_the_release(page: str) -> None:
+def test_documented_commands_address_the_release(page: str) -> None:
     text = (ROOT / f"docs/{page}.md").read_text()
     commands = re.findall(r"(?:^|`)((?:oc|kubectl|helm) [^`\n]+ [^`\n]+)", text, re.MULTILINE)
     assert commands

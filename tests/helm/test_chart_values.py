@@ -76,14 +76,14 @@ def test_every_profile_is_allowed(name: str) -> None:
         chart.validate_schema(chart.merge_values(profile(name)))
 
 
-def test_what_is_generated_from_the_models_is_committed() -> None:
+def test_the_committed_values_files_are_current() -> None:
     assert (CHART / "values.yaml").read_text() == values_files.values_yaml(), "run `python -m deploy.generate`"
     assert (CHART / "values.schema.json").read_text() == values_files.schema_json(), "run `python -m deploy.generate`"
     readme = values_files.readme((CHART / "README.md.in").read_text())
     assert (CHART / "README.md").read_text() == readme, "run `python -m deploy.generate`"
 
 
-def test_the_name_of_the_chart_is_in_labels_and_that_of_the_release_in_object_names() -> None:
+def test_labels_name_the_chart_and_objects_the_release() -> None:
     def services(more: dict[str, Any]) -> list[Object]:
         return of_kind(render(profile("dev") | more), "Service")
 
@@ -101,7 +101,7 @@ def test_every_value_is_explained() -> None:
     assert [lines[index] for index in keys if len(lines[index - 1].lstrip("# ")) < 3] == []
 
 
-def test_helm_finds_nothing_to_complain_about() -> None:
+def test_helm_lint_passes() -> None:
     for name in PROFILES:
         report = helm_python.lint(CHART, values=profile(name), strict=True)
         assert "ERROR" not in str(report), report

@@ -96,7 +96,7 @@ def test_an_application_may_make_everything_that_its_values_render(name: str) ->
     assert made - allowed == set()
 
 
-def test_what_argo_ignores_is_written_by_the_platform() -> None:
+def test_argo_ignores_only_fields_that_the_platform_writes() -> None:
     for name in OVERLAYS:
         (application,) = documents(DEPLOY / f"argocd/applications/{name}.yaml")
         ignored = str(application["spec"]["ignoreDifferences"])
@@ -135,7 +135,7 @@ def health(kind: str, one: dict[str, Any]) -> str:
         ),
     ],
 )
-def test_argo_tells_health_of_ray_and_models(kind: str, one: dict[str, Any], expected: str) -> None:
+def test_argo_has_health_checks_for_ray_and_models(kind: str, one: dict[str, Any], expected: str) -> None:
     assert health(kind, one) == expected
 
 
@@ -158,7 +158,7 @@ def _stage(text: str, name: str) -> str:
     return text.partition(f" AS {name}\n")[2].partition("\nFROM ")[0]
 
 
-def test_no_game_can_get_into_an_image() -> None:
+def test_images_exclude_game_roms() -> None:
     ignored = (ROOT / ".containerignore").read_text().splitlines()
     assert {"**", "**/*.gb", "**/*.gbc", "**/*.sav", "**/*.state"} <= set(ignored)
     assert [line for line in ignored if line.startswith("!") and "gb" in line] == ["!bramble/engine/engine.gbc"]
@@ -173,7 +173,7 @@ def test_the_containerfile_passes_its_linter() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_openshift_builds_every_image_that_the_overlays_take() -> None:
+def test_openshift_builds_every_image_of_the_overlays() -> None:
     builds = documents(DEPLOY / "openshift/builds.yaml")
     for one in of_kind(builds, "BuildConfig"):
         (argument,) = one["spec"]["strategy"]["dockerStrategy"]["buildArgs"]
@@ -186,7 +186,7 @@ def test_openshift_builds_every_image_that_the_overlays_take() -> None:
 
 
 @pytest.mark.parametrize("page", ["deploy/README.md", "docs/install-openshift.md"])
-def test_the_docs_make_the_project_and_start_the_builds_that_start_by_nothing_else(page: str) -> None:
+def test_the_docs_create_the_project_and_start_all_builds(page: str) -> None:
     builds = of_kind(documents(DEPLOY / "openshift/builds.yaml"), "BuildConfig")
     assert [one["metadata"]["name"] for one in builds if "triggers" in one["spec"]] == []
     text = (ROOT / page).read_text()
@@ -195,7 +195,7 @@ def test_the_docs_make_the_project_and_start_the_builds_that_start_by_nothing_el
     assert after.index("start-build") < after.index("REGISTRY=" if "REGISTRY=" in after else "oc apply -k")
 
 
-def test_machine_sets_carry_the_taints_that_pods_tolerate() -> None:
+def test_pods_tolerate_the_taints_of_machine_sets() -> None:
     gpu, cpu = (documents(DEPLOY / f"machinesets/{name}.yaml")[0] for name in ("llm-inference", "game-training"))
     assert gpu["spec"]["template"]["spec"]["taints"][0]["key"] == "nvidia.com/gpu"
     assert cpu["spec"]["template"]["spec"]["taints"][0]["key"] == "zelda-rlaif/role"
@@ -220,7 +220,7 @@ def test_an_image_stays_within_its_budget(service: str) -> None:
     assert image_sizes.size(service) <= image_sizes.BUDGET[service]
 
 
-def test_judge_and_coordinator_carry_neither_torch_nor_ray() -> None:
+def test_judge_and_coordinator_images_lack_torch_and_ray() -> None:
     for service in ("judge", "coordinator"):
         assert not {"torch", "ray", "pyboy", "gymnasium"} & image_sizes.closure(image_sizes.INSTALLED[service])
     text = (ROOT / "deploy/Containerfile").read_text()

@@ -75,14 +75,14 @@ def test_every_series_of_an_alert_exists() -> None:
     assert [rule["alert"] for rule in rules() if names(rule["expr"]) - served() - OTHERS] == []
 
 
-def test_figures_of_a_coordinator_are_the_leaders() -> None:
+def test_coordinator_queries_filter_by_leader() -> None:
     asked = [*queries(), *((rule["alert"], rule["expr"]) for rule in rules())]
     found = [(where, text[end.end() :]) for where, text in asked for end in OF_A_COORDINATOR.finditer(text)]
     assert len(found) > 20
     assert [where for where, rest in found if not rest.startswith(LEADER)] == []
 
 
-def test_what_the_services_use_is_not_set_against_what_drivers_do() -> None:
+def test_machine_panels_do_not_mix_services_and_drivers() -> None:
     # zelda_build_info counts nothing: it says whose process it is.
     kinds = {where: {name.split("_")[0] for name in names(text) - {"zelda_build_info"}} for where, text in queries()}
     assert [where for where, found in kinds.items() if {"process", "zelda"} <= found] == []
@@ -90,7 +90,7 @@ def test_what_the_services_use_is_not_set_against_what_drivers_do() -> None:
 
 @needs_promtool
 @pytest.mark.parametrize("title", ["Processor", "Memory"])
-def test_the_machines_of_others_on_the_cluster_are_none_of_our_cost(title: str, tmp_path: Path) -> None:
+def test_cost_excludes_other_tenants_processes(title: str, tmp_path: Path) -> None:
     (expression,) = (text for where, text in queries() if where == f"cost: {title}")
     ours = '{job="zelda-judge", namespace="z", instance="a"}'
     others = '{job="kubelet", namespace="kube-system", instance="b"}'
@@ -114,7 +114,7 @@ def test_every_query_is_promql() -> None:
         promql_parser.parse(expression)
 
 
-def test_every_panel_is_about_the_chosen_namespaces() -> None:
+def test_every_panel_filters_by_the_selected_namespaces() -> None:
     for dashboard in DASHBOARDS:
         board = json.loads(dashboard.to_json())
         (choice,) = (one for one in board["templating"]["list"] if one["name"] == "namespace")
@@ -127,7 +127,7 @@ def test_every_panel_is_about_the_chosen_namespaces() -> None:
                 assert [one for one in selectors if not one.startswith('{namespace=~"$namespace"')] == []
 
 
-def test_there_are_three_dashboards_and_the_committed_ones_are_generated() -> None:
+def test_the_three_committed_dashboards_are_current() -> None:
     assert sorted(path.stem for path in (CHART / "files/dashboards").glob("*.json")) == ["cost", "flow", "learning"]
     for dashboard in DASHBOARDS:
         committed = (CHART / f"files/dashboards/{dashboard.name}.json").read_text()
@@ -144,18 +144,18 @@ def test_panels_explain_themselves_and_do_not_overlap() -> None:
 @pytest.mark.parametrize(
     ("alert", "title"), [("UpdatesTooLarge", "KL of an update"), ("JudgesDisagree", "Krippendorff's alpha")]
 )
-def test_a_panel_calls_bad_what_raises_its_alert(alert: str, title: str) -> None:
+def test_panels_and_alerts_share_thresholds(alert: str, title: str) -> None:
     (rule,) = (rule for rule in rules() if rule["alert"] == f"Zelda{alert}")
     (text,) = (panel.help for board in DASHBOARDS for panel in board.panels if panel.title == title)
     assert re.findall(r"[<>] ([0-9.]+)$", rule["expr"]) == re.findall(r"(?:Above|Below) ([0-9.]+) ", text)
 
 
-def test_the_committed_alerts_are_generated() -> None:
+def test_the_committed_alerts_are_current() -> None:
     assert (CHART / "files/alerts.yaml").read_text() == alerts_yaml(), "run `python -m deploy.generate`"
 
 
 @needs_promtool
-def test_the_alert_rules_are_rules(tmp_path: Path) -> None:
+def test_promtool_accepts_the_alert_rules(tmp_path: Path) -> None:
     done = subprocess.run([str(PROMTOOL), "check", "rules", str(CHART / "files/alerts.yaml")], capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -176,7 +176,7 @@ def test_each_alert_has_a_firing_and_a_healthy_case() -> None:
     assert {check["alertname"] for check in healthy["alert_rule_test"] if not check["exp_alerts"]} == alerts
 
 
-def test_each_alert_leads_to_a_chapter_of_the_runbook() -> None:
+def test_each_alert_links_to_a_section_of_the_runbook() -> None:
     headings = re.findall(r"^#+ (.+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
     anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
     wanted = {rule["annotations"]["runbook_url"].partition("#")[2] for rule in rules()}
@@ -190,7 +190,7 @@ def test_the_chart_carries_the_same_rules() -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"fullnameOverride": "oracle"}], ids=["zelda", "oracle"])
-def test_services_of_others_that_are_down_are_none_of_ours(more: dict[str, Any]) -> None:
+def test_down_services_of_other_tenants_raise_no_alert(more: dict[str, Any]) -> None:
     objects = render(profile("prod") | more)
     (text,) = (
         rule["expr"]

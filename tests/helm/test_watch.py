@@ -19,7 +19,7 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def test_without_a_server_it_says_how_to_get_one(
+def test_a_missing_prometheus_is_reported_with_a_remedy(
     logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(logs))
@@ -27,13 +27,13 @@ def test_without_a_server_it_says_how_to_get_one(
     assert capsys.readouterr().err == "no prometheus to watch with: apt-get install prometheus\n"
 
 
-def test_without_a_system_it_says_how_to_start_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_system_is_reported_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--logs", str(tmp_path)]) == 2
     assert "run `zelda up`" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="no prometheus: apt-get install prometheus")
-def test_the_folder_of_the_pictures_is_made(logs: Path, tmp_path: Path) -> None:
+def test_the_picture_folder_is_created(logs: Path, tmp_path: Path) -> None:
     pictures = tmp_path / "new" / "pictures"
     assert main(["--logs", str(logs), "--seconds", "0", "--pictures", str(pictures)]) == 1  # nobody has data
     assert sorted(path.stem for path in pictures.iterdir()) == [

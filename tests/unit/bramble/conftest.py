@@ -1,4 +1,4 @@
-"""A small world of one thing each, to see every item and rule of the engine work in the emulator."""
+"""One-room worlds that show a single item or rule of the engine in the emulator."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ OPEN = "#........#"
 
 
 def one_room(rows: dict[int, str], objects: str, theme: str = "outdoors", solve: str = "", head: str = "") -> str:
-    """A world of a single closed room; `rows` replaces rows by number. The hero starts at 4,4."""
+    """A world of one closed room; `rows` replaces rows by number. The hero starts at 4,4."""
     lines = [CLOSED, *[OPEN] * 6, CLOSED]
     for number, row in rows.items():
         lines[number] = row
@@ -50,7 +50,7 @@ def tap(game: BrambleEmulator, action: str, rest: int = 3) -> None:
 
 
 def read_on(game: BrambleEmulator) -> str:
-    """Sit through a dialog; returns the lines that RAM showed, joined by blanks."""
+    """Read a dialog to its end. Returns the lines in RAM, joined by blanks."""
     lines: list[str] = []
     for _ in range(400):
         if not game.value("text_active"):

@@ -1,4 +1,4 @@
-"""Each item of the hero does what it is for, by buttons alone, and RAM says so."""
+"""Each item works by buttons alone, and RAM shows its effect."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ GIFT = "person 4,3 elder\n  give {}\n"
 
 
 def _take_gift(game: BrambleEmulator) -> None:
-    """The elder stands above the hero and gives on the first word."""
+    """Take the gift of the elder, who stands above the hero."""
     hold(game, "up", 3)
     tap(game, "a")
     read_on(game)
@@ -112,7 +112,7 @@ def test_the_rod_changes_the_season_on_a_stump(play: Play) -> None:
     assert game.value("room_layout", 0x46) == 0xDC
 
 
-def test_the_menu_puts_an_item_of_the_pack_on_a_button(play: Play) -> None:
+def test_the_menu_assigns_an_inventory_item_to_a_button(play: Play) -> None:
     script = "person 4,3 elder\n  give sword\n  give bombs 3\n  give feather\n"
     game = play(one_room({}, script))
     _take_gift(game)

@@ -1,4 +1,4 @@
-"""The walk-throughs finish; the game is deterministic; its RAM is at rest when the emulator hands over."""
+"""Walk-throughs finish, the game is deterministic, and its RAM is stable when a frame ends."""
 
 import hashlib
 import random
@@ -38,13 +38,13 @@ def test_the_walk_through_finishes(name: str, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_walk_through_does_not_depend_on_luck(seed: int) -> None:
+def test_the_walk_through_finishes_with_any_seed(seed: int) -> None:
     walk = solve("vale", seed=seed)
 
     assert list(walk.milestones) == [milestone.name for milestone in bramble.world("vale").milestones]
 
 
-def test_the_recorded_buttons_alone_finish_the_world_again() -> None:
+def test_recorded_actions_replay_to_the_end() -> None:
     walk = solve("garden")
     with BrambleEmulator(bramble.build("garden")) as game:
         for action in walk.actions:
@@ -53,7 +53,7 @@ def test_the_recorded_buttons_alone_finish_the_world_again() -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_end_in_the_same_ram_after_ten_thousand_frames() -> None:
+def test_two_processes_reach_the_same_ram_after_10000_frames() -> None:
     run = [sys.executable, "-c", FRAMES_10000]
     hashes = {subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout for _ in range(2)}
 
@@ -61,30 +61,30 @@ def test_two_processes_end_in_the_same_ram_after_ten_thousand_frames() -> None:
     assert hashes.pop().strip()
 
 
-def _course(rng: tuple[int, int] | None) -> str:
-    actions = random.Random(5)
+def _course(generator: tuple[int, int] | None) -> str:
+    rng = random.Random(5)
     with BrambleEmulator(bramble.build("vale")) as game:
-        if rng is not None:
-            game.write("rng1", rng[0])
-            game.write("rng2", rng[1])
+        if generator is not None:
+            game.write("rng1", generator[0])
+            game.write("rng2", generator[1])
         for _ in range(600):
-            game.step(actions.choice(ACTIONS[:-1]))
+            game.step(rng.choice(ACTIONS[:-1]))
         enemies = [game.read(0xD080 + 0x100 * n + at) for n in range(8) for at in range(0x40)]
         return hashlib.sha256(bytes(enemies) + game.ram()).hexdigest()
 
 
-def test_another_seed_at_the_generator_gives_another_course() -> None:
+def test_another_generator_state_gives_another_course() -> None:
     assert _course(None) == _course(None)
     assert _course((0x12, 0x34)) != _course((0x56, 0x78))
 
 
 def _idle(game: BrambleEmulator, address: int) -> bool:
-    """Whether the processor waits at this address: all waiting is done by HALT."""
+    """Whether the processor waits at this address; it always waits with HALT."""
     return HALT in (game.pyboy.memory[address], game.pyboy.memory[address - 1])
 
 
 def _frames(torn: bool, count: int = 600) -> tuple[Counter[bool], Counter[bool]]:
-    """At rest after tick() and at the vertical blank: how often, of `count` frames."""
+    """Counts of idle and busy states after tick() and at the vertical blank, over `count` frames."""
     after, blank = Counter[bool](), Counter[bool]()
     rng = random.Random(1)
     with BrambleEmulator(bramble.build("vale", torn=torn)) as game:
@@ -102,13 +102,13 @@ def _frames(torn: bool, count: int = 600) -> tuple[Counter[bool], Counter[bool]]
     return after, blank
 
 
-def test_ram_is_at_rest_when_the_emulator_hands_over() -> None:
+def test_ram_is_stable_when_a_frame_ends() -> None:
     after, _ = _frames(torn=False)
 
     assert after[True] == 600
 
 
-def test_the_torn_rom_is_caught_in_mid_update_but_idle_at_the_vertical_blank() -> None:
+def test_the_torn_rom_updates_at_frame_end_and_idles_at_vblank() -> None:
     after, blank = _frames(torn=True)
 
     assert after[False] == 600

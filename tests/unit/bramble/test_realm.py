@@ -1,4 +1,4 @@
-"""The realm: a hundred rooms, four seasons, three dungeons, finished by buttons alone; and the moves that it takes."""
+"""The solver finishes the realm (a hundred rooms, four seasons, three dungeons) with the moves that it needs."""
 
 from collections.abc import Callable
 
@@ -21,13 +21,13 @@ ELDER = (2, 2)
 
 
 @pytest.mark.slow
-def test_the_realm_is_finished_by_buttons_alone_milestone_by_milestone() -> None:
+def test_the_solver_reaches_every_milestone_of_the_realm() -> None:
     walk = solve("realm")
 
     assert list(walk.milestones) == [milestone.name for milestone in bramble.world("realm").milestones]
 
 
-def test_the_realm_is_as_big_as_it_says() -> None:
+def test_the_realm_has_the_documented_size() -> None:
     world = bramble.world("realm")
     seasons = {name for room in world.rooms.values() for names, _ in room.seasons for name in names}
 
@@ -39,7 +39,7 @@ def test_the_realm_is_as_big_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("name", bramble.worlds())
-def test_each_difficulty_is_another_rom_of_the_same_size(name: str) -> None:
+def test_each_difficulty_gives_a_different_rom_of_the_same_size(name: str) -> None:
     roms = [bramble.build(name, difficulty) for difficulty in DIFFICULTIES]
 
     assert {len(rom) for rom in roms} == {0x8000}
@@ -47,14 +47,14 @@ def test_each_difficulty_is_another_rom_of_the_same_size(name: str) -> None:
 
 
 def _walker(play: Play, rows: dict[int, str], gifts: str, objects: str = "") -> Walker:
-    """A hero in a closed room who was given something."""
+    """A hero in a closed room who has received gifts."""
     text = one_room(rows, f"{objects}person 2,2 elder\n{gifts}")
     walker = Walker(play(text), parse_world("test", text))
     walker.talk(HERE, ELDER)
     return walker
 
 
-def test_a_way_leads_over_a_hole_with_the_feather(play: Play) -> None:
+def test_a_path_crosses_a_hole_with_the_feather(play: Play) -> None:
     holes = {row: "#.....O..#" for row in range(1, 7)}
     walker = _walker(play, holes, "  give feather\n")
     walker.travel(HERE, (8, 5))
@@ -65,7 +65,7 @@ def test_a_way_leads_over_a_hole_with_the_feather(play: Play) -> None:
     assert walker.game.value("health") == 12
 
 
-def test_a_way_leads_over_ice_when_winter_can_be_called(play: Play) -> None:
+def test_a_path_crosses_ice_when_the_rod_can_call_winter(play: Play) -> None:
     river = {row: "#.....~~.#" for row in range(1, 7)} | {5: "#..T..~~.#"}
     winter = "season winter\n" + "----------\n" * 4 + "------ii--\n" + "----------\n" * 3
     walker = _walker(play, river, "  give rod spring winter\n", winter)
@@ -75,7 +75,7 @@ def test_a_way_leads_over_ice_when_winter_can_be_called(play: Play) -> None:
     assert walker.game.value("season") == 3
 
 
-def test_a_cracked_wall_is_burst_from_a_safe_distance(play: Play) -> None:
+def test_the_walker_blasts_a_wall_from_a_safe_distance(play: Play) -> None:
     walker = _walker(play, {3: "#...x....#"}, "  give bombs 3\n")
     blast(walker, HERE, (4, 3))
 
@@ -87,7 +87,7 @@ def _cells(rows: list[str], letters: str) -> frozenset[Cell]:
     return frozenset((x, y) for y, row in enumerate(rows) for x, letter in enumerate(row) if letter in letters)
 
 
-def test_blocks_are_planned_onto_their_switches() -> None:
+def test_the_plan_pushes_blocks_onto_their_switches() -> None:
     rows = [
         "WWWWWWWWWW",
         "W________W",
@@ -129,7 +129,10 @@ def test_a_block_in_a_corner_has_no_plan() -> None:
     [
         ("warp 4,4 to 0:11 0,0 up\n", "line 12: the warp leads into tree of room 0:11"),
         ("warp 4,4 to 0:11 4,4 up\n", "line 12: the warp ends on another warp"),
-        ("treasure 2,2 map\ntreasure 3,2 map\nchest 4,2 map\n", "line 3: room 0:11 has 3 treasures, it can remember 2"),
+        (
+            "treasure 2,2 map\ntreasure 3,2 map\nchest 4,2 map\n",
+            "line 3: room 0:11 has 3 treasures, the engine holds 2",
+        ),
         ("enemy 3,3 bat\n" * 9, "line 3: room 0:11 has 9 of enemy, the engine holds 8"),
         ("sign 4,4\n  say Hello.\n", "line 12: a sign belongs on a solid tile"),
         ("season winter\n----------\n", "line 12: the map has 1 rows instead of 8"),
@@ -137,21 +140,21 @@ def test_a_block_in_a_corner_has_no_plan() -> None:
         ("person 4,4 elder\n  give rod sommer\n", "line 13: unknown season 'sommer'"),
     ],
 )
-def test_more_mistakes_are_named_with_file_and_line(objects: str, sentence: str) -> None:
+def test_further_mistakes_are_reported_with_file_and_line(objects: str, sentence: str) -> None:
     rows = "##########\n" + "#........#\n" * 6 + "##########\n"
     with pytest.raises(WorldError, match=f"^test.txt {sentence}"):
         check_world(parse_world("test", f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}{objects}"))
 
 
 @pytest.mark.parametrize(("letters", "act"), [("GGGGGGG.", "shutter"), ("oooooooo", "button")])
-def test_a_room_has_no_more_shutters_and_buttons_than_the_engine_holds(letters: str, act: str) -> None:
+def test_too_many_shutters_or_buttons_in_a_room_are_refused(letters: str, act: str) -> None:
     rows = f"##########\n#{letters}#\n#s.......#\n" + "#........#\n" * 4 + "##########\n"
     text = f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}"
     with pytest.raises(WorldError, match=rf"^test\.txt line 3: room 0:11 has [79] tiles that act as {act}, the engine"):
         check_world(parse_world("test", text))
 
 
-def test_brambles_do_not_grow_on_the_edge_of_a_room() -> None:
+def test_a_bush_on_the_edge_of_a_room_is_refused() -> None:
     rows = "####b#####\n" + "#........#\n" * 6 + "##########\n"
     over = "##########\n" + "#........#\n" * 6 + "####.#####\n"
     text = f"world Test\nstart 0:11 4,4 down\nroom 0:11 outdoors\n{rows}room 0:01 outdoors\n{over}"

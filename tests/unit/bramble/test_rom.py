@@ -1,4 +1,4 @@
-"""The ROM: joined from engine, art and world in milliseconds, reproducible, and free of other people's property."""
+"""The ROM is built in milliseconds, reproducible, and contains no third-party material."""
 
 import hashlib
 import time
@@ -46,7 +46,7 @@ def test_building_takes_milliseconds() -> None:
     assert best < 0.1
 
 
-def test_same_arguments_same_bytes_and_each_argument_counts() -> None:
+def test_equal_arguments_give_equal_roms_and_each_argument_counts() -> None:
     plain = bramble.build("garden")
 
     assert plain == bramble.build("garden")
@@ -58,14 +58,14 @@ def test_same_arguments_same_bytes_and_each_argument_counts() -> None:
     assert len({plain, *others}) == 4
 
 
-def test_an_unknown_world_or_difficulty_is_refused_with_a_sentence() -> None:
+def test_an_unknown_world_or_difficulty_is_refused() -> None:
     with pytest.raises(bramble.WorldError, match="there is no world 'nowhere': use one of garden"):
         bramble.build("nowhere")
     with pytest.raises(bramble.WorldError, match="unknown difficulty 'easy', use one of: harmless, normal, harsh"):
         bramble.build("garden", difficulty="easy")
 
 
-def test_the_committed_engine_is_the_one_whose_digest_stands_beside_it() -> None:
+def test_the_committed_engine_matches_its_digest() -> None:
     line = (ENGINE / "engine.gbc.sha256").read_text("ascii").split()
 
     assert line == [
@@ -77,7 +77,7 @@ def test_the_committed_engine_is_the_one_whose_digest_stands_beside_it() -> None
 
 
 @pytest.mark.parametrize("head", ["tile . lawn id=f9", "tile L grass id=f9", "tile L lawn id=00"])
-def test_a_tile_with_the_letter_name_or_id_of_another_is_refused(
+def test_a_tile_with_a_used_letter_name_or_id_is_refused(
     head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (loader.ART / "tiles.txt").read_text("utf-8")
@@ -88,14 +88,12 @@ def test_a_tile_with_the_letter_name_or_id_of_another_is_refused(
         loader._tiles()
 
 
-def test_the_header_of_the_art_equals_what_the_art_gives() -> None:
+def test_the_committed_art_header_is_current() -> None:
     assert (ENGINE / "art.h").read_text("utf-8") == header(load_art()), "run `python -m bramble engine`"
 
 
 @pytest.mark.parametrize(("found", "sentence"), [(None, "is not installed"), ("4.5.0", r"sdcc 4\.5\.0 is installed")])
-def test_the_engine_is_not_built_by_another_compiler(
-    found: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_compiler_version_is_refused(found: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_compile, "compiler_version", lambda: found)
     monkeypatch.setattr(engine_compile, "_compile", lambda *_: b"other bytes")
     with pytest.raises(BuildError, match=sentence):
@@ -105,12 +103,12 @@ def test_the_engine_is_not_built_by_another_compiler(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(compiler_version() != SDCC_VERSION, reason=f"sdcc {SDCC_VERSION} is not installed")
-def test_building_the_engine_again_gives_the_same_bytes() -> None:
+def test_rebuilding_the_engine_gives_the_same_bytes() -> None:
     assert build_engine() == (ENGINE / "engine.gbc").read_bytes()
 
 
 @pytest.mark.parametrize("command", [["build", "garden", "--out"], ["solve", "garden", "--video"]])
-def test_a_file_that_cannot_be_written_is_a_sentence(
+def test_an_unwritable_file_is_reported_in_one_sentence(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "nowhere" / "file.mp4"
@@ -122,7 +120,7 @@ def test_a_file_that_cannot_be_written_is_a_sentence(
 
 
 @pytest.mark.parametrize("command", ["shots", "study"])
-def test_a_seed_is_not_taken_where_it_would_change_nothing(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_without_effect_of_a_seed_refuse_it(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([command, "garden", "--seed", "7"])
 

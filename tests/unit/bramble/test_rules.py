@@ -1,4 +1,4 @@
-"""Rules of the game: damage, death, dialog with a choice, riddles, the log of events."""
+"""Rules of the game: damage, death, dialogs with a choice, puzzles, the event log."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ SHOP = (
 
 
 def _sounds(game: BrambleEmulator) -> list[int]:
-    """The ring of events, oldest first."""
+    """The events of the ring buffer, oldest first."""
     tail = game.value("sound_queue_tail") & 15
     ring = [game.value("sound_queue", at) for at in range(16)]
     return ring[tail:] + ring[:tail]
@@ -31,7 +31,7 @@ def test_difficulty_decides_what_a_shot_costs(play: Play) -> None:
     assert left == {"harmless": 12, "normal": 10, "harsh": 8}
 
 
-def test_death_counts_and_goes_on_at_the_last_door_with_full_hearts(play: Play) -> None:
+def test_death_is_counted_and_revives_the_hero_at_the_last_door(play: Play) -> None:
     game = play(one_room({}, ""))
     hold(game, "right", 6)
     game.write("link_death_trigger", 1)
@@ -46,7 +46,7 @@ def test_death_counts_and_goes_on_at_the_last_door_with_full_hearts(play: Play) 
     assert 0x64 in _sounds(game)
 
 
-def test_a_question_is_answered_by_the_cursor(play: Play) -> None:
+def test_the_cursor_answers_a_question(play: Play) -> None:
     game = play(one_room({5: "#........#"}, SHOP + "treasure 4,5 rupees 15\n"))
     hold(game, "down", 4)
     hold(game, "up", 8)
@@ -79,7 +79,7 @@ def test_dialog_can_be_read_as_text(play: Play) -> None:
     assert game.value("disabled_objects") == 0
 
 
-def test_a_block_on_a_switch_opens_the_shutter_and_stays_logged(play: Play) -> None:
+def test_a_block_on_a_switch_opens_the_shutter_and_logs_it(play: Play) -> None:
     rows = {4: "W_____Bs_W", 7: "WWWWWWWWWW", 0: "WWWWWWWWWW"}
     walls = {number: "W________W" for number in range(1, 7)}
     game = play(one_room({**walls, **rows, 3: "W__g_____W"}, "chest 2,2 small_key hidden\n", "dungeon1", "pressed"))
@@ -96,7 +96,7 @@ def test_a_block_on_a_switch_opens_the_shutter_and_stays_logged(play: Play) -> N
     assert {0x71, 0x4D, 0x70} <= set(_sounds(game))
 
 
-def test_a_hidden_chest_waits_until_the_hero_does_not_stand_where_it_appears(play: Play) -> None:
+def test_a_hidden_chest_does_not_appear_under_the_hero(play: Play) -> None:
     game = play(one_room({}, "chest 4,4 rupees 5 hidden\nenemy 8,1 walker\n", solve="cleared"))
     floor = game.value("room_layout", 0x44)
     game.write("num_enemies", 0)

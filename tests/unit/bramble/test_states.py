@@ -1,4 +1,4 @@
-"""Curriculum states: made once, cached by ROM and emulator version, and they are what they say."""
+"""Curriculum states are made once, cached by ROM and emulator version, and match their milestone."""
 
 import io
 from pathlib import Path
@@ -16,7 +16,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAMBLE_CACHE", str(tmp_path))
 
 
-def test_a_state_stands_exactly_where_its_milestone_is_reached() -> None:
+def test_a_state_is_taken_at_the_step_of_its_milestone() -> None:
     milestones = bramble.world("garden").milestones
     state = milestone_state("garden", "hedge")
     with BrambleEmulator(bramble.build("garden")) as game:

@@ -1,4 +1,4 @@
-"""Mistakes in a world are refused by one sentence with file and line."""
+"""Each mistake in a world gives one sentence with file and line."""
 
 import random
 
@@ -40,12 +40,12 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (START + f"room 0:1ff outdoors\n{ROOM}", "line 3: there is no room 0:1ff: groups are 0, 3, 4, 5, rooms 00"),
         (START + f"room 6:11 outdoors\n{ROOM}", "line 3: there is no room 6:11: groups are"),
         (HERE + "person 4,4 elder\n  say Well.\n  if flag lost\n    say No.\n", "line 14: unknown flag 'lost'"),
-        (HERE + "person 4,4\n", "line 12: something is missing, see bramble/README.md"),
-        (HERE + "person 4,4 elder\n  if owns\n    say No.\n", "line 13: something is missing"),
+        (HERE + "person 4,4\n", "line 12: an argument is missing, see bramble/README.md"),
+        (HERE + "person 4,4 elder\n  if owns\n    say No.\n", "line 13: an argument is missing"),
         (HERE + "warp 4,4 to 3:01\n", "line 12: write `warp X,Y to GROUP:ROOM X,Y DIRECTION`"),
-        (HERE + "only owns sword\n" + HOUSE + "person 4,4 elder\n", "line 12: `only` is about the next line, and that"),
-        (HERE + "only owns sword\nonly owns map\nperson 4,4 elder\n", "line 12: `only` is about the next line"),
-        (HERE + "only owns sword\n", "line 12: `only` is about the next line"),
+        (HERE + "only owns sword\n" + HOUSE + "person 4,4 elder\n", "line 12: `only` applies to the next line, which"),
+        (HERE + "only owns sword\nonly owns map\nperson 4,4 elder\n", "line 12: `only` applies to the next line"),
+        (HERE + "only owns sword\n", "line 12: `only` applies to the next line"),
         (START + f"room 0:11 outdoors sovle cleared\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
         (START + f"room 0:11 outdoors solve\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
         (HERE + "person 4,4 elder\n  say Hup!\n  warp 0:44 4,4 down\n", "line 14: the script warps to room 0:44"),
@@ -62,25 +62,25 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (START + "rom 0:11\n", "line 3: unknown word 'rom'"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_with_file_and_line(text: str, sentence: str) -> None:
+def test_a_mistake_is_reported_with_file_and_line(text: str, sentence: str) -> None:
     with pytest.raises(WorldError, match=f"^test.txt {sentence}|^test.txt line 3: .*{sentence}"):
         check_world(parse_world("test", text))
 
 
-def test_a_hero_who_would_start_in_a_wall_is_refused() -> None:
+def test_a_start_inside_a_wall_is_refused() -> None:
     with pytest.raises(WorldError, match=r"^test.txt: the world starts in a wall, at \(0, 4\) of room 0:11"):
         check_world(parse_world("test", HERE.replace("4,4", "0,4")))
 
 
 @pytest.mark.parametrize("condition", ["", "  if owns sword\n", "  if owns sword and owns map and owns compass\n"])
 @pytest.mark.parametrize("steps", [124, 140])
-def test_a_script_that_is_too_long_is_refused(condition: str, steps: int) -> None:
+def test_a_too_long_script_is_refused(condition: str, steps: int) -> None:
     text = f"{HERE}person 4,4 elder\n{condition}" + "    pay 1\n" * (steps + (not condition))
     with pytest.raises(WorldError, match=r"^test\.txt line 12: the script is longer than 250 bytes: split it"):
         build_rom(parse_world("test", text))
 
 
-def test_a_text_wraps_at_sixteen_letters_three_lines_a_page() -> None:
+def test_a_text_wraps_at_16_letters_and_3_lines_per_page() -> None:
     assert wrap("one two three four five|six||seven") == [["one two three", "four five", "six"], ["seven"]]
     assert encode_text("Well?", ask=True) == b"Well?\n Yes    No\0"
 

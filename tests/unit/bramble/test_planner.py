@@ -1,4 +1,4 @@
-"""The proof by search over items: a way where there is one, and where there is none, what is out of reach."""
+"""The planner finds a plan where one exists, and otherwise names the unreachable milestones."""
 
 import pytest
 
@@ -75,30 +75,30 @@ def world(hall: str = "", side: str = "", dead_end: str = "") -> bramble.World:
 
 
 @pytest.mark.parametrize("name", bramble.worlds())
-def test_every_world_that_comes_with_the_game_can_be_finished_and_has_no_room_for_nothing(name: str) -> None:
+def test_every_shipped_world_can_be_finished_and_visits_all_rooms(name: str) -> None:
     found = bramble.world(name)
     assert find_plan(found)
     assert visited_rooms(found) == set(found.rooms)
 
 
-def test_with_one_key_and_two_doors_it_finds_the_door_that_matters() -> None:
+def test_the_plan_spends_the_only_key_on_the_right_door() -> None:
     steps = find_plan(world(hall="chest 2,2 small_key"))
     assert PlanStep("open", RoomId(4, 0x71), (4, 0)) in steps
     assert steps[-1].kind == "take"
 
 
-def test_a_key_behind_the_only_door_is_no_key() -> None:
+def test_a_key_behind_its_own_door_makes_a_world_unfinishable() -> None:
     with pytest.raises(WorldError, match="cannot be finished: no way to end"):
         find_plan(world(dead_end="chest 2,2 small_key"))
 
 
-def test_a_key_that_is_spent_on_one_door_does_not_open_the_other() -> None:
+def test_a_spent_key_opens_no_second_door() -> None:
     chain = world(hall="chest 2,2 small_key", dead_end="chest 2,2 small_key")
     opened = [step.room_id.room for step in find_plan(chain) if step.kind == "open"]
     assert 0x71 in opened
 
 
-def test_beasts_are_not_beaten_without_a_sword() -> None:
+def test_a_fight_needs_the_sword() -> None:
     guarded = parse_world(
         "test",
         "\n".join(
@@ -116,7 +116,7 @@ def test_beasts_are_not_beaten_without_a_sword() -> None:
         find_plan(guarded)
 
 
-def test_the_great_key_of_one_dungeon_does_not_open_the_lords_door_of_another() -> None:
+def test_a_boss_key_opens_doors_of_its_own_dungeon_only() -> None:
     hall = HALL.replace("KK", "kk").format(objects="warp 1,1 to 4:91 2,3 down")
     end = END.replace("KK", "kk")
     other = "room 4:91 dungeon3\nWWWWWWWWWW\n" + "W________W\n" * 6 + "WWWWWWWWWW\nwarp 1,1 to 4:71 2,3 down\n"
@@ -129,8 +129,8 @@ def test_the_great_key_of_one_dungeon_does_not_open_the_lords_door_of_another() 
         find_plan(parse_world("test", text.format("", key)))
 
 
-def test_keys_of_a_cave_and_the_great_key_of_the_eighth_dungeon_open_nothing() -> None:
-    """As in the engine, which keeps no keys outside of dungeons, and great keys of seven of them."""
+def test_cave_keys_and_the_boss_key_of_dungeon_8_open_nothing() -> None:
+    """As in the engine, which holds no keys outside of dungeons and boss keys of seven dungeons."""
     hall, end = HALL.format(objects="chest 2,2 small_key").replace("W_________", "W________W"), END
     dungeon = "\n".join((HEAD, hall, end))
     eighth = dungeon.replace("4:71", "5:f8").replace("4:61", "5:e8")
@@ -143,7 +143,7 @@ def test_keys_of_a_cave_and_the_great_key_of_the_eighth_dungeon_open_nothing() -
             find_plan(parse_world("test", text))
 
 
-def test_a_block_that_cannot_get_onto_its_switch_keeps_the_shutter_shut() -> None:
+def test_an_unreachable_switch_keeps_the_shutter_closed() -> None:
     hall = HALL.replace("KK", "gg").replace("dungeon1", "dungeon1 solve pressed").format(objects="")
     hall = hall.replace("W________W", "{}", 1).replace("W________W", "W___s____W", 1)
     side = SIDE.replace("KK", "WW").format(objects="", dead_end="").split("room 4:62")[0]
@@ -156,7 +156,7 @@ def test_a_block_that_cannot_get_onto_its_switch_keeps_the_shutter_shut() -> Non
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("thing", ["flag", "trade"])
-def test_what_can_be_done_and_undone_for_ever_is_not_searched_for_ever(thing: str) -> None:
+def test_the_search_ends_when_scripts_undo_each_other(thing: str) -> None:
     lamp = "  if flag lamp\n    clear lamp\n  else\n    set lamp\n"
     hat = "  if owns hat\n    take hat\n  else\n    give hat\n"
     hall = f"person 4,4 elder\n{lamp if thing == 'flag' else hat}"
