@@ -12,7 +12,7 @@ from services.rewardmodel.domain.dataset import STORED_STEPS, SegmentDataset
 from services.rewardmodel.domain.gates import GateThresholds
 from services.rewardmodel.domain.preferences import RatingArrays
 from services.rewardmodel.training.fit_problem import TrainingConfig
-from services.rewardmodel.training.report import report
+from services.rewardmodel.training.report import build_report
 from services.rewardmodel.training.train import TrainingTask, train
 from services.trainer.domain.shaping import ConservativePotential
 from shared.rewardnet import Floats, RewardNet, RewardWeights
@@ -74,7 +74,7 @@ def measure(segments: int) -> dict[str, object]:
     trained = train(task, config, lambda: False)
     train_s, train_cpu_s = timeit.default_timer() - began, time.process_time() - began_cpu
     began = time.process_time()
-    measured = report(task, trained, 0, True, FEATURES, GateThresholds(), lambda: False)
+    measured = build_report(task, trained, 0, True, FEATURES, GateThresholds(), lambda: False)
     return {
         "segments": segments,
         "members": config.members,

@@ -1,1 +1,1 @@
-"""Reward model: a Bradley-Terry ensemble learnt from scores; emits `rm.trained`."""
+"""Reward model service: trains a Bradley-Terry ensemble on the judges' scores; emits `rm.trained`."""

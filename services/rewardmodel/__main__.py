@@ -1,4 +1,4 @@
-"""The reward model service: turns scores into a model of what the judges like."""
+"""`python -m services.rewardmodel`: turns the judges' scores into a reward model."""
 
 from services.rewardmodel.settings import RewardModelSettings
 from shared.runtime.main import run_service
@@ -6,7 +6,7 @@ from shared.runtime.service import Service, ServicePorts
 
 
 async def build(settings: RewardModelSettings, ports: ServicePorts) -> Service:
-    """Imported late: nothing heavy is loaded before the settings are known to be right."""
+    """Import late: heavy modules load only after the settings are validated."""
     from services.rewardmodel.wiring import wire
 
     return await wire(settings, ports)

@@ -1,4 +1,4 @@
-"""Writes the card: what was measured, in the form that others read. Decides nothing."""
+"""Builds the card of a reward model from its measurements and its context."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from services.rewardmodel.domain.completeness import OutcomeCounts
+from services.rewardmodel.domain.metrics import Reliability
 from services.rewardmodel.domain.ratings import Rating
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training_protocol import TrainingResult
@@ -19,7 +20,7 @@ from shared.store import keys
 
 @dataclass(frozen=True)
 class CardContext:
-    """What the card says besides the measurements."""
+    """The facts on a card that are not measured by the training."""
 
     run: RunId
     epoch: int
@@ -30,21 +31,20 @@ class CardContext:
 
 
 def data_digest(ratings: Sequence[Rating]) -> Digest:
-    """SHA-256 over the sorted digests of the score objects: which votes a model was made of."""
+    """SHA-256 over the sorted digests of the score objects: identifies the votes behind a model."""
     return Digest(hashlib.sha256("".join(sorted(rating.score_digest for rating in ratings)).encode()).hexdigest())
 
 
 def build_card(
-    about: CardContext, ratings: Sequence[Rating], result: TrainingResult, weights: RewardWeights
+    context: CardContext, ratings: Sequence[Rating], result: TrainingResult, weights: RewardWeights
 ) -> RewardModelCard:
-    """The card of a model trained on these ratings; `weights` are what its file holds."""
+    """Build the card of a model trained on these ratings; `weights` is the content of its file."""
     digest, report = sha256(result.weights), result.report
-    found = report.reliability
     return RewardModelCard(
-        run=about.run,
-        epoch=about.epoch,
+        run=context.run,
+        epoch=context.epoch,
         observation=weights.observation,
-        weights_key=keys.reward_model_weights(about.run, about.epoch, digest),
+        weights_key=keys.reward_model_weights(context.run, context.epoch, digest),
         weights_digest=Digest(digest),
         data_digest=data_digest(ratings),
         ensemble=weights.members,
@@ -53,23 +53,29 @@ def build_card(
         pairs_heldout=report.pairs_heldout,
         accuracy=report.accuracy,
         baselines=report.baselines,
-        calibration=Calibration(temperature=found.temperature, ece=found.ece, brier=found.brier) if found else None,
+        calibration=_calibration(report.reliability),
         rank_correlation=report.rank_correlation,
         sensitivity=report.sensitivity,
         spread=report.spread.deviation if report.spread else None,
         gates_passed=all(report.gates.values()),
         gates=report.gates,
         seconds=round(result.seconds, 3),
-        created=about.created,
-        pooling=about.group.pooling,
+        created=context.created,
+        pooling=context.group.pooling,
         fit=result.fit,
         validation_loss=result.validation_loss,
         episodes=len({rating.episode for rating in ratings}),
-        outcomes=about.outcomes.counts(),
+        outcomes=context.outcomes.counts(),
         epochs=report.epochs,
         outside=report.spread.outside if report.spread else None,
         disagreement=weights.disagreement,
-        masked=list(about.group.masked),
-        history=list(about.history),
+        masked=list(context.group.masked),
+        history=list(context.history),
         notes=report.notes,
     )
+
+
+def _calibration(reliability: Reliability | None) -> Calibration | None:
+    if reliability is None:
+        return None
+    return Calibration(temperature=reliability.temperature, ece=reliability.ece, brier=reliability.brier)

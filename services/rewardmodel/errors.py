@@ -1,11 +1,14 @@
-"""The errors of this service: a training that was given up, and one that failed."""
+"""Errors of this service: a cancelled training, and a failed one."""
 
 from shared.errors import Transient
 
 
 class TrainingCancelled(Transient):
-    """No fault: the service is stopping, or a finished epoch needs the workbench now."""
+    """The service is stopping, or a finished epoch needs the training slot. Not a fault."""
+
+    def __init__(self) -> None:
+        super().__init__("the training was cancelled; the redelivered event starts it again")
 
 
 class TrainingFailed(Transient):
-    """The training process ended without a model. The service lives on, and the event comes again."""
+    """The training process ended without a model. The service continues, and the bus delivers the event again."""

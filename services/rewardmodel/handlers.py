@@ -1,7 +1,7 @@
-"""What the service does with its two events: a score wakes whoever waits; a finished epoch becomes a reward model.
+"""Handles the service's two events: `scores.ready` wakes waiting epochs, `epoch.finished` produces a reward model.
 
-The handler of `epoch.finished` holds its event until the card is committed. So a crash at any point gives the event to
-another process, which finds either the card, and announces it again, or trains anew.
+The handler of `epoch.finished` holds its event until the card is committed. After a crash the bus gives the event to
+another process, which either finds the card and announces it, or trains again.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from services.rewardmodel import telemetry
-from services.rewardmodel.adapters.model_store import RewardModelStore, StoredCard, history
+from services.rewardmodel.adapters.model_store import RewardModelStore, StoredCard, passed_models
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.card_builder import CardContext, build_card
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
@@ -41,12 +41,12 @@ HALTED_STATES: Final[frozenset[RunState]] = frozenset({"stopping", "stopped", "f
 log = structlog.get_logger(__name__)
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
 class Handlers:
-    """Event in, events out; the ports are given by the wiring. `now` is the wall clock."""
+    """Maps each event to the events that follow it. `stopping` reports a shutdown, `now` is the wall clock."""
 
     def __init__(
         self,
@@ -54,119 +54,119 @@ class Handlers:
         scores: ScoreCache,
         models: RewardModelStore,
         runner: TrainingRunner,
-        streaming: InterimTrainer,
+        interim_trainer: InterimTrainer,
         group: RewardModelGroup,
         stopping: Callable[[], bool],
-        now: Callable[[], datetime] = _now,
+        now: Callable[[], datetime] = _utc_now,
     ) -> None:
-        """Nothing is read yet."""
         self._store, self._scores, self._models, self._runner = store, scores, models, runner
-        self._interim_trainer, self._group, self._stopping, self._now = streaming, group, stopping, now
+        self._interim_trainer, self._group, self._stopping, self._now = interim_trainer, group, stopping, now
         self._runs = RunRecords(store)
         self._in_progress: InProgress[tuple[RunId, int]] = InProgress()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
-        """Wake whoever waits for this epoch's scores, and count it for a retraining in between."""
-        self._interim_trainer.score(event.runid, event.epoch, time.monotonic())
+        """Wake the handler that waits for this epoch's scores, and count the score towards an interim training."""
+        self._interim_trainer.record_score(event.runid, event.epoch, time.monotonic())
         return []
 
     async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
-        """Wait for the scores, train, commit weights and card, announce the card."""
+        """Wait for the scores, train, commit weights and card, and announce the card."""
         epoch = event.runid, event.epoch
         with self._in_progress.claim(epoch) as claimed:
             if not claimed:
-                # The reconciler republishes while judges are slow. A second event that waited would hold a slot of
-                # the consumer, and soon all of them: other runs would get no model.
+                # The reconciler republishes while judges are slow. A second waiting event would occupy another slot of
+                # the consumer, until other runs would get no model.
                 return []
-            committed = await self._models.committed(*epoch) or await self._made(event)
-        return [self._announcement(committed, event)] if committed is not None else []
+            stored = await self._models.find(*epoch) or await self._produce_model(event)
+        return [_trained_event(stored, event)] if stored is not None else []
 
-    async def _made(self, event: Envelope) -> StoredCard | None:
-        """The reward model of an epoch that has none.
-
-        None if its run stands still, and its judges may get on later, or if it was deleted meanwhile.
-        """
+    async def _produce_model(self, event: Envelope) -> StoredCard | None:
+        """Train and commit the epoch's model. None if the run is halted, or was deleted during the training."""
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
         with telemetry.WAITING.track_inprogress():
-            outcomes = await self._awaited(finished, start.config.judge_deadline_s)
+            outcomes = await self._wait_for_scores(finished, start.config.judge_deadline_s)
         if outcomes is None:
-            log.info("left until the run is resumed", run=event.runid, epoch=event.epoch)
+            log.info("epoch deferred: run halted", run=event.runid, epoch=event.epoch)
             return None
-        card, result = await self._trained(finished, outcomes)
-        committed = await self._committed(event, card, result)
-        self._interim_trainer.done(event.runid, event.epoch)
-        return committed
+        card, result = await self._train(finished, outcomes)
+        stored = await self._commit(event, card, result)
+        self._interim_trainer.close_epoch(event.runid, event.epoch)
+        return stored
 
-    async def _committed(self, event: Envelope, card: RewardModelCard, result: TrainingResult) -> StoredCard | None:
-        """The committed model; None if its epoch's account is gone: the next run of that name would inherit it."""
+    async def _commit(self, event: Envelope, card: RewardModelCard, result: TrainingResult) -> StoredCard | None:
+        """Commit the model. None if the epoch's record is gone: a new run of that name would inherit the model."""
         try:
             await self._store.get(event.data.key, event.data.digest)
         except (NotFound, DigestMismatch) as error:
-            log.warning("run deleted meanwhile, no reward model", run=event.runid, epoch=event.epoch, error=str(error))
+            log.warning("reward model discarded: run deleted", run=event.runid, epoch=event.epoch, error=str(error))
             return None
         return await self._models.commit(card, result.weights, result.state_dict)
 
-    async def _awaited(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> OutcomeCounts | None:
-        """The epoch's outcomes once all are in, or as they are at the deadline; None if the run stands still then."""
-        until = finished.deadline(judge_deadline_s)
+    async def _wait_for_scores(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> OutcomeCounts | None:
+        """Wait until every segment has an outcome, at most until the deadline; None if the run is halted by then."""
+        deadline = finished.deadline(judge_deadline_s)
         while True:
-            wake = self._interim_trainer.arrival(finished.run, finished.epoch)
-            scores = await self._scores.of_epoch(finished.run, finished.epoch)
-            found = {scored.segment: scored.status for scored in scores}
-            outcomes = count_outcomes([segment.segment for segment in finished.segments], found)
-            left = (until - self._now()).total_seconds()
-            if left <= 0 and not outcomes.complete:
-                record = await self._record(finished.run)
+            arrival = self._interim_trainer.next_arrival(finished.run, finished.epoch)
+            outcomes = await self._count_outcomes(finished)
+            remaining_s = (deadline - self._now()).total_seconds()
+            if remaining_s <= 0 and not outcomes.complete:
+                record = await self._run_record(finished.run)
                 if record is not None and record.state in HALTED_STATES:
-                    return None  # a card is for ever; the coordinator rings when the run goes on
-                until = finished.deadline(judge_deadline_s, record.updated if record else None)
-                left = (until - self._now()).total_seconds()
-            if outcomes.complete or left <= 0:
-                log.info("scores settled", **outcomes.counts(), complete=outcomes.complete)
+                    return None  # a card is final; the coordinator republishes the event after a resume
+                deadline = finished.deadline(judge_deadline_s, record.updated if record else None)
+                remaining_s = (deadline - self._now()).total_seconds()
+            if outcomes.complete or remaining_s <= 0:
+                log.info("scores collected", **outcomes.counts(), complete=outcomes.complete)
                 return outcomes
             if self._stopping():
-                raise Transient("the service is stopping while scores are awaited")
+                raise Transient("the service is stopping while it waits for scores")
             with suppress(TimeoutError):
-                await asyncio.wait_for(wake.wait(), min(left, self._group.poll_s))
+                await asyncio.wait_for(arrival.wait(), min(remaining_s, self._group.poll_s))
 
-    async def _record(self, run: RunId) -> RunRecord | None:
-        """The run's record, or None: what it would say is a courtesy, no reason to train nothing."""
+    async def _count_outcomes(self, finished: EpochFinishedRecord) -> OutcomeCounts:
+        outcomes = await self._scores.epoch(finished.run, finished.epoch)
+        statuses = {outcome.segment: outcome.status for outcome in outcomes}
+        return count_outcomes([segment.segment for segment in finished.segments], statuses)
+
+    async def _run_record(self, run: RunId) -> RunRecord | None:
+        """The run's record; None if it is unreadable, which must not prevent a training."""
         try:
             return await self._runs.latest(run)
         except Permanent as error:
-            log.warning("run record not read", run=run, error=str(error))
+            log.warning("run record unreadable", run=run, error=str(error))
             return None
 
-    async def _trained(
+    async def _train(
         self, finished: EpochFinishedRecord, outcomes: OutcomeCounts
     ) -> tuple[RewardModelCard, TrainingResult]:
         run, epoch = finished.run, finished.epoch
-        newest = await self._models.latest_before(run, epoch)
-        previous = self._interim_trainer.interim(run, epoch) or await self._previous(newest)
+        latest = await self._models.latest_before(run, epoch)
+        previous = self._interim_trainer.latest_model(run, epoch) or await self._previous_weights(latest)
         data = await self._runner.load_data(run, epoch)
         result = await self._runner.train_final(data, epoch, outcomes.quorum(self._group.quorum), previous)
-        about = CardContext(run, epoch, outcomes, history(newest), self._group, self._now())
-        card = build_card(about, data.ratings, result, load(result.weights, VERSION))
-        _measure(card, result)
+        context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, self._now())
+        card = build_card(context, data.ratings, result, load(result.weights, VERSION))
+        _record_metrics(card, result)
         return card, result
 
-    async def _previous(self, newest: StoredCard | None) -> RewardWeights | None:
-        if newest is None:
+    async def _previous_weights(self, latest: StoredCard | None) -> RewardWeights | None:
+        if latest is None:
             return None
         try:
-            return await self._models.weights(newest, VERSION)
-        except Permanent as error:  # another layout, damaged, or gone: a full fit needs no predecessor
-            log.warning("earlier model not continued", epoch=newest.card.epoch, error=str(error))
+            return await self._models.load_weights(latest, VERSION)
+        except Permanent as error:  # another layout, damaged, or deleted: a fit from scratch needs no predecessor
+            log.warning("warm start skipped", epoch=latest.card.epoch, error=str(error))
             return None
 
-    def _announcement(self, committed: StoredCard, cause: Envelope) -> Envelope:
-        card = committed.card
-        data = RmTrained(run=card.run, epoch=card.epoch, key=committed.key, digest=Digest(committed.digest))
-        return wrap(data, source=SOURCE, fence=cause.fence, traceparent=cause.traceparent)
+
+def _trained_event(stored: StoredCard, cause: Envelope) -> Envelope:
+    card = stored.card
+    data = RmTrained(run=card.run, epoch=card.epoch, key=stored.key, digest=Digest(stored.digest))
+    return wrap(data, source=SOURCE, fence=cause.fence, traceparent=cause.traceparent)
 
 
-def _measure(card: RewardModelCard, result: TrainingResult) -> None:
+def _record_metrics(card: RewardModelCard, result: TrainingResult) -> None:
     telemetry.TRAINING_SECONDS.labels("final").observe(result.seconds)
     telemetry.TRAINED.labels(str(card.gates_passed).lower()).inc()
     telemetry.SEGMENTS.set(card.segments)

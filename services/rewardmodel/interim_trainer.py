@@ -1,12 +1,13 @@
-"""What happens while scores stream in: waiters are woken, and now and then a model is trained to start warm from.
+"""Tracks the epochs whose scores are arriving, and trains interim models as warm starts for their final models.
 
-Such an interim model is never published. It sees the same folds as the final one, so no held-out figure is spoilt.
-Losing all of this costs time only.
+Interim models are never published. They use the folds of the final model, so its held-out figures stay valid. Losing
+this state costs training time only.
 """
 
 import asyncio
 import time
 from dataclasses import dataclass, field
+from typing import Final
 
 import structlog
 
@@ -16,84 +17,81 @@ from services.rewardmodel.errors import TrainingCancelled
 from services.rewardmodel.training_runner import TrainingRunner
 from shared.contracts.ids import RunId
 from shared.game.observation.layout import VERSION
+from shared.process.bounded_cache import BoundedCache
 from shared.rewardnet import RewardWeights, load
 from shared.store import keys
 from shared.store.port import Store
 
-TICK_S = 1.0
-MAX_OPEN_EPOCHS = 256  # epochs remembered at once; the oldest is forgotten first
+POLL_S: Final = 1.0
+MAX_OPEN_EPOCHS: Final = 256  # the least recently used epoch is evicted first
 log = structlog.get_logger(__name__)
 
 
 @dataclass
-class _Open:
-    """One epoch whose scores are coming."""
+class _OpenEpoch:
+    """One epoch whose scores are arriving. `model` is its latest interim model."""
 
     debounce: Debounce
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    model: RewardWeights | None = None  # the newest interim one
+    arrival: asyncio.Event = field(default_factory=asyncio.Event)
+    model: RewardWeights | None = None
 
 
 class InterimTrainer:
-    """Open epochs, each with its newest interim model."""
+    """Retrains an open epoch when its debounce is due and no other training runs."""
 
     def __init__(self, store: Store, runner: TrainingRunner, config: DebounceConfig) -> None:
-        """Nothing is open yet."""
         self._store, self._runner, self._config = store, runner, config
-        self._open: dict[tuple[RunId, int], _Open] = {}
+        self._epochs: BoundedCache[tuple[RunId, int], _OpenEpoch] = BoundedCache(MAX_OPEN_EPOCHS)
 
-    def score(self, run: RunId, epoch: int, now: float) -> None:
-        """A score came; `now` is the monotonic clock."""
-        entry = self._entry(run, epoch)
-        entry.debounce.score(now)
-        entry.arrived.set()
+    def record_score(self, run: RunId, epoch: int, now: float) -> None:
+        """Count a new score and wake waiters; `now` is the monotonic clock in seconds."""
+        entry = self._open(run, epoch)
+        entry.debounce.record_score(now)
+        entry.arrival.set()
 
-    def arrival(self, run: RunId, epoch: int) -> asyncio.Event:
-        """An event that the next score of this epoch sets."""
-        entry = self._entry(run, epoch)
-        entry.arrived = asyncio.Event()
-        return entry.arrived
+    def next_arrival(self, run: RunId, epoch: int) -> asyncio.Event:
+        """Return an asyncio event that the epoch's next score sets."""
+        entry = self._open(run, epoch)
+        entry.arrival = asyncio.Event()
+        return entry.arrival
 
-    def interim(self, run: RunId, epoch: int) -> RewardWeights | None:
-        """The newest interim model of an epoch, if there is one. An earlier epoch's is older than that one's card."""
-        entry = self._open.get((run, epoch))
+    def latest_model(self, run: RunId, epoch: int) -> RewardWeights | None:
+        """The epoch's latest interim model, if any. Models of earlier epochs are older than those epochs' cards."""
+        entry = self._epochs.get((run, epoch))
         return entry.model if entry is not None else None
 
-    def done(self, run: RunId, epoch: int) -> None:
-        """The epoch has its reward model; nothing of it needs remembering."""
-        self._open.pop((run, epoch), None)
+    def close_epoch(self, run: RunId, epoch: int) -> None:
+        """Forget an epoch that has its final model."""
+        self._epochs.pop((run, epoch))
 
     async def run(self) -> None:
-        """Retrain where it is due, for ever."""
+        """Retrain due epochs until cancelled."""
         while True:
-            await asyncio.sleep(TICK_S)
-            for (run, epoch), entry in list(self._open.items()):
-                if entry.debounce.due(time.monotonic()) and not self._runner.busy:
-                    entry.debounce.ran(time.monotonic())
+            await asyncio.sleep(POLL_S)
+            for run, epoch in self._epochs:
+                entry = self._epochs.get((run, epoch))
+                if entry is not None and entry.debounce.due(time.monotonic()) and not self._runner.busy:
+                    entry.debounce.record_training(time.monotonic())
                     await self.retrain(run, epoch)
 
     async def retrain(self, run: RunId, epoch: int) -> None:
-        """Train on the scores that are in and remember the model."""
-        key = keys.reward_model_card(run, epoch)
-        if await self._store.exists(key):
-            self.done(run, epoch)
+        """Train on the scores so far and keep the model."""
+        if await self._store.exists(keys.reward_model_card(run, epoch)):
+            self.close_epoch(run, epoch)
             return
         data = await self._runner.load_data(run, epoch)
         try:
-            result = await self._runner.train_interim(data, epoch, self.interim(run, epoch))
+            result = await self._runner.train_interim(data, epoch, self.latest_model(run, epoch))
         except TrainingCancelled:
-            return  # a finished epoch is trained instead, on more scores
+            return  # a finished epoch needs the slot
         telemetry.TRAINING_SECONDS.labels("interim").observe(result.seconds)
         accuracy = result.report.accuracy.confident
         if accuracy is not None:
             telemetry.ACCURACY.labels("interim").set(accuracy)
-        log.info("interim reward model", run=run, epoch=epoch, segments=len(data.ratings), accuracy=accuracy)
-        if (run, epoch) in self._open:  # else the epoch was closed meanwhile
-            self._open[run, epoch].model = load(result.weights, VERSION)
+        log.info("interim model trained", run=run, epoch=epoch, segments=len(data.ratings), accuracy=accuracy)
+        entry = self._epochs.get((run, epoch))
+        if entry is not None:  # the epoch may have been closed during the training
+            entry.model = load(result.weights, VERSION)
 
-    def _entry(self, run: RunId, epoch: int) -> _Open:
-        if (run, epoch) not in self._open:
-            while len(self._open) >= MAX_OPEN_EPOCHS:
-                del self._open[next(iter(self._open))]
-            self._open[run, epoch] = _Open(Debounce(self._config))
-        return self._open[run, epoch]
+    def _open(self, run: RunId, epoch: int) -> _OpenEpoch:
+        return self._epochs.get_or_make((run, epoch), lambda: _OpenEpoch(Debounce(self._config)))

@@ -2,7 +2,7 @@
 
 from shared.telemetry import metrics
 
-TRAINING_SECONDS = metrics.seconds("rewardmodel_training_seconds", "Time to fit and measure a reward model.", ["kind"])
+TRAINING_SECONDS = metrics.seconds("rewardmodel_training_seconds", "Time to fit and evaluate a model.", ["kind"])
 TRAINED = metrics.counter("rewardmodel_trained_total", "Cards published, by whether the gates passed.", ["passed"])
 ACCURACY = metrics.gauge("rewardmodel_accuracy_share", "Held-out accuracy on confident pairs.", ["kind"])
 SEGMENTS = metrics.gauge("rewardmodel_segments_used", "Judged segments in the last training.")

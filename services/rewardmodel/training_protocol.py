@@ -1,6 +1,6 @@
-"""What goes into a training and what comes out: plain values, which cross to another process as JSON.
+"""Request and result of one training: plain values that cross to the training process as JSON.
 
-Nothing here loads torch, and nothing is unpickled, not even between two processes of our own.
+This module does not import torch. Nothing is pickled, not even between two processes of this project.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +14,8 @@ from services.rewardmodel.domain.metrics import Reliability, ScoreSpread
 from services.rewardmodel.domain.ratings import Rating
 from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.card import EpochScore, Fit, PairAccuracy
+
+CHUNK_SEGMENTS: Final = 100  # per JSON document: thousands in one document would take tens of megabytes
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,17 @@ class TrainingReport:
     notes: list[str]
 
 
-class _WireModel(BaseModel):
+class _JsonModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants"
     )
 
 
-class TrainingRequest(_WireModel):
-    """One training: what to learn from (three lists of one length) and how. `previous` is a reward model file."""
+class TrainingRequest(_JsonModel):
+    """One training: its data (three lists of equal length) and its configuration.
+
+    `previous` is the reward model file of a warm start, `quorum` whether enough of the epoch's segments were judged.
+    """
 
     group: RewardModelGroup
     ratings: list[Rating]
@@ -53,32 +58,8 @@ class TrainingRequest(_WireModel):
     previous: bytes | None
 
 
-SLICE: Final = 100  # segments of an request that cross at once: thousands as one document would be tens of megabytes
-
-
-def split_request(request: TrainingRequest) -> Iterator[TrainingRequest]:
-    """The request in several, at least one; `join_request` is the inverse."""
-    for begin in range(0, max(1, len(request.ratings)), SLICE):
-        part = slice(begin, begin + SLICE)
-        yield request.model_copy(
-            update={
-                "ratings": request.ratings[part],
-                "features": request.features[part],
-                "folds": request.folds[part],
-                "previous": request.previous if begin == 0 else None,
-            }
-        )
-
-
-def join_request(parts: Iterable[TrainingRequest]) -> TrainingRequest:
-    """One request again."""
-    whole = list(parts)
-    lists = {name: [one for part in whole for one in getattr(part, name)] for name in ("ratings", "features", "folds")}
-    return whole[0].model_copy(update=lists)
-
-
-class TrainingResult(_WireModel):
-    """A trained and measured model: its file, its plain state dict for other tools, and how long it took."""
+class TrainingResult(_JsonModel):
+    """A trained and evaluated model. `weights` is its file, `state_dict` a plain torch copy for other tools."""
 
     report: TrainingReport
     fit: Fit
@@ -89,8 +70,31 @@ class TrainingResult(_WireModel):
 
 
 class TrainFunction(Protocol):
-    """Fills an request somewhere else than on the event loop."""
+    """Runs a training outside the event loop."""
 
     async def __call__(self, request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-        """Raise Interrupted soon after `interrupted()` turned true."""
+        """Train; raise TrainingCancelled soon after `should_cancel()` returns True."""
         ...
+
+
+def split_request(request: TrainingRequest) -> Iterator[TrainingRequest]:
+    """Split the request into chunks of CHUNK_SEGMENTS segments, at least one; `join_request` is the inverse."""
+    for begin in range(0, max(1, len(request.ratings)), CHUNK_SEGMENTS):
+        chunk = slice(begin, begin + CHUNK_SEGMENTS)
+        yield request.model_copy(
+            update={
+                "ratings": request.ratings[chunk],
+                "features": request.features[chunk],
+                "folds": request.folds[chunk],
+                "previous": request.previous if begin == 0 else None,
+            }
+        )
+
+
+def join_request(chunks: Iterable[TrainingRequest]) -> TrainingRequest:
+    """Join the chunks of `split_request`."""
+    parts = list(chunks)
+    lists = {
+        name: [value for part in parts for value in getattr(part, name)] for name in ("ratings", "features", "folds")
+    }
+    return parts[0].model_copy(update=lists)

@@ -1,4 +1,4 @@
-"""Gathers what a training needs and has it done, one training at a time; where it is done is the wiring's choice."""
+"""Loads the data of a training and runs one training at a time. The wiring chooses where a training runs."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from shared.rewardnet import RewardWeights, dump
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What one training is made of; three lists of one length."""
+    """The segments of one training: three lists of equal length."""
 
     ratings: Sequence[Rating]
     features: Sequence[SegmentFeatures]
@@ -28,57 +28,55 @@ class TrainingData:
 
 
 class TrainingRunner:
-    """`interrupted` is asked while a training runs; when it turns true, that training raises Interrupted."""
+    """Runs trainings. Once `should_cancel()` returns True, the running training raises TrainingCancelled."""
 
     def __init__(
         self,
         scores: ScoreCache,
         features: SegmentFeatureLoader,
         group: RewardModelGroup,
-        training: TrainFunction,
+        train: TrainFunction,
         should_cancel: Callable[[], bool],
     ) -> None:
-        """Nothing is loaded yet."""
-        self._scores, self._features, self._group, self._interrupted = scores, features, group, should_cancel
-        self._training = training
-        self._one_at_a_time = asyncio.Lock()
-        self._urgent = 0  # finished epochs that wait for the workbench or use it
+        self._scores, self._features, self._group = scores, features, group
+        self._train, self._should_cancel = train, should_cancel
+        self._training_lock = asyncio.Lock()
+        self._final_trainings = 0  # waiting for the lock or running
 
     @property
     def busy(self) -> bool:
-        """Whether a training runs now."""
-        return self._one_at_a_time.locked()
+        """Whether a training is running."""
+        return self._training_lock.locked()
 
     async def load_data(self, run: RunId, epoch: int) -> TrainingData:
-        """The run's judged segments up to `epoch`, as far as the reservoir holds them.
+        """Select and load the run's judged segments up to `epoch`.
 
-        They hold obs/v1 whatever the run's policy sees, and so that is what a reward model reads.
+        Segments always contain obs/v1, whatever the policy observes, so a reward model reads obs/v1.
         """
         ratings = await self._scores.ratings(run, epoch)
-        chosen = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
-        usable = await self._features.of(chosen, VERSION)
-        kept = [rating for rating, _ in usable]
-        folds = [fold_of(run, rating.episode, self._group.members) for rating in kept]
-        return TrainingData(kept, [recording for _, recording in usable], folds)
+        selected = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
+        loaded = await self._features.load(selected, VERSION)
+        folds = [fold_of(run, rating.episode, self._group.members) for rating, _ in loaded]
+        return TrainingData([rating for rating, _ in loaded], [features for _, features in loaded], folds)
 
     async def train_final(
         self, data: TrainingData, epoch: int, quorum: bool, previous: RewardWeights | None
     ) -> TrainingResult:
-        """Train and measure for a finished epoch; raise Interrupted when the service is stopping."""
-        self._urgent += 1
+        """Train and evaluate for a finished epoch; raise TrainingCancelled when the service is stopping."""
+        self._final_trainings += 1
         try:
-            async with self._one_at_a_time:
-                return await self._training(self._request(data, epoch, quorum, previous), self._interrupted)
+            async with self._training_lock:
+                return await self._train(self._request(data, epoch, quorum, previous), self._should_cancel)
         finally:
-            self._urgent -= 1
+            self._final_trainings -= 1
 
     async def train_interim(self, data: TrainingData, epoch: int, previous: RewardWeights | None) -> TrainingResult:
-        """Train and measure with the scores so far; raise Interrupted as soon as a finished epoch needs its turn."""
-        async with self._one_at_a_time:
-            return await self._training(self._request(data, epoch, False, previous), self._yielding)
+        """Train and evaluate on the scores so far; raise TrainingCancelled when a finished epoch needs the slot."""
+        async with self._training_lock:
+            return await self._train(self._request(data, epoch, False, previous), self._should_cancel_interim)
 
-    def _yielding(self) -> bool:
-        return self._urgent > 0 or self._interrupted()
+    def _should_cancel_interim(self) -> bool:
+        return self._final_trainings > 0 or self._should_cancel()
 
     def _request(self, data: TrainingData, epoch: int, quorum: bool, previous: RewardWeights | None) -> TrainingRequest:
         return TrainingRequest(
@@ -87,7 +85,7 @@ class TrainingRunner:
             features=list(data.features),
             folds=list(data.folds),
             observation=VERSION,
-            # The data decide the seed: whoever trains on them again gets the same model.
+            # The data determine the seed, so that another training on them gives the same model.
             seed=int(data_digest(data.ratings)[:8], 16),
             epoch=epoch,
             quorum=quorum,

@@ -1,4 +1,4 @@
-"""Puts the reward model service together: the one place where its parts are chosen."""
+"""Assembles the reward model service: the only place that chooses its adapters."""
 
 from services.rewardmodel.adapters.model_store import RewardModelStore
 from services.rewardmodel.adapters.score_cache import ScoreCache
@@ -16,24 +16,26 @@ from shared.runtime.service import Service, ServicePorts
 
 
 async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
-    """Two consumers, and the retraining in between as a background job."""
-    handlers, streaming = build_components(settings.rewardmodel, ports, train_in_subprocess)
+    """Return the service: two consumers, and interim training as a background job."""
+    handlers, interim_trainer = build_components(settings.rewardmodel, ports, train_in_subprocess)
     return Service(
         consumers=[
             Consumer(topology.REWARDMODEL_SCORES, handlers.score_ready),
             Consumer(topology.REWARDMODEL_EPOCHS, handlers.epoch_finished),
         ],
-        background=[streaming.run] if settings.rewardmodel.streaming else [],
+        background=[interim_trainer.run] if settings.rewardmodel.streaming else [],
     )
 
 
 def build_components(
-    group: RewardModelGroup, ports: ServicePorts, training: TrainFunction
+    group: RewardModelGroup, ports: ServicePorts, train: TrainFunction
 ) -> tuple[Handlers, InterimTrainer]:
-    """The same parts without a runtime around them; `training` says where models are trained."""
+    """Build the components without a runtime, for studies and tests; `train` runs the trainings."""
     scores = ScoreCache(ports.store)
-    recordings = SegmentFeatureLoader(ports.store, group.capacity)
-    runner = TrainingRunner(scores, recordings, group, training, ports.stopping.is_set)
-    streaming = InterimTrainer(ports.store, runner, DebounceConfig(quiet_s=group.quiet_s, rest_s=group.rest_s))
+    features = SegmentFeatureLoader(ports.store, group.capacity)
+    should_cancel = ports.stopping.is_set
+    runner = TrainingRunner(scores, features, group, train, should_cancel)
+    config = DebounceConfig(quiet_s=group.quiet_s, min_interval_s=group.rest_s)
+    interim_trainer = InterimTrainer(ports.store, runner, config)
     models = RewardModelStore(ports.store)
-    return Handlers(ports.store, scores, models, runner, streaming, group, ports.stopping.is_set), streaming
+    return Handlers(ports.store, scores, models, runner, interim_trainer, group, should_cancel), interim_trainer

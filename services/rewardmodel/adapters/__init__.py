@@ -1,1 +1,1 @@
-"""Where the rewardmodel touches the outside world."""
+"""Adapters of the reward model service: score objects, segment archives, model storage, the training process."""

@@ -1,7 +1,7 @@
-"""Reward models in the store: earlier ones to continue and to cite, the new one to commit.
+"""Stores reward models: commits new ones, and finds earlier ones to continue and to cite.
 
-Weights first, under a name that holds their digest, so that two writers never overwrite each other; then the card,
-created once: it is the commit. Copies under the plain names are for people and other tools.
+The weights are written first, under a key that contains their digest, so that two writers never overwrite each other.
+Creating the card commits the model. The plain-named copies are for people and other tools.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StoredCard:
-    """A committed card: its key, the SHA-256 of its bytes, and what it says."""
+    """A committed card: its key, the SHA-256 of its bytes, and its content."""
 
     key: str
     digest: str
@@ -35,7 +35,7 @@ class StoredCard:
 
     @property
     def reference(self) -> RewardModelRef:
-        """The name under which others load the model."""
+        """The reference under which other services load the model."""
         return self.card.reference(self.key, self.digest)
 
 
@@ -43,11 +43,10 @@ class RewardModelStore:
     """The reward models of all runs."""
 
     def __init__(self, store: Store) -> None:
-        """Nothing is read yet."""
         self._store = store
 
-    async def committed(self, run: RunId, epoch: int) -> StoredCard | None:
-        """The card of an epoch, or None if it was not committed."""
+    async def find(self, run: RunId, epoch: int) -> StoredCard | None:
+        """The committed card of an epoch, or None; raise ContractError if it is damaged."""
         key = keys.reward_model_card(run, epoch)
         if not await self._store.exists(key):
             return None
@@ -55,25 +54,25 @@ class RewardModelStore:
         return StoredCard(key, sha256(raw), RewardModelCard.from_bytes(raw))
 
     async def latest_before(self, run: RunId, epoch: int) -> StoredCard | None:
-        """The newest card of an earlier epoch that can be read."""
+        """The newest readable card of an earlier epoch."""
         for number in range(epoch - 1, -1, -1):
             try:
-                found = await self.committed(run, number)
+                stored = await self.find(run, number)
             except ContractError as error:
-                log.warning("card of an earlier epoch left out", run=run, epoch=number, error=str(error))
+                log.warning("card skipped", run=run, epoch=number, error=str(error))
                 continue
-            if found is not None:
-                return found
+            if stored is not None:
+                return stored
         return None
 
-    async def weights(self, committed: StoredCard, observation: str) -> RewardWeights:
-        """The checked weights of a committed card."""
-        return load(await self._store.get(committed.card.weights_key, committed.card.weights_digest), observation)
+    async def load_weights(self, stored: StoredCard, observation: str) -> RewardWeights:
+        """Load and check the weights of a card; raise NotFound, DigestMismatch or ContractError."""
+        return load(await self._store.get(stored.card.weights_key, stored.card.weights_digest), observation)
 
     async def commit(self, card: RewardModelCard, weights: bytes, state_dict: bytes) -> StoredCard:
-        """Write weights, then create the card. If another writer was faster, its card is returned."""
+        """Write the weights, then create the card. The first commit wins: its card is returned."""
         prefix = keys.reward_model_prefix(card.run, card.epoch)
-        await create_if_absent(self._store, card.weights_key, weights)  # the name is the digest: the same bytes
+        await create_if_absent(self._store, card.weights_key, weights)  # the key is the digest: equal bytes
         failpoint("rewardmodel.after_weights")
         key = keys.reward_model_card(card.run, card.epoch)
         committed = await create_or_read(self._store, key, card.to_bytes())
@@ -85,9 +84,10 @@ class RewardModelStore:
         return StoredCard(key, committed.digest, card)
 
 
-def history(newest: StoredCard | None) -> list[RewardModelRef]:
-    """The good models before the next one, oldest first: those the newest card knows, and itself if it passed."""
-    if newest is None:
+def passed_models(latest: StoredCard | None) -> list[RewardModelRef]:
+    """References to the models that passed their gates, oldest first: the latest card's history, and itself if it
+    passed."""
+    if latest is None:
         return []
-    own = [newest.reference] if newest.card.gates_passed else []
-    return [*newest.card.history, *own][-MAX_HISTORY:]
+    own = [latest.reference] if latest.card.gates_passed else []
+    return [*latest.card.history, *own][-MAX_HISTORY:]

@@ -1,20 +1,22 @@
-"""What is known about the segments of runs: each score object is read once."""
+"""Reads and caches the score objects of runs: each object is read once."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from services.rewardmodel import telemetry
-from services.rewardmodel.domain.ratings import Rating, rating
+from services.rewardmodel.domain.ratings import Rating, rating_of
 from shared.contracts.events import ScoreStatus
 from shared.contracts.ids import RunId, SegmentId
+from shared.process.bounded_cache import BoundedCache
 from shared.state.scores import ScoreObject, ScoreReader
 from shared.store.port import ObjectEntry, Store
 
-CACHED_RUNS = 16  # remembered; the oldest is read again when it comes back
+CACHED_RUNS: Final = 16  # the scores of an evicted run are read again
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentOutcome:
-    """What is known about one segment; `rating` only if it was judged."""
+    """The outcome of judging one segment; `rating` is None unless it was judged."""
 
     segment: SegmentId
     status: ScoreStatus
@@ -22,35 +24,32 @@ class SegmentOutcome:
 
 
 class ScoreCache:
-    """Reads and remembers the score objects of runs."""
+    """Outcomes by run and epoch."""
 
     def __init__(self, store: Store) -> None:
-        """Nothing is read yet."""
         self._reader = ScoreReader(store)
-        self._known: dict[RunId, dict[int, dict[ObjectEntry, SegmentOutcome | None]]] = {}
+        self._runs: BoundedCache[RunId, dict[int, dict[ObjectEntry, SegmentOutcome | None]]] = BoundedCache(CACHED_RUNS)
 
-    async def of_epoch(self, run: RunId, epoch: int) -> list[SegmentOutcome]:
-        """All readable scores of an epoch."""
-        if run not in self._known and len(self._known) >= CACHED_RUNS:
-            del self._known[next(iter(self._known))]
-        of_run = self._known.setdefault(run, {})  # held on to: while we read, other runs may take its place
-        before = of_run.get(epoch, {})
+    async def epoch(self, run: RunId, epoch: int) -> list[SegmentOutcome]:
+        """All readable outcomes of an epoch."""
+        epochs = self._runs.get_or_make(run, dict)  # keep this reference: the run may be evicted during the reads
+        cached = epochs.get(epoch, {})
         listed = await self._reader.list_epoch(run, epoch)
-        initial_parameters = await self._reader.read_all([entry for entry in listed if entry not in before])
-        # Only what is listed: scores of a deleted run must not teach the next one of that name.
-        known = {entry: before[entry] if entry in before else _scored(initial_parameters[entry]) for entry in listed}
-        of_run[epoch] = known
-        return [scored for scored in known.values() if scored is not None]
+        fresh = await self._reader.read_all([entry for entry in listed if entry not in cached])
+        # Keep listed entries only: scores of a deleted run must not reach the next run of that name.
+        outcomes = {entry: cached[entry] if entry in cached else _outcome(fresh[entry]) for entry in listed}
+        epochs[epoch] = outcomes
+        return [outcome for outcome in outcomes.values() if outcome is not None]
 
     async def ratings(self, run: RunId, epoch: int) -> list[Rating]:
         """Ratings of all judged segments up to and including `epoch`."""
-        epochs = [await self.of_epoch(run, number) for number in range(epoch + 1)]
-        return [scored.rating for scores in epochs for scored in scores if scored.rating is not None]
+        epochs = [await self.epoch(run, number) for number in range(epoch + 1)]
+        return [outcome.rating for outcomes in epochs for outcome in outcomes if outcome.rating is not None]
 
 
-def _scored(found: ScoreObject | None) -> SegmentOutcome | None:
+def _outcome(found: ScoreObject | None) -> SegmentOutcome | None:
     if found is None:
-        # One damaged object must not hold up a run; its segment counts as missing and the card says so.
+        # A damaged object must not block a run: its segment counts as missing, which the card shows.
         telemetry.SKIPPED.labels("score").inc()
         return None
-    return SegmentOutcome(found.scores.segment, found.scores.status, rating(found.scores, found.digest))
+    return SegmentOutcome(found.scores.segment, found.scores.status, rating_of(found.scores, found.digest))

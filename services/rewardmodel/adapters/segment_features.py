@@ -1,4 +1,4 @@
-"""States out of segment archives: thinned, and remembered by digest, because every epoch trains on old ones, too."""
+"""Loads subsampled states from segment archives, and caches them: every epoch trains on old segments again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,59 +7,58 @@ from typing import Final
 import structlog
 
 from services.rewardmodel import telemetry
-from services.rewardmodel.domain.dataset import SegmentFeatures, packed, subsample
+from services.rewardmodel.domain.dataset import SegmentFeatures, pack_states, subsample
 from services.rewardmodel.domain.ratings import Rating
 from shared.errors import Permanent
 from shared.game.recording.segment import read_segment
+from shared.process.bounded_cache import BoundedCache
 from shared.rewardnet import WIDTH
 from shared.store.port import Store
 
-AT_ONCE: Final = 8
+PARALLEL_READS: Final = 8
 log = structlog.get_logger(__name__)
 
 
 class SegmentFeatureLoader:
-    """Reads recordings; keeps the last `capacity` of them (about 2 kB each)."""
+    """Loads the features of segments and caches them by the archive's digest (about 2 kB each)."""
 
     def __init__(self, store: Store, capacity: int) -> None:
-        """`capacity` should hold the segments of one training."""
-        self._store, self._capacity = store, capacity
-        self._known: dict[str, SegmentFeatures | None] = {}
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        """`capacity` is the number of segments of one training; the cache holds twice as many."""
+        self._store = store
+        self._cache: BoundedCache[str, SegmentFeatures | None] = BoundedCache(2 * capacity)
+        self._slots = asyncio.Semaphore(PARALLEL_READS)
 
-    async def of(self, ratings: Sequence[Rating], observation: str) -> list[tuple[Rating, SegmentFeatures]]:
-        """The ratings whose archive could be read and has this observation layout, each with its recording."""
-        found = await asyncio.gather(*map(self._get, ratings))
-        while len(self._known) > 2 * self._capacity:
-            del self._known[next(iter(self._known))]
+    async def load(self, ratings: Sequence[Rating], observation: str) -> list[tuple[Rating, SegmentFeatures]]:
+        """Load the rated segments. Unreadable archives and other observation layouts are left out."""
+        loaded = await asyncio.gather(*map(self._get, ratings))
         return [
-            (rating, recording)
-            for rating, recording in zip(ratings, found, strict=True)
-            if recording is not None and recording.observation == observation
+            (rating, features)
+            for rating, features in zip(ratings, loaded, strict=True)
+            if features is not None and features.observation == observation
         ]
 
     async def _get(self, rating: Rating) -> SegmentFeatures | None:
-        if rating.segment_digest not in self._known:
-            async with self._slots:
-                self._known[rating.segment_digest] = await self._read(rating)
-        return self._known[rating.segment_digest]
+        if rating.segment_digest in self._cache:
+            return self._cache.get(rating.segment_digest)
+        async with self._slots:
+            return self._cache.put(rating.segment_digest, await self._read(rating))
 
     async def _read(self, rating: Rating) -> SegmentFeatures | None:
         try:
             raw = await self._store.get(rating.segment_key, rating.segment_digest)
-            return await asyncio.to_thread(_unpack, raw)
-        except Permanent as error:  # gone by retention, or damaged: the others still teach
+            return await asyncio.to_thread(_extract, raw)
+        except Permanent as error:  # deleted by retention, or damaged: the training uses the other segments
             telemetry.SKIPPED.labels("segment").inc()
-            log.error("segment not usable", segment=rating.segment, error=str(error))
+            log.error("segment skipped", segment=rating.segment, error=str(error))
             return None
 
 
-def _unpack(raw: bytes) -> SegmentFeatures:
+def _extract(raw: bytes) -> SegmentFeatures:
     segment = read_segment(raw)
     if segment.observations.shape[1] != WIDTH:
         raise Permanent(f"segment {segment.manifest.segment}: {segment.observations.shape[1]} features, not {WIDTH}")
     return SegmentFeatures(
-        packed=packed(subsample(segment.observations)),
+        packed=pack_states(subsample(segment.observations)),
         first_step=segment.manifest.first_step,
         steps=segment.manifest.steps,
         milestones=segment.manifest.milestones_end,

@@ -1,1 +1,1 @@
-"""Pure decisions of the reward model service: numpy and arithmetic; no I/O, no clock, no unseeded dice."""
+"""Pure decisions of the reward model service: no I/O, no clock; random generators are passed in."""

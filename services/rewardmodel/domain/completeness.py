@@ -1,6 +1,6 @@
-"""When an epoch's scores are in: every listed segment has an outcome, or the deadline passed and a quorum decides.
+"""Decides whether an epoch's scores are complete, or whether a quorum suffices at the deadline.
 
-Decided against the exact list of finished.json, never by counting events.
+The exact list of `finished.json` decides; events are never counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from shared.contracts.ids import SegmentId
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """How many of an epoch's listed segments were judged, abstained from, dead, or have no outcome yet."""
+    """Numbers of an epoch's listed segments by outcome; `missing` segments have no outcome yet."""
 
     judged: int
     abstained: int
@@ -21,7 +21,7 @@ class OutcomeCounts:
 
     @property
     def listed(self) -> int:
-        """Segments of the epoch."""
+        """Number of segments of the epoch."""
         return self.judged + self.abstained + self.dead + self.missing
 
     @property
@@ -31,17 +31,20 @@ class OutcomeCounts:
 
     def quorum(self, share: float) -> bool:
         """Whether at least `share` of the listed segments were judged; an epoch without segments has its quorum."""
-        # Not by a product: 0.56 of 25 would be a hair above 14.
+        # Divide, do not multiply: 0.56 * 25 is slightly more than 14 in floating point.
         return not self.listed or self.judged / self.listed >= share
 
     def counts(self) -> dict[str, int]:
-        """As the card shows them."""
+        """The counts by name, as the card shows them."""
         return {"judged": self.judged, "abstained": self.abstained, "dead": self.dead, "missing": self.missing}
 
 
 def count_outcomes(listed: Iterable[SegmentId], found: Mapping[SegmentId, ScoreStatus]) -> OutcomeCounts:
-    """Count the outcomes of the listed segments; scores of others are ignored."""
+    """Count the outcomes of the listed segments; ignore those of other segments."""
     statuses = [found.get(segment) for segment in listed]
     return OutcomeCounts(
-        statuses.count("judged"), statuses.count("abstained"), statuses.count("dead"), statuses.count(None)
+        judged=statuses.count("judged"),
+        abstained=statuses.count("abstained"),
+        dead=statuses.count("dead"),
+        missing=statuses.count(None),
     )

@@ -1,4 +1,4 @@
-"""What one training sees: the states of every chosen segment, its rating, its fold, and where it comes from."""
+"""The data of one training: states, ratings and folds of the selected segments, as arrays."""
 
 import zlib
 from collections.abc import Sequence
@@ -12,12 +12,13 @@ from services.rewardmodel.domain.ratings import Rating
 from shared.rewardnet import WIDTH, Floats
 
 STORED_STEPS: Final = 32
-"""States kept of a segment, evenly spaced with both ends: neighbours differ by one action and add little."""
+"""States kept per segment, evenly spaced and including both ends. Neighbouring states differ by one action and add
+little."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFeatures:
-    """What is kept of one segment archive; its states packed, which takes 2 kB instead of 16."""
+    """The subsampled content of one segment archive. `packed` holds its states in 2 kB instead of 16 kB."""
 
     packed: bytes
     first_step: int
@@ -27,13 +28,13 @@ class SegmentFeatures:
 
     @property
     def states(self) -> Floats:
-        """(STORED_STEPS, 128), unpacked anew each time."""
+        """The states (STORED_STEPS, 128), decompressed on every call."""
         return np.frombuffer(zlib.decompress(self.packed), np.float32).reshape(STORED_STEPS, WIDTH)
 
 
 @dataclass(frozen=True)
 class SegmentDataset:
-    """n segments as arrays. `episode` numbers the episodes from 0; `milestones` are those reached at the end."""
+    """n segments as arrays. `episode` numbers the episodes from 0; `milestones` counts those reached by the end."""
 
     states: Floats  # (n, STORED_STEPS, 128)
     rated: RatingArrays
@@ -50,17 +51,17 @@ class SegmentDataset:
 
     @property
     def episodes(self) -> int:
-        """Number of different episodes."""
+        """Number of distinct episodes."""
         return int(self.episode.max()) + 1 if len(self) else 0
 
 
-def packed(states: Floats) -> bytes:
-    """`states` (STORED_STEPS, 128) as a Recording keeps them. Neighbours differ little: the fastest level does."""
+def pack_states(states: Floats) -> bytes:
+    """Compress `states` (STORED_STEPS, 128). Neighbouring states differ little, so the fastest level suffices."""
     return zlib.compress(states.tobytes(), 1)
 
 
 def subsample(observations: Floats) -> Floats:
-    """STORED_STEPS rows of `observations` (T, 128), first and last among them; short segments repeat rows."""
+    """Select STORED_STEPS rows of `observations` (T, 128), including first and last; short segments repeat rows."""
     rows = np.linspace(0, len(observations) - 1, STORED_STEPS).round().astype(np.int64)
     return np.ascontiguousarray(observations[rows])
 
@@ -68,10 +69,10 @@ def subsample(observations: Floats) -> Floats:
 def build_dataset(
     ratings: Sequence[Rating], features: Sequence[SegmentFeatures], folds: Sequence[int]
 ) -> SegmentDataset:
-    """Arrays from as many ratings, features and folds, in the same order."""
+    """Build the arrays from three sequences of equal length and order."""
     episodes = sorted({rating.episode for rating in ratings})
-    number = {episode: place for place, episode in enumerate(episodes)}
-    states = [features.states for features in features]
+    number = {episode: index for index, episode in enumerate(episodes)}
+    states = [segment.states for segment in features]
     return SegmentDataset(
         states=np.stack(states) if states else np.zeros((0, STORED_STEPS, WIDTH), np.float32),
         rated=RatingArrays(
@@ -82,7 +83,7 @@ def build_dataset(
         fold=np.array(folds, np.int64),
         epoch=np.array([rating.epoch for rating in ratings], np.int64),
         episode=np.array([number[rating.episode] for rating in ratings], np.int64),
-        first_step=np.array([features.first_step for features in features], np.float64),
-        steps=np.array([features.steps for features in features], np.float64),
-        milestones=np.array([features.milestones for features in features], np.float64),
+        first_step=np.array([segment.first_step for segment in features], np.float64),
+        steps=np.array([segment.steps for segment in features], np.float64),
+        milestones=np.array([segment.milestones for segment in features], np.float64),
     )

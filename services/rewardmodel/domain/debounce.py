@@ -1,6 +1,6 @@
-"""When to retrain while scores stream in: after a pause in the stream, or after many scores, but not all the time.
+"""Decides when to train an interim model while scores arrive: after a pause or a burst, at a limited rate.
 
-A pure state machine: it is told the time and owns no timer.
+A pure state machine: callers pass the time; it owns no timer.
 """
 
 from dataclasses import dataclass
@@ -8,38 +8,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DebounceConfig:
-    """`quiet_s` without a score ends a burst; `most` scores need no pause; `rest_s` is the least time between two."""
+    """A training is due after `quiet_s` without a score, or after `burst` scores.
+
+    It also needs at least `min_scores` new scores, and `min_interval_s` since the last training.
+    """
 
     quiet_s: float = 5.0
-    most: int = 100
-    rest_s: float = 30.0
-    least: int = 20
+    burst: int = 100
+    min_interval_s: float = 30.0
+    min_scores: int = 20
 
 
 class Debounce:
-    """Counts scores since the last retraining and says when the next is due. Times are seconds of one clock."""
+    """Counts the scores since the last training. All times are seconds of one clock."""
 
     def __init__(self, config: DebounceConfig) -> None:
-        """Nothing has come yet."""
         self._config = config
-        self._new = 0
+        self._new_scores = 0
         self._last_score = 0.0
-        self._last_run: float | None = None
+        self._last_training: float | None = None
 
-    def score(self, now: float) -> None:
-        """A score came."""
-        self._new += 1
+    def record_score(self, now: float) -> None:
+        """Count a score that arrived now."""
+        self._new_scores += 1
         self._last_score = now
 
     def due(self, now: float) -> bool:
-        """Whether to retrain now."""
-        if self._new < self._config.least:
+        """Whether a training is due now."""
+        if self._new_scores < self._config.min_scores:
             return False
-        if self._last_run is not None and now - self._last_run < self._config.rest_s:
+        if self._last_training is not None and now - self._last_training < self._config.min_interval_s:
             return False
-        return self._new >= self._config.most or now - self._last_score >= self._config.quiet_s
+        return self._new_scores >= self._config.burst or now - self._last_score >= self._config.quiet_s
 
-    def ran(self, now: float) -> None:
-        """A retraining began; scores from now on count anew."""
-        self._new = 0
-        self._last_run = now
+    def record_training(self, now: float) -> None:
+        """Restart the count: a training began now."""
+        self._new_scores = 0
+        self._last_training = now

@@ -1,8 +1,8 @@
-"""Which member of the ensemble sees which episode: the split that keeps every figure on the card honest.
+"""Assigns episodes to folds: the split that keeps the held-out figures of the card valid.
 
-Segments of one episode resemble each other, and one segment is in many pairs; so whole episodes are split, never
-segments or pairs. Fold m is held out for member m, fold m+1 stops its training early, and the others train it. The
-fold depends on the names alone: a model that is trained further next epoch never meets what it is measured on.
+Segments of one episode resemble each other, and one segment is in many pairs. So the split is by episode, never by
+segment or pair. Fold m is held out for member m, fold m + 1 stops its training early, and the other folds train it. The
+fold depends on names only: a model that is trained further in the next epoch never trains on its held-out episodes.
 """
 
 import hashlib
@@ -21,21 +21,21 @@ def fold_of(run: RunId, episode: EpisodeId, folds: int) -> int:
     return int.from_bytes(digest[:8], "big") % folds
 
 
-def heldout(member: int, folds: int) -> int:
-    """The fold that measures this member."""
+def heldout_fold(member: int, folds: int) -> int:
+    """The fold that evaluates this member."""
     return member % folds
 
 
-def validation(member: int, folds: int) -> int:
-    """The fold that decides when this member stops."""
+def validation_fold(member: int, folds: int) -> int:
+    """The fold that stops this member's training early."""
     return (member + 1) % folds
 
 
 def training_rows(fold: Ints, member: int, folds: int) -> Ints:
-    """Rows that train this member: neither held out nor used for stopping."""
-    return np.flatnonzero((fold != heldout(member, folds)) & (fold != validation(member, folds)))
+    """Rows that train this member: neither held out nor used for early stopping. `fold` is (n,)."""
+    return np.flatnonzero((fold != heldout_fold(member, folds)) & (fold != validation_fold(member, folds)))
 
 
 def rows_of(fold: Ints, wanted: int) -> Ints:
-    """Rows of one fold."""
+    """Rows of the fold `wanted`; `fold` is (n,)."""
     return np.flatnonzero(fold == wanted)

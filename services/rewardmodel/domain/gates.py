@@ -1,6 +1,6 @@
-"""The gates a reward model must pass before it may shape, each with a name that the card shows.
+"""The gates that a reward model must pass before it may shape rewards, by the names that the card shows.
 
-A figure that could not be measured does not pass: without evidence a model is not used.
+A figure that could not be measured fails its gate: a model without evidence is not used.
 """
 
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ from services.rewardmodel.domain.metrics import Reliability
 class GateThresholds:
     """The thresholds. Shares are in [0, 1]."""
 
-    accuracy_confident: float = 0.70  # below it shaping is mostly noise
+    accuracy_confident: float = 0.70  # below it, shaping is mostly noise
     accuracy_all: float = 0.60
-    over_step_index: float = 0.05  # less, and the model may only tell the time
-    over_linear: float = -0.05  # a line may be as good as the network; a network clearly worse than it is broken
-    shuffled_low: float = 0.40  # outside this band held-out figures are chance or a leak
+    over_step_index: float = 0.05  # with a smaller lead the model may only measure time
+    over_linear: float = -0.05  # a linear model may be as good; a network that is clearly worse is broken
+    shuffled_low: float = 0.40  # outside this band the held-out figures are chance or leak
     shuffled_high: float = 0.60
     ece: float = 0.25  # of a hundred pairs, half of that is chance
-    pairs: int = 50  # fewer confident held-out pairs measure nothing
+    pairs: int = 50  # with fewer confident held-out pairs the figures are noise
     episodes: int = 5
-    spread: float = 0.1  # standard deviations; a flat potential teaches nothing
+    spread: float = 0.1  # standard deviations; a flat potential gives no signal
 
 
 @dataclass(frozen=True, slots=True)
 class GateInputs:
-    """What was measured on held-out episodes; None where there was nothing to measure."""
+    """Measurements on held-out episodes; None for what could not be measured."""
 
     accuracy_confident: float | None
     accuracy_all: float | None
@@ -39,21 +39,21 @@ class GateInputs:
     quorum: bool
 
 
-def gates(figures: GateInputs, thresholds: GateThresholds) -> dict[str, bool]:
-    """Each gate by name, and whether it is passed."""
-    accuracy = figures.accuracy_confident
-    shuffled = figures.baselines.get("shuffled_labels")
+def evaluate_gates(inputs: GateInputs, thresholds: GateThresholds) -> dict[str, bool]:
+    """Evaluate each gate; return whether it passed, by name."""
+    accuracy = inputs.accuracy_confident
+    shuffled = inputs.baselines.get("shuffled_labels")
     return {
-        "quorum": figures.quorum,
-        "enough_pairs": figures.confident_pairs >= thresholds.pairs,
-        "enough_episodes": figures.episodes >= thresholds.episodes,
+        "quorum": inputs.quorum,
+        "enough_pairs": inputs.confident_pairs >= thresholds.pairs,
+        "enough_episodes": inputs.episodes >= thresholds.episodes,
         "accuracy_confident": _at_least(accuracy, thresholds.accuracy_confident),
-        "accuracy_all": _at_least(figures.accuracy_all, thresholds.accuracy_all),
-        "beats_step_index": _beats(accuracy, figures.baselines.get("step_index"), thresholds.over_step_index),
-        "beats_linear": _beats(accuracy, figures.baselines.get("linear"), thresholds.over_linear),
+        "accuracy_all": _at_least(inputs.accuracy_all, thresholds.accuracy_all),
+        "beats_step_index": _beats(accuracy, inputs.baselines.get("step_index"), thresholds.over_step_index),
+        "beats_linear": _beats(accuracy, inputs.baselines.get("linear"), thresholds.over_linear),
         "shuffled_is_chance": shuffled is not None and thresholds.shuffled_low <= shuffled <= thresholds.shuffled_high,
-        "calibrated": figures.reliability is not None and figures.reliability.ece <= thresholds.ece,
-        "spread": _at_least(figures.spread, thresholds.spread),
+        "calibrated": inputs.reliability is not None and inputs.reliability.ece <= thresholds.ece,
+        "spread": _at_least(inputs.spread, thresholds.spread),
     }
 
 
@@ -61,5 +61,5 @@ def _at_least(figure: float | None, threshold: float) -> bool:
     return figure is not None and figure >= threshold
 
 
-def _beats(figure: float | None, baseline: float | None, by: float) -> bool:
-    return figure is not None and baseline is not None and figure >= baseline + by
+def _beats(figure: float | None, baseline: float | None, lead: float) -> bool:
+    return figure is not None and baseline is not None and figure >= baseline + lead

@@ -1,6 +1,6 @@
-"""How good a model is on held-out pairs: accuracy with its interval, calibration, rank correlation.
+"""Quality of a model on held-out pairs: accuracy with its interval, calibration, rank correlation, spread.
 
-Margins are differences of standardised scores, first minus second, predicted by a member that saw neither episode.
+Margins are differences of standardised scores, first minus second, by a member that trained on neither episode.
 """
 
 from dataclasses import dataclass
@@ -14,58 +14,83 @@ from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
 
 BINS: Final = 10
 RESAMPLES: Final = 400
-TEMPERATURES: Final = np.geomspace(0.02, 50.0, 120)  # steps of 7 %: finer than a few hundred pairs can tell apart
+TEMPERATURES: Final = np.geomspace(0.02, 50.0, 120)  # steps of 7 %: finer than a few hundred pairs can distinguish
 
 
 @dataclass(frozen=True)
 class HeldoutPairs:
-    """All held-out pairs of all folds: the pairs, the margin (P,) predicted for each, and its fold (P,)."""
+    """The held-out pairs of all folds, the margin (P,) predicted for each pair, and its fold (P,)."""
 
     pairs: PreferencePairs
     margin: Reals
     fold: Ints
-    value: Reals  # ratings (n,), to know the true order
+    value: Reals  # ratings (n,): the true order
 
     @property
     def hits(self) -> Reals:
-        """1 where the order is right, 0 where it is wrong, 0.5 where the model is undecided."""
+        """1 where the predicted order is right, 0 where it is wrong, 0.5 where the model is undecided; (P,)."""
         truth = np.sign(self.value[self.pairs.first] - self.value[self.pairs.second])
         return (np.sign(self.margin) * truth + 1.0) / 2.0
 
     @property
     def untied(self) -> NDArray[np.bool_]:
-        """Pairs whose scores differ at all."""
+        """Whether the scores of each pair differ at all; (P,)."""
         return np.abs(self.value[self.pairs.first] - self.value[self.pairs.second]) > 1e-9
 
 
-def accuracy(hits: Reals, chosen: NDArray[np.bool_]) -> float | None:
-    """Mean of the chosen hits, or None if there are none."""
-    return float(hits[chosen].mean()) if chosen.any() else None
+@dataclass(frozen=True)
+class Reliability:
+    """Calibration on confident held-out pairs.
+
+    `temperature` is fitted on all of them; `ece` and `brier` are cross-fitted: each fold is measured with the
+    temperature of the others.
+    """
+
+    temperature: float
+    ece: float
+    brier: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSpread:
+    """Over the newest epoch's states: standard deviation of the ensemble mean, and the share beyond two deviations."""
+
+    deviation: float
+    outside: float
+
+
+def accuracy(hits: Reals, selected: NDArray[np.bool_]) -> float | None:
+    """Mean of the selected hits, or None if none is selected."""
+    return float(hits[selected].mean()) if selected.any() else None
 
 
 def bootstrap_interval(heldout: HeldoutPairs, episode: Ints, rng: np.random.Generator) -> tuple[float, float] | None:
-    """95 % interval of the confident accuracy, resampling episodes: the pairs are not independent, the episodes are.
+    """95 % percentile bootstrap interval of the confident accuracy; None without confident pairs.
 
-    `episode` (n,) numbers the episode of each row from 0.
+    It resamples episodes, because episodes are independent and pairs are not. `episode` (n,) numbers each row's episode
+    from 0.
     """
-    sure = heldout.pairs.confident
-    if not sure.any():
+    confident = heldout.pairs.confident
+    if not confident.any():
         return None
-    first, second = episode[heldout.pairs.first[sure]], episode[heldout.pairs.second[sure]]
-    hits, count = heldout.hits[sure], int(episode.max()) + 1
-    found = []
+    first, second = episode[heldout.pairs.first[confident]], episode[heldout.pairs.second[confident]]
+    hits, count = heldout.hits[confident], int(episode.max()) + 1
+    accuracies = []
     for _ in range(RESAMPLES):
         times = np.bincount(rng.integers(0, count, count), minlength=count)
         weight = times[first] * times[second]
         if weight.sum() > 0:
-            found.append(float((weight * hits).sum() / weight.sum()))
-    return (float(np.quantile(found, 0.025)), float(np.quantile(found, 0.975))) if found else None
+            accuracies.append(float((weight * hits).sum() / weight.sum()))
+    if not accuracies:
+        return None
+    return float(np.quantile(accuracies, 0.025)), float(np.quantile(accuracies, 0.975))
 
 
 def fit_temperature(margin: Reals, outcome: Reals) -> float:
-    """The divisor of the margins under which `outcome` (1 if the first is better, else 0) is likeliest; 1 without data.
+    """Temperature scaling (Guo et al. 2017, arXiv:1706.04599): the divisor of the margins with the highest likelihood.
 
-    One pseudo-pair against the model keeps it finite when every margin is right.
+    `margin` and `outcome` are (P,); an outcome is 1 if the first is better, else 0. Returns 1 without data. One
+    pseudo-pair against the model keeps the result finite when every margin is right.
     """
     if not len(margin):
         return 1.0
@@ -74,64 +99,50 @@ def fit_temperature(margin: Reals, outcome: Reals) -> float:
     return float(TEMPERATURES[loss.argmin()])
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """Calibration on confident held-out pairs. `temperature` is fitted on all of them; ECE and Brier are measured on
-    folds that had no part in fitting theirs."""
-
-    temperature: float
-    ece: float
-    brier: float
-
-
-def reliability(heldout: HeldoutPairs) -> Reliability | None:
-    """Fit the temperature on all folds but one, measure on that one, for each; None without confident pairs."""
-    sure = heldout.pairs.confident
-    margin, fold, outcome = heldout.margin[sure], heldout.fold[sure], (heldout.hits[sure] > 0.5).astype(np.float64)
+def measure_reliability(heldout: HeldoutPairs) -> Reliability | None:
+    """Measure each fold with the temperature fitted on the others; None without confident pairs."""
+    confident = heldout.pairs.confident
+    margin, fold, hits = heldout.margin[confident], heldout.fold[confident], heldout.hits[confident]
     if not len(margin):
         return None
-    # `outcome` now says whether the prediction was right: the pair in the orientation that the model prefers.
-    confidence = np.abs(margin)
+    # Orient each pair as the model prefers: `right` says whether its prediction was right.
+    confidence, right = np.abs(margin), (hits > 0.5).astype(np.float64)
     probability = np.empty(len(margin))
     for one in np.unique(fold):
         others = fold != one if (fold != one).any() else fold == one
-        probability[fold == one] = expit(confidence[fold == one] / fit_temperature(confidence[others], outcome[others]))
-    brier = float(np.mean((probability - outcome) ** 2))
-    # An undecided pair is predicted at one half and counts as one half: it is as often right as wrong.
-    return Reliability(
-        fit_temperature(confidence, outcome), expected_calibration_error(probability, heldout.hits[sure]), brier
-    )
+        probability[fold == one] = expit(confidence[fold == one] / fit_temperature(confidence[others], right[others]))
+    brier = float(np.mean((probability - right) ** 2))
+    # An undecided pair is predicted at one half and counts as one half: it is right as often as wrong.
+    return Reliability(fit_temperature(confidence, right), expected_calibration_error(probability, hits), brier)
 
 
 def average_ranks(values: Reals) -> Reals:
-    """Ranks from 1, ties at their mean. By hand, because importing scipy.stats costs the service 60 MB of memory."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    mean: Reals = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    """Ranks (n,) from 1; ties get their mean. Not scipy.stats.rankdata: its import costs the service 60 MB."""
+    _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean: Reals = (np.cumsum(counts) - (counts - 1) / 2)[position]
     return mean
 
 
 def expected_calibration_error(probability: Reals, outcome: Reals) -> float:
-    """ECE: mean distance of predicted probability and share of outcomes, over BINS bins with equally many pairs."""
+    """ECE (arXiv:1706.04599): mean distance of predicted probability and observed share.
+
+    Both arrays are (P,). Each of the BINS bins has equally many pairs.
+    """
     order = np.argsort(probability)
     bins = np.array_split(order, min(BINS, len(order)))
     return float(sum(len(b) * abs(probability[b].mean() - outcome[b].mean()) for b in bins) / len(order))
 
 
 def rank_correlation(score: Reals, value: Reals, fold: Ints) -> float | None:
-    """Spearman within each fold (scores of different members do not compare), averaged by size; None without any."""
-    found, sizes = [], []
+    """Spearman's correlation within each fold, averaged by size; None if no fold has one.
+
+    All arrays are (n,). Scores of different members are not comparable, so folds are not mixed.
+    """
+    correlations, sizes = [], []
     for one in np.unique(fold):
         rows = fold == one
         a, b = average_ranks(score[rows]), average_ranks(value[rows])
         if rows.sum() >= 3 and a.std() > 0 and b.std() > 0:
-            found.append(float(np.corrcoef(a, b)[0, 1]))
+            correlations.append(float(np.corrcoef(a, b)[0, 1]))
             sizes.append(int(rows.sum()))
-    return float(np.clip(np.average(found, weights=sizes), -1, 1)) if found else None
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreSpread:
-    """Over the newest epoch's states: deviation of the ensemble's mean, and the share beyond two deviations."""
-
-    deviation: float
-    outside: float
+    return float(np.clip(np.average(correlations, weights=sizes), -1, 1)) if correlations else None

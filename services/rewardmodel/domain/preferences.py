@@ -1,8 +1,8 @@
-"""Scores into preferences: which segments are compared, how surely one is better, and how much a pair weighs.
+"""Turns ratings into preferences: which segments are compared, how confident a preference is, and its weight.
 
-Pairs of pointwise scores are not independent: n ratings give n(n-1)/2 pairs but only n opinions. So every segment is
-in at most `cap` pairs. They come in blocks of a few dozen segments, because a minibatch then scores each segment once
-instead of once per pair.
+Pairs of pointwise ratings are not independent: n ratings give n(n-1)/2 pairs but only n opinions. So each segment is in
+at most `cap` pairs. Pairs come in blocks of a few dozen segments, so that a minibatch scores each segment once instead
+of once per pair.
 """
 
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from scipy.special import ndtr
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
-MIN_PAIR_WEIGHT: Final = 0.25  # of a pair whose votes never agreed: a doubtful opinion is still one
+MIN_PAIR_WEIGHT: Final = 0.25  # of a pair whose votes never agreed: a doubtful opinion still counts
 
 
 @dataclass(frozen=True)
 class PairingConfig:
     """How pairs are made. Scores and margins are in [0, 1]."""
 
-    margin: float = 0.05  # a difference up to it is a tie; larger loses real preferences, smaller trains on noise
-    noise: float = 0.03  # standard error of a score that no vote shows; 0 would turn soft labels into hard ones
-    cap: int = 20  # most pairs a segment is in, at least 2; more cost time and repeat the same opinion
-    block: int = 64  # segments in a minibatch
-    tie_share: float = 0.2  # most of the total weight that ties may have: they only say "no difference"
+    margin: float = 0.05  # up to it a difference is a tie; larger loses real preferences, smaller trains on noise
+    noise: float = 0.03  # standard error of a score beyond its votes; 0 would make every label hard
+    cap: int = 20  # maximum pairs per segment, at least 2; more cost time and repeat the same opinion
+    block: int = 64  # segments per minibatch
+    tie_share: float = 0.2  # maximum share of ties in the total weight: they only say "no difference"
 
 
 @dataclass(frozen=True)
 class RatingArrays:
-    """Ratings as arrays (n,)."""
+    """n ratings as arrays (n,)."""
 
     value: Reals
     standard_error: Reals
@@ -40,7 +40,7 @@ class RatingArrays:
 
 @dataclass(frozen=True)
 class PreferencePairs:
-    """P comparisons of rows: probability that `first` is better, weight, and whether the scores differ at all."""
+    """P comparisons of rows. `target` is the probability that `first` is better; `confident` pairs are no ties."""
 
     first: Ints
     second: Ints
@@ -68,8 +68,8 @@ class PairBlocks:
         """Number of pairs in all blocks."""
         return int(np.count_nonzero(self.weight))
 
-    def flat(self) -> PreferencePairs:
-        """The same pairs without their blocks."""
+    def flatten(self) -> PreferencePairs:
+        """The pairs of all blocks, as rows of the data."""
         used = self.weight > 0
         first = np.take_along_axis(self.rows, self.first, 1)[used]
         second = np.take_along_axis(self.rows, self.second, 1)[used]
@@ -78,7 +78,7 @@ class PairBlocks:
 
 
 def label_pairs(rated: RatingArrays, first: Ints, second: Ints, config: PairingConfig) -> PreferencePairs:
-    """Label pairs of rows: the probability that the first scores higher, given how far the votes were apart."""
+    """Label pairs of rows (P,) with the probability that the first is better, given both standard errors."""
     difference = rated.value[first] - rated.value[second]
     spread = np.sqrt(rated.standard_error[first] ** 2 + rated.standard_error[second] ** 2 + 2 * config.noise**2)
     confident = np.abs(difference) > config.margin + 1e-9
@@ -91,19 +91,19 @@ def label_pairs(rated: RatingArrays, first: Ints, second: Ints, config: PairingC
 def sample_pairs(
     rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig, cap: int = 60
 ) -> PreferencePairs:
-    """Random pairs within `rows`, each row in at most `cap`; all of them when the rows are few."""
+    """Sample random pairs within `rows`, each row in at most `cap`; few rows give all their pairs."""
     order = rng.permutation(rows)
-    first, second = _around(len(order), _offsets(len(order), cap // 2, rng))
+    first, second = _circular_pairs(len(order), _draw_offsets(len(order), cap // 2, rng))
     return label_pairs(rated, order[first], order[second], config)
 
 
 def training_blocks(
     rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig
 ) -> PairBlocks | None:
-    """Minibatches over `rows`, each row in at most `rules.cap` pairs; None if fewer than two rows.
+    """Build minibatches over `rows`, each row in at most `config.cap` pairs; None for fewer than two rows.
 
-    With more rows than one block holds there are two rounds with different neighbours, so that blocks are connected.
-    A round gives every row two partners or more, so a cap below two rounds of that allows only one.
+    More rows than one block holds are dealt out in two rounds with different neighbours, which connects the blocks. A
+    round gives every row at least two partners, so a cap below 4 allows one round only.
     """
     if len(rows) < 2:
         return None
@@ -114,21 +114,21 @@ def training_blocks(
         for part in np.array_split(rng.permutation(rows), -(-len(rows) // config.block))
         if len(part) > 1
     ]
-    return _stack(rated, parts, config.cap // (2 * rounds), rng, config)
+    return _stack_blocks(rated, parts, config.cap // (2 * rounds), rng, config)
 
 
-def _stack(
-    rated: RatingArrays, parts: list[Ints], reach: int, rng: np.random.Generator, config: PairingConfig
+def _stack_blocks(
+    rated: RatingArrays, parts: list[Ints], offsets: int, rng: np.random.Generator, config: PairingConfig
 ) -> PairBlocks:
-    """Put blocks of unequal size into common arrays and scale the weight of ties."""
-    found = [_block(rated, part, reach, rng, config) for part in parts]
-    size, most = max(len(part) for part in parts), max(len(pairs) for pairs, _, _ in found)
-    shape = (len(parts), most)
+    """Pad blocks of unequal size into common arrays, and limit the weight of ties."""
+    blocks = [_block(rated, part, offsets, rng, config) for part in parts]
+    size, most_pairs = max(len(part) for part in parts), max(len(pairs) for pairs, _, _ in blocks)
+    shape = (len(parts), most_pairs)
     first, second = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     target, weight = np.full(shape, 0.5), np.zeros(shape)
     rows = np.stack([np.resize(part, size) for part in parts])
     ties = np.zeros(shape, np.bool_)
-    for k, (pairs, left, right) in enumerate(found):
+    for k, (pairs, left, right) in enumerate(blocks):
         count = len(pairs)
         first[k, :count], second[k, :count] = left, right
         target[k, :count], weight[k, :count], ties[k, :count] = pairs.target, pairs.weight, ~pairs.confident
@@ -136,17 +136,17 @@ def _stack(
 
 
 def _block(
-    rated: RatingArrays, part: Ints, reach: int, rng: np.random.Generator, config: PairingConfig
+    rated: RatingArrays, part: Ints, offsets: int, rng: np.random.Generator, config: PairingConfig
 ) -> tuple[PreferencePairs, Ints, Ints]:
-    """Pairs of one block and their positions in it. Half of them far apart in score, where judges are surest."""
+    """Pairs of one block and their positions in it. Half of the pairs are far apart in score, where judges agree."""
     ranked = np.argsort(rated.value[part] + rng.uniform(0, 1e-6, len(part)))
-    left, right = _around(len(part), _offsets(len(part), reach, rng, far=True))
+    left, right = _circular_pairs(len(part), _draw_offsets(len(part), offsets, rng, far=True))
     left, right = ranked[left], ranked[right]
     return label_pairs(rated, part[left], part[right], config), left, right
 
 
-def _offsets(size: int, count: int, rng: np.random.Generator, far: bool = False) -> Ints:
-    """Distances on a circle of `size` rows; each gives every row two partners. With `far`, half are large."""
+def _draw_offsets(size: int, count: int, rng: np.random.Generator, far: bool = False) -> Ints:
+    """Draw distances on a circle of `size` rows; each gives every row two partners. With `far`, half are large."""
     every = np.arange(1, size // 2 + 1)
     if len(every) <= count:
         return every
@@ -157,8 +157,8 @@ def _offsets(size: int, count: int, rng: np.random.Generator, far: bool = False)
     return np.concatenate([some, rng.choice(np.setdiff1d(every, some), count - len(some), replace=False)])
 
 
-def _around(size: int, offsets: Ints) -> tuple[Ints, Ints]:
-    """Every row with its partners; opposite rows of an even circle meet once, not twice."""
+def _circular_pairs(size: int, offsets: Ints) -> tuple[Ints, Ints]:
+    """Pair every row with the rows at these distances; opposite rows of an even circle are paired once."""
     if not len(offsets):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     first = [np.arange(size // 2 if 2 * offset == size else size) for offset in offsets]
@@ -167,8 +167,9 @@ def _around(size: int, offsets: Ints) -> tuple[Ints, Ints]:
 
 
 def _limit_ties(weight: Reals, ties: NDArray[np.bool_], share: float) -> Reals:
-    of_ties, of_rest = weight[ties].sum(), weight[~ties].sum()
-    allowed = share / (1.0 - share) * of_rest
-    if of_rest > 0 and of_ties > allowed:
+    """Scale the weights of ties down to at most `share` of the total weight."""
+    of_ties, of_others = weight[ties].sum(), weight[~ties].sum()
+    allowed = share / (1.0 - share) * of_others
+    if of_others > 0 and of_ties > allowed:
         weight = np.where(ties, weight * (allowed / of_ties), weight)
     return weight

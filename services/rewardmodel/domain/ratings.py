@@ -1,6 +1,6 @@
-"""What the judges said about a segment, as one number with its uncertainty.
+"""Reduces the judges' scores of a segment to one number with its uncertainty.
 
-A score object that is not `judged` gives no rating: missing is missing, never a middle value.
+A score object that is not `judged` has no rating: missing data stay missing and never become a middle value.
 """
 
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from typing import Final
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.contracts.scores import MAX_VOTE, SegmentScores
 
-SMALLEST_VOTE_SPREAD: Final = 0.5  # of one vote step: three equal votes still say no more than the nearest anchor
+MIN_VOTE_DEVIATION: Final = 0.5  # in vote steps: even equal votes only name the nearest anchor
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One judged segment. `value` is in [0, 1]; `deviation` is the standard error that the votes leave on it."""
+    """One judged segment. `value` is in [0, 1]; `standard_error` is its uncertainty from the votes."""
 
     epoch: int
     episode: EpisodeId
@@ -27,8 +27,8 @@ class Rating:
     agreement: float
 
 
-def rating(scores: SegmentScores, digest: str) -> Rating | None:
-    """The rating in a score object with SHA-256 `digest`, or None if nothing was judged."""
+def rating_of(scores: SegmentScores, digest: str) -> Rating | None:
+    """The rating in a score object with SHA-256 `digest`, or None if the segment was not judged."""
     if scores.status != "judged" or scores.weighted is None:
         return None
     return Rating(
@@ -39,13 +39,13 @@ def rating(scores: SegmentScores, digest: str) -> Rating | None:
         segment_digest=scores.segment_digest,
         score_digest=digest,
         value=scores.weighted,
-        standard_error=_deviation(scores),
+        standard_error=_standard_error(scores),
         agreement=scores.agreement if scores.agreement is not None else 0.0,
     )
 
 
-def _deviation(scores: SegmentScores) -> float:
-    """Standard error of the weighted mean: independent errors of the dimensions, each by its own votes."""
+def _standard_error(scores: SegmentScores) -> float:
+    """Standard error of the weighted mean; the errors of the dimensions are independent."""
     terms: dict[str, list[float]] = {}
     for result in scores.judges:
         for name, dimension in result.dimensions.items():
@@ -54,11 +54,11 @@ def _deviation(scores: SegmentScores) -> float:
     total = sum(weights.values())
     if total <= 0:
         return 0.0
-    # A dimension that several judges rated counts by their mean, whose squared error is the sum over n squared.
+    # n judges of one dimension count by their mean: its squared error is the sum of theirs over n squared.
     return float(sum((weights[n] / total) ** 2 * sum(terms[n]) / len(terms[n]) ** 2 for n in terms) ** 0.5)
 
 
 def _squared_error(votes: list[int]) -> float:
     mean = sum(votes) / len(votes)
-    spread = sum((vote - mean) ** 2 for vote in votes) / len(votes)
-    return max(spread, SMALLEST_VOTE_SPREAD**2) / len(votes) / MAX_VOTE**2
+    variance = sum((vote - mean) ** 2 for vote in votes) / len(votes)
+    return max(variance, MIN_VOTE_DEVIATION**2) / len(votes) / MAX_VOTE**2

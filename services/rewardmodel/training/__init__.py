@@ -1,1 +1,1 @@
-"""Fits the ensemble and measures it. The only package of this service that imports torch; no I/O."""
+"""Fits and evaluates the ensemble. Only this package of the service imports torch; only `worker` does I/O."""

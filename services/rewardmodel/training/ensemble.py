@@ -1,7 +1,9 @@
-"""The ensemble in torch: all members in one batched product, because five small ones after another cost five times.
+"""The ensemble in torch: one batched product evaluates all M members, at a fifth of the cost of five small ones.
 
-Same architecture as shared.rewardnet; a test compares the two.
+The architecture equals that of shared.rewardnet; a test compares the two.
 """
+
+from typing import Final
 
 import numpy as np
 import torch
@@ -11,11 +13,11 @@ from shared.rewardnet import HIDDEN, WIDTH, Floats, RewardWeights
 
 Parameters = dict[str, Tensor]
 
-NAMES = ("hidden1_weight", "hidden1_bias", "hidden2_weight", "hidden2_bias", "value_weight", "value_bias")
+NAMES: Final = ("hidden1_weight", "hidden1_bias", "hidden2_weight", "hidden2_bias", "value_weight", "value_bias")
 
 
 def initial_parameters(members: int, seed: int) -> Parameters:
-    """He-initialised parameters of M members."""
+    """He-initialised parameters of M members (arXiv:1502.01852)."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int, fan_in: int) -> Tensor:
@@ -27,31 +29,31 @@ def initial_parameters(members: int, seed: int) -> Parameters:
         "hidden1_bias": torch.zeros(members, HIDDEN),
         "hidden2_weight": normal(members, HIDDEN, HIDDEN, fan_in=HIDDEN),
         "hidden2_bias": torch.zeros(members, HIDDEN),
-        "value_weight": normal(members, HIDDEN, fan_in=HIDDEN * 10),  # nearly equal scores: no opinion at first
+        "value_weight": normal(members, HIDDEN, fan_in=HIDDEN * 10),  # small: scores start nearly equal
         "value_bias": torch.zeros(members),
     }
 
 
-def warm_started(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters:
-    """Parameters that compute what `weights` do, for inputs standardised with another mean and scale (128,).
+def warm_start_parameters(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters:
+    """Parameters that compute the same function as `weights` for inputs with another mean and scale (128,).
 
-    A feature that has scale 0 now is constant in the new data and moves into the bias.
+    A feature with scale 0 is constant in the new data: its effect moves into the bias.
     """
     ratio = np.where(scale > 0, weights.input_scale / np.where(scale > 0, scale, 1.0), 0.0)
     shift = ((mean - weights.input_mean) * weights.input_scale).astype(np.float32)
     bias = weights.hidden1_bias + np.einsum("d,mdh->mh", shift, weights.hidden1_weight)
-    found = {name: torch.from_numpy(np.array(getattr(weights, name))) for name in NAMES}
-    found["hidden1_weight"] = torch.from_numpy((weights.hidden1_weight * ratio[None, :, None]).astype(np.float32))
-    found["hidden1_bias"] = torch.from_numpy(bias.astype(np.float32))
-    return found
+    parameters = {name: torch.from_numpy(np.array(getattr(weights, name))) for name in NAMES}
+    parameters["hidden1_weight"] = torch.from_numpy((weights.hidden1_weight * ratio[None, :, None]).astype(np.float32))
+    parameters["hidden1_bias"] = torch.from_numpy(bias.astype(np.float32))
+    return parameters
 
 
-def concatenate(groups: list[Parameters]) -> Parameters:
-    """Several ensembles as one, members behind each other."""
-    return {name: torch.cat([group[name] for group in groups]) for name in NAMES}
+def concatenate(ensembles: list[Parameters]) -> Parameters:
+    """One ensemble with the members of several, in order."""
+    return {name: torch.cat([ensemble[name] for ensemble in ensembles]) for name in NAMES}
 
 
-def score(parameters: Parameters, inputs: Tensor) -> Tensor:
+def forward(parameters: Parameters, inputs: Tensor) -> Tensor:
     """Scores (M, N) of standardised inputs (M, N, 128)."""
     first = torch.baddbmm(parameters["hidden1_bias"][:, None], inputs, parameters["hidden1_weight"]).relu_()
     second = torch.baddbmm(parameters["hidden2_bias"][:, None], first, parameters["hidden2_weight"]).relu_()
@@ -61,7 +63,7 @@ def score(parameters: Parameters, inputs: Tensor) -> Tensor:
 def to_reward_weights(
     parameters: Parameters, members: slice, mean: Floats, scale: Floats, observation: str
 ) -> RewardWeights:
-    """The chosen members as weights for the numpy network, not yet standardised in their output."""
+    """The selected members as weights of the numpy network; their output is not yet standardised."""
     arrays = {name: parameters[name][members].detach().numpy().astype(np.float32).copy() for name in NAMES}
     count = len(arrays["value_bias"])
     return RewardWeights(

@@ -1,4 +1,9 @@
-"""Measures an ensemble on what each member did not see, and on the states of the newest epoch. Numpy only."""
+"""Evaluates an ensemble on held-out pairs and on the states of the newest epoch. Numpy only.
+
+Shapes: M members, n segments, S states per segment, P pairs.
+"""
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +22,8 @@ from services.rewardmodel.domain.preferences import (
 from shared.contracts.card import EpochScore, Pooling
 from shared.rewardnet import WIDTH, Floats, RewardNet, RewardWeights
 
-SENSITIVITY_STATES = 1_024  # 128 forward passes over them take about a second
+SENSITIVITY_STATES: Final = 1_024  # 128 forward passes over them take about a second
+MAX_EPOCH_SCORES: Final = 100
 
 
 def state_scores(weights: RewardWeights, states: Floats) -> Floats:
@@ -35,15 +41,15 @@ def segment_scores(scores: Floats, pooling: Pooling) -> Floats:
 def pairs_by_fold(
     rated: RatingArrays, fold: Ints, count: int, seed: int, config: PairingConfig
 ) -> list[PreferencePairs]:
-    """Held-out pairs of each fold."""
+    """Held-out pairs of each of `count` folds."""
     return [
         sample_pairs(rated, folds.rows_of(fold, one), np.random.default_rng([seed, 1, one]), config)
         for one in range(count)
     ]
 
 
-def heldout(pairs: list[PreferencePairs], margins: list[Reals], value: Reals) -> HeldoutPairs:
-    """The pairs of all folds with the margins predicted for them."""
+def join_folds(pairs: list[PreferencePairs], margins: list[Reals], value: Reals) -> HeldoutPairs:
+    """Join the pairs of all folds and the margins predicted for them; `value` is (n,)."""
     return HeldoutPairs(
         pairs=PreferencePairs(
             first=np.concatenate([p.first for p in pairs]),
@@ -58,36 +64,40 @@ def heldout(pairs: list[PreferencePairs], margins: list[Reals], value: Reals) ->
     )
 
 
-def crossed_margins(scores: Floats, pairs: list[PreferencePairs]) -> list[Reals]:
-    """Margins of each fold's pairs by the member that saw nothing of that fold; `scores` is (M, n)."""
-    found = []
-    for one, chosen in enumerate(pairs):
-        member = scores[one].astype(np.float64)
-        found.append(member[chosen.first] - member[chosen.second])
-    return found
+def heldout_margins(scores: Floats, pairs: list[PreferencePairs]) -> list[Reals]:
+    """Margins of each fold's pairs by the member that the fold is held out from; `scores` is (M, n)."""
+    margins = []
+    for fold, fold_pairs in enumerate(pairs):
+        member = scores[fold].astype(np.float64)
+        margins.append(member[fold_pairs.first] - member[fold_pairs.second])
+    return margins
 
 
-def own_scores(scores: Floats, fold: Ints) -> Reals:
-    """Score (n,) of each segment by the member that did not see its fold; `scores` is (M, n)."""
+def heldout_scores(scores: Floats, fold: Ints) -> Reals:
+    """Score (n,) of each segment by the member that its fold is held out from; `scores` is (M, n), `fold` (n,)."""
     return scores[fold, np.arange(len(fold))].astype(np.float64)
 
 
-def sensitivity(weights: RewardWeights, states: Floats, names: list[str], seed: int) -> dict[str, float]:
-    """Per feature, how far the mean score of a state moves when the feature takes another state's value."""
+def permutation_sensitivity(weights: RewardWeights, states: Floats, names: list[str], seed: int) -> dict[str, float]:
+    """Per feature, the mean change of a state's score when the feature takes another state's value.
+
+    A permutation importance (Breiman 2001). `states` is (n, S, 128); the result is sorted, largest first.
+    """
     rng = np.random.default_rng([seed, 2])
     flat = states.reshape(-1, WIDTH)
     sample = flat[rng.permutation(len(flat))[:SENSITIVITY_STATES]]
     net = RewardNet(weights)
     before = net.forward(sample).mean(axis=0)
-    found = {}
-    for place in np.flatnonzero(weights.input_scale):
-        changed = sample.copy()
-        changed[:, place] = changed[rng.permutation(len(sample)), place]
-        found[names[place]] = round(float(np.abs(net.forward(changed).mean(axis=0) - before).mean()), 4)
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    sensitivity = {}
+    for column in np.flatnonzero(weights.input_scale):
+        permuted = sample.copy()
+        permuted[:, column] = permuted[rng.permutation(len(sample)), column]
+        change = np.abs(net.forward(permuted).mean(axis=0) - before).mean()
+        sensitivity[names[column]] = round(float(change), 4)
+    return dict(sorted(sensitivity.items(), key=lambda item: -item[1]))
 
 
-def spread(scores: Floats, rows: Ints) -> ScoreSpread | None:
+def score_spread(scores: Floats, rows: Ints) -> ScoreSpread | None:
     """Spread over the segments `rows`, from state scores (M, n, S); None without segments."""
     if not len(rows):
         return None
@@ -95,10 +105,10 @@ def spread(scores: Floats, rows: Ints) -> ScoreSpread | None:
     return ScoreSpread(float(mean.std()), float((np.abs(mean) > 2.0).mean()))
 
 
-def epoch_rows(data: SegmentDataset, scores: Floats) -> list[EpochScore]:
-    """One row per epoch in the data, from state scores (M, n, S); the newest hundred."""
+def epoch_scores(data: SegmentDataset, scores: Floats) -> list[EpochScore]:
+    """One row per epoch, for the newest hundred epochs, from state scores (M, n, S)."""
     rows = []
-    for epoch in np.unique(data.epoch)[-100:]:
+    for epoch in np.unique(data.epoch)[-MAX_EPOCH_SCORES:]:
         here = np.flatnonzero(data.epoch == epoch)
         reached = [data.milestones[here][data.episode[here] == e].max() for e in np.unique(data.episode[here])]
         rows.append(
@@ -113,10 +123,10 @@ def epoch_rows(data: SegmentDataset, scores: Floats) -> list[EpochScore]:
     return rows
 
 
-def pooled_states(data: SegmentDataset, pooling: Pooling, seen: NDArray[np.bool_]) -> Reals:
-    """What a linear baseline sees of a segment (n, 128): the network's states and features, 0 where not `seen`."""
+def pooled_states(data: SegmentDataset, pooling: Pooling, visible: NDArray[np.bool_]) -> Reals:
+    """Features (n, 128) of the linear baseline: the states that the network reads, 0 where not `visible` (128,)."""
     if pooling == "gain":
         pooled: Reals = (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64)
     else:
         pooled = data.states.mean(axis=1, dtype=np.float64)
-    return pooled * seen
+    return pooled * visible

@@ -1,7 +1,8 @@
-"""What the fitting loop is given: standardised states, ratings, folds and rules; and the batches made of them."""
+"""The input of a fit: standardised states, ratings, folds and configuration, and the batches made of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import torch
@@ -24,24 +25,24 @@ from services.rewardmodel.training.state_sampler import StateSampler
 from shared.contracts.card import Pooling
 from shared.rewardnet import Floats
 
-MAX_VALIDATION_SEGMENTS = 512  # segments: enough to see an improvement, cheap enough to look often
+MAX_VALIDATION_SEGMENTS: Final = 512  # enough to see an improvement, cheap enough to validate often
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Everything that shapes a training besides the data. One fold per member."""
+    """Everything that determines a training except its data. There is one fold per member."""
 
     members: int = 5
     pooling: Pooling = "mean"
     warm_start: bool = True
-    shuffles: int = 4  # trainings on shuffled labels; fewer leave their mean accuracy to chance
+    shuffles: int = 4  # trainings on shuffled labels; with fewer their mean accuracy is noise
     pairs: PairingConfig = field(default_factory=PairingConfig)
     fit: FitConfig = field(default_factory=FitConfig)
 
 
 @dataclass(frozen=True)
 class FitProblem:
-    """One set of labels on one set of states; `inputs` is (n, S, 128), standardised."""
+    """One set of labels on one set of states; `inputs` is (n, S, 128), standardised, `fold` is (n,)."""
 
     inputs: Tensor
     rated: RatingArrays
@@ -50,7 +51,7 @@ class FitProblem:
     seed: int
 
     def blocks(self) -> list[PairBlocks | None]:
-        """Training pairs of each member; None for a member whose folds hold nothing to compare."""
+        """Training pairs of each member; None for a member whose folds contain nothing to compare."""
         return [
             training_blocks(
                 self.rated,
@@ -66,14 +67,14 @@ class FitProblem:
         found = []
         for member in range(self.config.members):
             rng = np.random.default_rng([self.seed, 3, member])
-            rows = folds.rows_of(self.fold, folds.validation(member, self.config.members))
+            rows = folds.rows_of(self.fold, folds.validation_fold(member, self.config.members))
             chosen = rng.permutation(rows)[:MAX_VALIDATION_SEGMENTS]
             found.append(sample_pairs(self.rated, chosen, rng, self.config.pairs, self.config.pairs.cap))
         return found
 
 
 def standardised_inputs(states: Floats, mean: Floats, scale: Floats) -> Tensor:
-    """States (n, S, 128) as the network's input."""
+    """The network's input (n, S, 128) from states (n, S, 128), mean (128,) and scale (128,)."""
     return torch.from_numpy((states - mean) * scale)
 
 
@@ -86,7 +87,7 @@ def fit_members(
     config: FitConfig,
     should_cancel: Callable[[], bool],
 ) -> FitResult:
-    """Fit as many members as there are `blocks` and `validation` sets, from `start`."""
+    """Fit one member per element of `blocks`, `validation` and `regularisations`, from `start`."""
     sampler = StateSampler(problem.inputs, problem.config.pooling, config.strata, problem.seed)
     stream = BatchStream(blocks, problem.seed)
     return fit(start, sampler, stream, validation_batch(validation), regularisations, config, should_cancel)

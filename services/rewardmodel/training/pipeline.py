@@ -1,4 +1,4 @@
-"""From an request to a result: build_dataset, fit, measure, pack. Blocks for seconds to minutes and loads torch."""
+"""Runs a training request: builds the data set, trains, evaluates, serialises. Blocks for seconds to minutes."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ from services.rewardmodel.domain.preferences import PairingConfig
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training.fit import FitConfig
 from services.rewardmodel.training.fit_problem import TrainingConfig
-from services.rewardmodel.training.report import report
+from services.rewardmodel.training.report import build_report
 from services.rewardmodel.training.state_dict import serialise_state_dict
 from services.rewardmodel.training.train import TrainingTask, train
 from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
@@ -22,29 +22,29 @@ from shared.rewardnet import dump, load
 
 
 async def train_in_thread(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-    """Fill the request in a thread: for a study or a test, which load torch anyway and train hundreds of times."""
+    """Train in a thread of this process: for studies and tests, which train hundreds of times and load torch anyway."""
     return await asyncio.to_thread(run_training, request, should_cancel)
 
 
 def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-    """Fill the request; raise Interrupted soon after `interrupted()` turned true."""
+    """Train and evaluate; raise TrainingCancelled soon after `should_cancel()` returns True."""
     torch.set_num_threads(request.group.threads)
-    began = time.monotonic()
+    started = time.monotonic()
     task = _task(request)
     trained = train(task, _config(request.group), should_cancel)
     names = [feature.name for feature in FEATURES]
-    gates = GateThresholds(**request.group.gates.model_dump())
-    measured = report(task, trained, request.epoch, request.quorum, names, gates, should_cancel)
+    thresholds = GateThresholds(**request.group.gates.model_dump())
+    report = build_report(task, trained, request.epoch, request.quorum, names, thresholds, should_cancel)
     weights = trained.weights
-    if measured.reliability is not None:
-        weights = replace(weights, temperature=measured.reliability.temperature)
+    if report.reliability is not None:
+        weights = replace(weights, temperature=report.reliability.temperature)
     return TrainingResult(
-        report=measured,
+        report=report,
         fit=trained.fit,
         validation_loss=trained.validation_loss,
         weights=dump(weights),
         state_dict=serialise_state_dict(weights),
-        seconds=time.monotonic() - began,
+        seconds=time.monotonic() - started,
     )
 
 

@@ -1,10 +1,12 @@
-"""The baseline on shuffled labels: the same training, but scores dealt out at random among the segments.
+"""The shuffled-label baseline: the same training on scores that are permuted among the segments.
 
-Nothing can be learnt, so held-out accuracy must be one half; more is a leak between training and held-out pairs.
+The labels carry no information, so held-out accuracy must be one half. A higher one reveals a leak between training
+and held-out pairs.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import torch
@@ -12,44 +14,45 @@ import torch
 from services.rewardmodel.domain.metrics import accuracy
 from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, RatingArrays
 from services.rewardmodel.training import evaluation
-from services.rewardmodel.training.ensemble import Parameters, initial_parameters, score
+from services.rewardmodel.training.ensemble import Parameters, forward, initial_parameters
 from services.rewardmodel.training.fit import LIGHT
 from services.rewardmodel.training.fit_problem import FitProblem, fit_members
 
-MAX_SEGMENTS = 600  # the answer is one half however many there are
-STEPS = 100  # enough to memorise the training pairs, which is what a leak would show
+MAX_SEGMENTS: Final = 600  # the expected accuracy is one half at any size
+STEPS: Final = 100  # enough to memorise the training pairs, which is what a leak would reveal
 
 
 def shuffled_accuracy(problem: FitProblem, should_cancel: Callable[[], bool]) -> float | None:
-    """Mean held-out accuracy on confident pairs over several shuffles; None if there are no such pairs.
+    """Mean held-out accuracy on confident pairs over several shuffles; None without such pairs.
 
-    Held-out labels are shuffled, too: an honest split then has nothing to predict, whatever the model learnt.
+    Held-out labels are shuffled as well: under an honest split nothing predicts them, whatever the model learnt.
     """
     config = problem.config
-    deals = [_dealt(problem, number) for number in range(config.shuffles * _times(len(problem.fold)))]
-    blocks: list[PairBlocks | None] = [block for deal in deals for block in deal.blocks()]
+    shuffles = config.shuffles * _multiplier(len(problem.fold))
+    problems = [_shuffled(problem, number) for number in range(shuffles)]
+    blocks: list[PairBlocks | None] = [block for shuffled in problems for block in shuffled.blocks()]
     if not blocks or all(block is None or not block.pairs for block in blocks):
         return None
     short = replace(config.fit, unvalidated_steps=STEPS, min_steps=STEPS, max_steps=STEPS, strata=4)
     start = initial_parameters(len(blocks), problem.seed)
-    fitted = fit_members(
-        deals[0], blocks, [_nothing()] * len(blocks), start, [LIGHT] * len(blocks), short, should_cancel
-    )
-    found = []
-    for number, deal in enumerate(deals):
+    validation, regularisations = [_no_pairs()] * len(blocks), [LIGHT] * len(blocks)
+    fitted = fit_members(problems[0], blocks, validation, start, regularisations, short, should_cancel)
+    accuracies = []
+    for number, shuffled in enumerate(problems):
         members = slice(number * config.members, (number + 1) * config.members)
-        found.append(_accuracy(deal, {name: tensor[members] for name, tensor in fitted.parameters.items()}))
-    known = [value for value in found if value is not None]
+        parameters = {name: tensor[members] for name, tensor in fitted.parameters.items()}
+        accuracies.append(_heldout_accuracy(shuffled, parameters))
+    known = [value for value in accuracies if value is not None]
     return float(np.mean(known)) if known else None
 
 
-def _times(segments: int) -> int:
-    """How many times more shuffles few segments need: each tells less, and costs less."""
+def _multiplier(segments: int) -> int:
+    """Use up to three times more shuffles for few segments: each is less precise, and cheaper."""
     return min(3, max(1, 300 // max(segments, 1)))
 
 
-def _dealt(problem: FitProblem, number: int) -> FitProblem:
-    """The problem on some of its segments, with the scores dealt out anew among them."""
+def _shuffled(problem: FitProblem, number: int) -> FitProblem:
+    """The problem on at most MAX_SEGMENTS of its segments, with the scores permuted among them."""
     some = np.random.default_rng([problem.seed, 5]).permutation(len(problem.fold))[:MAX_SEGMENTS]
     order = some[np.random.default_rng([problem.seed, 6, number]).permutation(len(some))]
     rated = problem.rated
@@ -62,17 +65,17 @@ def _dealt(problem: FitProblem, number: int) -> FitProblem:
     )
 
 
-def _nothing() -> PreferencePairs:
+def _no_pairs() -> PreferencePairs:
     rows: Ints = np.zeros(0, np.int64)
     return PreferencePairs(rows, rows, np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))
 
 
-def _accuracy(deal: FitProblem, parameters: Parameters) -> float | None:
-    members, (segments, steps, width) = deal.config.members, deal.inputs.shape
+def _heldout_accuracy(problem: FitProblem, parameters: Parameters) -> float | None:
+    members, (segments, steps, width) = problem.config.members, problem.inputs.shape
     with torch.no_grad():
-        flat = deal.inputs.reshape(1, segments * steps, width).expand(members, -1, -1)
-        scores = score(parameters, flat).reshape(members, segments, steps).numpy()
-    pairs = evaluation.pairs_by_fold(deal.rated, deal.fold, members, deal.seed, deal.config.pairs)
-    margins = evaluation.crossed_margins(evaluation.segment_scores(scores, deal.config.pooling), pairs)
-    held = evaluation.heldout(pairs, margins, deal.rated.value)
-    return accuracy(held.hits, held.pairs.confident)
+        flat = problem.inputs.reshape(1, segments * steps, width).expand(members, -1, -1)
+        scores = forward(parameters, flat).reshape(members, segments, steps).numpy()
+    pairs = evaluation.pairs_by_fold(problem.rated, problem.fold, members, problem.seed, problem.config.pairs)
+    margins = evaluation.heldout_margins(evaluation.segment_scores(scores, problem.config.pooling), pairs)
+    heldout = evaluation.join_folds(pairs, margins, problem.rated.value)
+    return accuracy(heldout.hits, heldout.pairs.confident)

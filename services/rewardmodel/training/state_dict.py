@@ -1,4 +1,4 @@
-"""The ensemble as a plain torch state dict (`rm.pt`), for other tools. This project writes it and never loads it."""
+"""Serialises the ensemble as a plain torch state dict (`rm.pt`) for other tools. This project never loads it."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Samples the states of segments and pools their scores into one score per segment."""
+"""Samples the states of segments, and pools their scores into one score per segment."""
 
 import torch
 from torch import Tensor
@@ -7,10 +7,10 @@ from shared.contracts.card import Pooling
 
 
 class StateSampler:
-    """Which stored states of a segment are read, and how their scores become the segment's score.
+    """Selects the states that represent a segment. M members, B segments, s states per segment.
 
-    `mean` reads one random state of each of `strata` equal parts, an unbiased sample of the mean at a fraction of its
-    cost; `gain` is the score of the last state minus that of the first.
+    `mean` pooling reads one random state from each of `strata` equal parts: an unbiased sample of the mean at a
+    fraction of its cost. `gain` pooling is the score of the last state minus that of the first.
     """
 
     def __init__(self, states: Tensor, pooling: Pooling, strata: int, seed: int) -> None:
@@ -20,26 +20,26 @@ class StateSampler:
         self._strata = min(strata, states.shape[1])
         self._rng = torch.Generator().manual_seed(seed)
 
-    def inputs(self, rows: Tensor, sampled: bool) -> Tensor:
-        """States (M, B * s, 128) of the segments `rows` (M, B); without `sampled`, the middle of each part."""
-        where = self._positions(sampled)
-        return self._states[rows[:, :, None], where].flatten(1, 2)
+    def sample(self, rows: Tensor, random: bool) -> Tensor:
+        """States (M, B * s, 128) of the segments `rows` (M, B); without `random`, the middle of each part."""
+        positions = self._positions(random)
+        return self._states[rows[:, :, None], positions].flatten(1, 2)
 
-    def hidden(self, share: Tensor) -> Tensor:
-        """A random factor (M, 1, 128) that hides a share (M,) of the features and scales the others up."""
-        drawn = torch.rand(len(share), 1, self._states.shape[2], generator=self._rng)
-        return (drawn >= share[:, None, None]) / (1.0 - share[:, None, None])
+    def dropout_mask(self, rate: Tensor) -> Tensor:
+        """A random factor (M, 1, 128): drops a share `rate` (M,) of the features and scales up the others."""
+        drawn = torch.rand(len(rate), 1, self._states.shape[2], generator=self._rng)
+        return (drawn >= rate[:, None, None]) / (1.0 - rate[:, None, None])
 
     def pool(self, scores: Tensor, segments: int) -> Tensor:
         """Segment scores (M, B) from state scores (M, B * s)."""
-        apart = scores.reshape(len(scores), segments, -1)
-        pooled: Tensor = apart[:, :, 1] - apart[:, :, 0] if self._pooling == "gain" else apart.mean(2)
+        by_segment = scores.reshape(len(scores), segments, -1)
+        pooled: Tensor = by_segment[:, :, 1] - by_segment[:, :, 0] if self._pooling == "gain" else by_segment.mean(2)
         return pooled
 
-    def _positions(self, sampled: bool) -> Tensor:
+    def _positions(self, random: bool) -> Tensor:
         length = self._states.shape[1]
         if self._pooling == "gain":
             return torch.tensor([0, length - 1])
         width = length // self._strata
-        within = torch.randint(width, (self._strata,), generator=self._rng) if sampled else width // 2
+        within = torch.randint(width, (self._strata,), generator=self._rng) if random else width // 2
         return torch.arange(self._strata) * width + within

@@ -1,6 +1,6 @@
-"""A training as a process of its own: an request as lines on standard input, its result on standard output.
+"""The training process: reads a request as lines from standard input, writes its result to standard output.
 
-Started by `adapters/child.py`. It ends when standard input is closed: then whoever ordered is gone.
+`adapters/training_process.py` starts it. It exits when standard input closes, because its parent is gone then.
 """
 
 import contextlib
@@ -13,26 +13,26 @@ from typing import Final
 from services.rewardmodel.training.pipeline import run_training
 from services.rewardmodel.training_protocol import TrainingRequest, join_request
 
-FIRST_TO_GO: Final = "500"  # when memory is short: a training can be repeated, the service should live on
+OOM_SCORE_ADJUSTMENT: Final = "500"  # when memory is short, kill the repeatable training before the service
 ORPHANED: Final = 3  # exit code
 
 
 def main() -> None:
-    """Read up to the empty line, train, answer."""
+    """Read the request up to the empty line, train, and write the result."""
     with contextlib.suppress(OSError):  # not on every system
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJUSTMENT)
     request = join_request(map(TrainingRequest.model_validate_json, iter(sys.stdin.buffer.readline, b"\n")))
-    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
-    with contextlib.redirect_stdout(sys.stderr):  # whatever a library prints is not part of the answer
+    threading.Thread(target=_exit_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
+    with contextlib.redirect_stdout(sys.stderr):  # output of libraries must not mix with the result
         result = run_training(request, lambda: False)
     sys.stdout.buffer.write(result.model_dump_json().encode())
     sys.stdout.buffer.flush()
-    os._exit(0)  # the thread still waits for standard input
+    os._exit(0)  # the thread still blocks on standard input
 
 
-def _end_with(parent: int) -> None:
-    # Not by the buffered reader: its lock would be held for ever, and a failing training could not end properly.
-    while os.read(parent, 1):
+def _exit_with_parent(stdin: int) -> None:
+    # Read the descriptor: the buffered reader's lock would stay held, and a failing training could not exit cleanly.
+    while os.read(stdin, 1):
         pass
     os._exit(ORPHANED)
 

@@ -277,7 +277,7 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
     for event in await world.judge(0, listed[:-1]):
         await handlers.score_ready(event)
     async with asyncio.timeout(60):
-        while streaming.interim(RUN, 0) is None:  # noqa: ASYNC110 - the background job has no event to offer
+        while streaming.latest_model(RUN, 0) is None:  # noqa: ASYNC110 - the background job has no event to offer
             await asyncio.sleep(0.1)
     assert await world.store.list(keys.reward_model_prefix(RUN, 0)) == []
     for event in await world.judge(0, listed[-1:]):
@@ -285,15 +285,15 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
     await handlers.epoch_finished(finished)
     background.cancel()
     assert set((await world.card(0)).validation_loss) == {"full", "strict", "warm"}
-    assert streaming.interim(RUN, 0) is None
+    assert streaming.latest_model(RUN, 0) is None
 
 
 async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_not_continued() -> None:
     world = Harness()
-    warm_started: list[bytes | None] = []
+    warm_start_parameters: list[bytes | None] = []
 
     async def noted(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-        warm_started.append(request.previous)
+        warm_start_parameters.append(request.previous)
         return await train_in_thread(request, should_cancel)
 
     world.training = noted
@@ -309,7 +309,7 @@ async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_no
     second = await world.play(1, episodes=8)
     await world.judge(1, await world.listed(1))
     await ours.epoch_finished(second)
-    assert warm_started[-1] == await world.store.get((await world.card(0)).weights_key)
+    assert warm_start_parameters[-1] == await world.store.get((await world.card(0)).weights_key)
 
 
 async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_it_trains() -> None:
@@ -322,7 +322,7 @@ async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_
     with pytest.raises(Transient, match="stopping"):
         await asyncio.wait_for(waiting, 5)
     await world.judge(0, await world.listed(0))
-    with pytest.raises(Transient, match="given up"):
+    with pytest.raises(Transient, match="cancelled"):
         await asyncio.wait_for(world.service()[0].epoch_finished(finished), 20)
 
 

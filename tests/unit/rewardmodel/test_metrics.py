@@ -11,7 +11,7 @@ from scipy import stats
 from services.rewardmodel.domain.baselines import linear_margins, step_features
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
 from services.rewardmodel.domain.debounce import Debounce, DebounceConfig
-from services.rewardmodel.domain.gates import GateInputs, GateThresholds, gates
+from services.rewardmodel.domain.gates import GateInputs, GateThresholds, evaluate_gates
 from services.rewardmodel.domain.metrics import (
     HeldoutPairs,
     Reliability,
@@ -20,8 +20,8 @@ from services.rewardmodel.domain.metrics import (
     bootstrap_interval,
     expected_calibration_error,
     fit_temperature,
+    measure_reliability,
     rank_correlation,
-    reliability,
 )
 from services.rewardmodel.domain.preferences import Ints, PairingConfig, RatingArrays, Reals, label_pairs
 from shared.contracts.ids import SegmentId
@@ -98,7 +98,7 @@ def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_d
     value, first, second = many()
     noisy = (value + np.random.default_rng(1).normal(0, 0.2, len(value))) * 50
     fold = np.random.default_rng(2).integers(0, 5, len(first))
-    found = reliability(held(value, noisy, first, second, fold))
+    found = measure_reliability(held(value, noisy, first, second, fold))
     assert found is not None
     assert found.temperature > 3
     assert found.ece < 0.06
@@ -110,14 +110,14 @@ def test_calibration_is_measured_on_folds_that_did_not_fit_it() -> None:
     fold = np.arange(len(first)) % 2
     right, noise = np.sign(value[first] - value[second]), np.random.default_rng(3).normal(0, 50, len(first))
     # One fold is always right and hardly sure, the other knows nothing and is very sure.
-    found = reliability(replace(held(value, value, first, second, fold), margin=np.where(fold, noise, right)))
+    found = measure_reliability(replace(held(value, value, first, second, fold), margin=np.where(fold, noise, right)))
     assert found is not None
     assert found.ece > 0.3, "with its own temperature each fold would look calibrated"
 
 
 def test_one_fold_alone_is_measured_on_itself() -> None:
     value, first, second = many(pairs=500)
-    found = reliability(held(value, value + np.random.default_rng(1).normal(0, 0.2, len(value)), first, second))
+    found = measure_reliability(held(value, value + np.random.default_rng(1).normal(0, 0.2, len(value)), first, second))
     assert found is not None
     assert found.ece < 0.1
 
@@ -128,7 +128,7 @@ def test_pairs_about_which_a_model_says_nothing_do_not_spoil_its_calibration() -
     fold = np.random.default_rng(2).integers(0, 5, len(first))
     heldout = held(value, noisy, first, second, fold)
     undecided = replace(heldout, margin=np.where(np.arange(len(first)) % 2, heldout.margin, 0.0))
-    plain, mixed = reliability(heldout), reliability(undecided)
+    plain, mixed = measure_reliability(heldout), measure_reliability(undecided)
     assert plain is not None
     assert mixed is not None
     assert mixed.ece < plain.ece + 0.02
@@ -190,7 +190,7 @@ def figures(**changes: object) -> GateInputs:
 
 
 def test_a_good_model_passes_every_gate() -> None:
-    assert all(gates(figures(), GateThresholds()).values())
+    assert all(evaluate_gates(figures(), GateThresholds()).values())
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_good_model_passes_every_gate() -> None:
     ],
 )
 def test_each_gate_stops_the_model_that_it_is_for(gate: str, changes: dict[str, object]) -> None:
-    outcome = gates(figures(**changes), GateThresholds())
+    outcome = evaluate_gates(figures(**changes), GateThresholds())
     assert not outcome[gate]
     assert [name for name, passed in outcome.items() if not passed] == [gate]
 
@@ -233,11 +233,11 @@ def test_a_figure_that_is_just_enough_passes() -> None:
         reliability=Reliability(1.0, config.ece, 0.2),
         spread=config.spread,
     )
-    assert [name for name, passed in gates(just, config).items() if not passed] == []
+    assert [name for name, passed in evaluate_gates(just, config).items() if not passed] == []
 
 
 def test_what_could_not_be_measured_does_not_pass() -> None:
-    outcome = gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateThresholds())
+    outcome = evaluate_gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateThresholds())
     failed = {name for name, passed in outcome.items() if not passed}
     assert failed == {"accuracy_confident", "accuracy_all", "beats_step_index", "beats_linear", "spread"}
 
@@ -261,28 +261,28 @@ def test_a_quorum_is_reached_by_exactly_its_share() -> None:
 
 
 def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
-    debounce = Debounce(DebounceConfig(quiet_s=5, most=100, rest_s=30, least=20))
+    debounce = Debounce(DebounceConfig(quiet_s=5, burst=100, min_interval_s=30, min_scores=20))
     for number in range(50):
-        debounce.score(now=number * 0.1)
+        debounce.record_score(now=number * 0.1)
     assert not debounce.due(now=6.0)  # 1.1 s after the last score
     assert debounce.due(now=10.0)
-    debounce.ran(now=10.0)
+    debounce.record_training(now=10.0)
     for _ in range(200):
-        debounce.score(now=11.0)
+        debounce.record_score(now=11.0)
     assert not debounce.due(now=20.0)  # rests
     assert debounce.due(now=40.5)
-    debounce.ran(now=41.0)
+    debounce.record_training(now=41.0)
     for _ in range(19):
-        debounce.score(now=50.0)
+        debounce.record_score(now=50.0)
     assert not debounce.due(now=500.0)  # too few to be worth it
-    debounce.score(now=500.0)
+    debounce.record_score(now=500.0)
     assert debounce.due(now=505.0)
 
 
 def test_a_stream_without_any_pause_is_learnt_from_after_so_many_scores() -> None:
-    debounce = Debounce(DebounceConfig(quiet_s=5, most=100, rest_s=30, least=20))
+    debounce = Debounce(DebounceConfig(quiet_s=5, burst=100, min_interval_s=30, min_scores=20))
     due = []
     for number in range(120):
-        debounce.score(now=number * 0.5)
+        debounce.record_score(now=number * 0.5)
         due.append(debounce.due(now=number * 0.5))
     assert due.index(True) == 99

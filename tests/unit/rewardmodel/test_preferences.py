@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from services.rewardmodel.domain.dataset import STORED_STEPS, subsample
-from services.rewardmodel.domain.folds import fold_of, heldout, training_rows, validation
+from services.rewardmodel.domain.folds import fold_of, heldout_fold, training_rows, validation_fold
 from services.rewardmodel.domain.preferences import (
     PairingConfig,
     PreferencePairs,
@@ -16,8 +16,8 @@ from services.rewardmodel.domain.preferences import (
     sample_pairs,
     training_blocks,
 )
-from services.rewardmodel.domain.ratings import Rating, rating
-from services.rewardmodel.domain.segment_selection import FREE_OLD, select_ratings
+from services.rewardmodel.domain.ratings import Rating, rating_of
+from services.rewardmodel.domain.segment_selection import FREE_OLD_SEGMENTS, select_ratings
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.rewardnet import WIDTH
@@ -64,7 +64,7 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
     values = rng.choice([0.1, 0.1, 0.1, 0.5, 0.9], count) + rng.uniform(0, 0.01, count)
     rows = np.arange(count)
     blocks = training_blocks(rated(*values), rows, rng, PairingConfig(cap=cap))
-    found = [sample_pairs(rated(*values), rows, rng, RULES, cap)] + ([blocks.flat()] if blocks else [])
+    found = [sample_pairs(rated(*values), rows, rng, RULES, cap)] + ([blocks.flatten()] if blocks else [])
     for pairs in found:
         assert (pairs.first != pairs.second).all()
         assert np.bincount(np.concatenate([pairs.first, pairs.second, rows]), minlength=1).max(initial=1) <= cap + 1
@@ -76,7 +76,7 @@ def test_every_segment_is_compared_however_low_the_cap_is(cap: int, count: int) 
     values, rows = np.linspace(0, 1, count), np.arange(count)
     blocks = training_blocks(rated(*values), rows, np.random.default_rng(0), PairingConfig(cap=cap))
     assert blocks is not None
-    pairs = blocks.flat()
+    pairs = blocks.flatten()
     assert set(np.concatenate([pairs.first, pairs.second])) == set(rows)
 
 
@@ -91,7 +91,7 @@ def test_pairs_far_apart_in_score_are_more_than_chance_would_make() -> None:
     for seed in range(20):
         blocks = training_blocks(rated(*values), rows, np.random.default_rng(seed), RULES)
         assert blocks is not None
-        distance = np.abs(blocks.flat().first - blocks.flat().second)
+        distance = np.abs(blocks.flatten().first - blocks.flatten().second)
         far.append(np.mean(np.minimum(distance, 64 - distance) > 16))
     assert np.mean(far) > 0.6
 
@@ -100,7 +100,7 @@ def test_blocks_made_flat_tell_the_same_pairs_with_what_is_sure_among_them() -> 
     values = np.where(np.arange(40) % 2, 0.3, 0.9)
     blocks = training_blocks(rated(*values), np.arange(40), np.random.default_rng(0), RULES)
     assert blocks is not None
-    flat = blocks.flat()
+    flat = blocks.flatten()
     again = label_pairs(rated(*values), flat.first, flat.second, RULES)
     assert np.array_equal(flat.target, again.target)
     assert np.array_equal(flat.confident, again.confident)
@@ -150,12 +150,12 @@ def scores(status: str = "judged", votes: tuple[int, ...] = (3, 3, 3), weight: f
 
 @pytest.mark.parametrize("status", ["abstained", "dead"])
 def test_what_was_not_judged_is_missing_and_not_a_middle_value(status: str) -> None:
-    assert rating(scores(status), "d") is None
+    assert rating_of(scores(status), "d") is None
 
 
 def test_more_votes_and_closer_votes_leave_less_doubt() -> None:
     def doubt(*votes: int) -> float:
-        found = rating(scores(votes=votes), "d")
+        found = rating_of(scores(votes=votes), "d")
         assert found is not None
         return found.standard_error
 
@@ -178,7 +178,7 @@ def standard_error(*judges: dict[str, tuple[int, ...]], **weights: float) -> flo
         )
         for judge in judges
     ]
-    found = rating(one.model_copy(update={"judges": results, "weights": weights}), "d")
+    found = rating_of(one.model_copy(update={"judges": results, "weights": weights}), "d")
     assert found is not None
     return found.standard_error
 
@@ -194,10 +194,10 @@ def test_the_error_of_a_score_is_that_of_its_votes() -> None:
 
 
 def test_a_score_without_agreement_or_number_is_not_taken_for_a_good_one() -> None:
-    lonely = rating(scores().model_copy(update={"agreement": None}), "d")
+    lonely = rating_of(scores().model_copy(update={"agreement": None}), "d")
     assert lonely is not None
     assert lonely.agreement == 0.0
-    assert rating(scores().model_copy(update={"weighted": None}), "d") is None
+    assert rating_of(scores().model_copy(update={"weighted": None}), "d") is None
 
 
 @pytest.mark.parametrize("steps", [2, 20, 301])
@@ -216,13 +216,13 @@ def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_o
     assert np.bincount(fold).min() > 60
     for member in range(5):
         training = set(fold[training_rows(fold, member, 5)])
-        assert training.isdisjoint({heldout(member, 5), validation(member, 5)})
+        assert training.isdisjoint({heldout_fold(member, 5), validation_fold(member, 5)})
         assert len(training) == 3
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5, 10])
 def test_what_measures_a_member_never_stops_its_training(folds: int) -> None:
-    assert all(heldout(member, folds) != validation(member, folds) for member in range(folds))
+    assert all(heldout_fold(member, folds) != validation_fold(member, folds) for member in range(folds))
 
 
 def stored(epoch: int, number: int) -> Rating:
@@ -242,8 +242,8 @@ def test_the_reservoir_keeps_all_new_segments_and_a_stable_share_of_the_old() ->
 
 
 def test_few_old_segments_are_all_kept_and_the_capacity_holds() -> None:
-    old = [stored(0, number) for number in range(FREE_OLD)]
-    assert len(select_ratings([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD + 1
+    old = [stored(0, number) for number in range(FREE_OLD_SEGMENTS)]
+    assert len(select_ratings([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD_SEGMENTS + 1
     assert len(select_ratings([*old, stored(1, 0)], 1, 10, 0.5)) == 10
     assert len(select_ratings([stored(1, number) for number in range(30)], 1, 10, 0.5)) == 10
     assert select_ratings([*old, stored(5, 0)], 3, 4_000, 0.5) == sorted(old, key=lambda r: r.segment)

@@ -29,8 +29,8 @@ async def test_a_run_that_is_forgotten_for_others_while_its_scores_are_read_gets
 
     async def others_come() -> None:
         for number in range(CACHED_RUNS):
-            await scores.of_epoch(RunId(f"other-{number}"), 0)
+            await scores.epoch(RunId(f"other-{number}"), 0)
 
     store.happens = others_come
-    assert len(await scores.of_epoch(RUN, 0)) == 4
-    assert len(await scores.of_epoch(RUN, 0)) == 4
+    assert len(await scores.epoch(RUN, 0)) == 4
+    assert len(await scores.epoch(RUN, 0)) == 4

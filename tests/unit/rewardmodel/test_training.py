@@ -11,10 +11,10 @@ from services.rewardmodel.domain.dataset import SegmentDataset
 from services.rewardmodel.domain.gates import GateThresholds
 from services.rewardmodel.domain.preferences import RatingArrays
 from services.rewardmodel.errors import TrainingCancelled
-from services.rewardmodel.training.ensemble import initial_parameters, score, to_reward_weights, warm_started
+from services.rewardmodel.training.ensemble import forward, initial_parameters, to_reward_weights, warm_start_parameters
 from services.rewardmodel.training.fit import FitConfig
 from services.rewardmodel.training.fit_problem import FitProblem, TrainingConfig, standardised_inputs
-from services.rewardmodel.training.report import report
+from services.rewardmodel.training.report import build_report
 from services.rewardmodel.training.shuffled_labels import shuffled_accuracy
 from services.rewardmodel.training.train import TrainedEnsemble, TrainingTask, train
 from services.rewardmodel.training_protocol import TrainingReport
@@ -34,7 +34,7 @@ def learnt(
 ) -> tuple[TrainedEnsemble, TrainingReport]:
     task = TrainingTask(data, "obs/v1", masked)
     trained = train(task, config, never)
-    return trained, report(task, trained, int(data.epoch.max()), True, NAMES, GateThresholds(), never)
+    return trained, build_report(task, trained, int(data.epoch.max()), True, NAMES, GateThresholds(), never)
 
 
 def test_a_judge_with_a_known_rule_is_recovered() -> None:
@@ -99,7 +99,7 @@ def test_torch_and_numpy_compute_the_same() -> None:
     parameters = initial_parameters(3, seed=1)
     inputs = standardised_inputs(states, mean, scale).expand(3, -1, -1)
     weights = to_reward_weights(parameters, slice(0, 3), mean, scale, "obs/v1")
-    assert np.abs(RewardNet(weights).forward(states) - score(parameters, inputs).numpy()).max() < 1e-4
+    assert np.abs(RewardNet(weights).forward(states) - forward(parameters, inputs).numpy()).max() < 1e-4
 
 
 def test_a_continued_model_starts_as_the_same_function_although_the_statistics_have_moved() -> None:
@@ -109,8 +109,8 @@ def test_a_continued_model_starts_as_the_same_function_although_the_statistics_h
     mean, scale = input_statistics(old)
     weights = to_reward_weights(initial_parameters(5, seed=1), slice(0, 5), mean, scale, "obs/v1")
     moved_mean, moved_scale = input_statistics(new)
-    parameters = warm_started(weights, moved_mean, moved_scale)
-    again = score(parameters, standardised_inputs(new, moved_mean, moved_scale).expand(5, -1, -1)).numpy()
+    parameters = warm_start_parameters(weights, moved_mean, moved_scale)
+    again = forward(parameters, standardised_inputs(new, moved_mean, moved_scale).expand(5, -1, -1)).numpy()
     assert np.abs(again - RewardNet(weights).forward(new)).max() < 1e-3
 
 

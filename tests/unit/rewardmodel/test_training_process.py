@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from services.rewardmodel.adapters.training_process import CHILD, train_in_subprocess
+from services.rewardmodel.adapters.training_process import WORKER_MODULE, train_in_subprocess
 from services.rewardmodel.errors import TrainingCancelled, TrainingFailed
 from services.rewardmodel.training.pipeline import run_training
 from services.rewardmodel.training.worker import ORPHANED
@@ -26,7 +26,7 @@ async def training_request(episodes: int = 6) -> TrainingRequest:
 
     async def refuse(wanted: TrainingRequest, should_cancel: Callable[[], bool]) -> None:
         kept.append(wanted)
-        raise TrainingCancelled("the order is all that is wanted")
+        raise TrainingCancelled
 
     world = Harness(training=refuse)  # type: ignore[arg-type] # it never gives a product
     finished = await world.play(0, episodes=episodes)
@@ -41,7 +41,7 @@ def children() -> list[int]:
     found = []
     for task in Path("/proc/self/task").iterdir():
         for pid in (task / "children").read_text().split():
-            if CHILD.encode() in (Path("/proc") / pid / "cmdline").read_bytes():
+            if WORKER_MODULE.encode() in (Path("/proc") / pid / "cmdline").read_bytes():
                 found.append(int(pid))
     return found
 
@@ -92,7 +92,7 @@ async def test_when_the_service_stops_the_child_is_ended_at_once() -> None:
     training = asyncio.create_task(train_in_subprocess(wanted, stopping.is_set))
     await child()
     stopping.set()
-    with pytest.raises(TrainingCancelled, match="given up"):
+    with pytest.raises(TrainingCancelled, match="cancelled"):
         await asyncio.wait_for(training, 5)
     assert children() == []
 
@@ -109,7 +109,7 @@ async def test_a_handler_that_is_cancelled_leaves_no_child_behind() -> None:
 
 async def test_a_child_ends_when_the_service_that_ordered_is_gone() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", CHILD, stdin=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", WORKER_MODULE, stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(wanted.model_dump_json().encode() + b"\n\n")
     await process.stdin.drain()
