@@ -27,7 +27,7 @@ class CoordinatorSettings(SettingsGroup):
     stop_s: float = Field(50.0, ge=1, le=3_600, description="longest wait for the checkpoint of a stopped run")
     lease_s: float = Field(10.0, ge=1, le=300, description="time after which a dead leader is replaced")
     requests_per_s: float = Field(50.0, gt=0, le=10_000, description="rate limit of one client address")
-    burst: int = Field(200, ge=1, le=100_000, description="requests of one address that may exceed the rate")
+    burst: int = Field(200, ge=1, le=100_000, description="requests that one address can send in one burst")
 
 
 class Settings(ServiceSettings):

@@ -1,8 +1,8 @@
-"""A small ring in one process, under thousands of histories of faults: nothing is lost, doubled or invented.
+"""Simulates a small ring in one process under random faults: no segment is lost, duplicated or invented.
 
-Segments are recorded, judged and counted through the real loop over the memory bus and store. Any step may crash at any
-call of bus or store; events are lost, repeated and reordered; consumers vanish; bus and store go away. In the end a
-reconciler rings until nothing is missing. hypothesis shrinks a failure to its shortest history.
+Segments are recorded, judged and counted by the real consumer loop over the memory bus and store. Processes crash at
+any call of bus or store; events are lost, repeated and reordered; consumers are deleted; bus and store go away.
+At the end a reconciler republishes events until none is missing. hypothesis shrinks a failure to its shortest history.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ RUN, EPISODE = RunId("sim"), EpisodeId("e0")
 COUNTED = f"models/runs/{RUN}/counted/"
 SUBSCRIPTIONS = {"judge": JUDGE_SEGMENTS, "rewardmodel": REWARDMODEL_SCORES}
 
-# Histories in which nothing works most of the time find little.
+# Histories with mostly broken servers find few faults.
 MOSTLY_UP = st.sampled_from([True, True, True, False])
-DIES_AT = st.none() | st.none() | st.integers(0, 6)
+CRASHES_AT = st.none() | st.none() | st.integers(0, 6)
 
 
 class Crash(BaseException):
-    """The process dies here. Not an Exception, so that no handler can catch it."""
+    """The process crashes here. Not an Exception, so that no handler can catch it."""
 
 
-class Fuse:
-    """Blows at the n-th call: what a process does before its death, and no more."""
+class CrashCounter:
+    """Raises Crash at the n-th call."""
 
     def __init__(self) -> None:
         self.left: int | None = None
 
-    def burn(self) -> None:
+    def count_call(self) -> None:
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -56,45 +56,45 @@ class Fuse:
                 raise Crash
 
 
-class MortalStore:
-    """A store whose callers may die before or after a write, or find it away. `beneath` is what it really holds."""
+class CrashingStore:
+    """A store whose callers may crash before or after a write, or find it unavailable. `inner` holds the objects."""
 
-    def __init__(self, fuse: Fuse) -> None:
-        self.beneath = MemoryStore()
-        self.fuse, self.away = fuse, False
+    def __init__(self, crash_counter: CrashCounter) -> None:
+        self.inner = MemoryStore()
+        self.crash_counter, self.away = crash_counter, False
 
     async def get(self, key: str, digest: str | None = None) -> bytes:
-        self._there()
-        return await self.beneath.get(key, digest)
+        self._check_available()
+        return await self.inner.get(key, digest)
 
     async def create(self, key: str, data: bytes) -> str:
-        self.fuse.burn()
-        self._there()
+        self.crash_counter.count_call()
+        self._check_available()
         try:
-            return await self.beneath.create(key, data)
+            return await self.inner.create(key, data)
         finally:
-            self.fuse.burn()
+            self.crash_counter.count_call()
 
-    def _there(self) -> None:
+    def _check_available(self) -> None:
         if self.away:
             raise Transient("the store is away")
 
 
-class MortalBus(MemoryBus):
-    """A bus whose callers may die before or after a publish."""
+class CrashingBus(MemoryBus):
+    """A bus whose callers may crash before or after a publish."""
 
-    def __init__(self, fuse: Fuse, clock: "Clock") -> None:
+    def __init__(self, crash_counter: CrashCounter, clock: "Clock") -> None:
         super().__init__(clock)
-        self.fuse = fuse
+        self.crash_counter = crash_counter
 
     async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
-        self.fuse.burn()
+        self.crash_counter.count_call()
         await super().publish(event, replay_nonce=replay_nonce)
-        self.fuse.burn()
+        self.crash_counter.count_call()
 
 
 class Clock:
-    """Seconds that pass only when told to."""
+    """A clock in seconds that the test sets."""
 
     now = 0.0
 
@@ -117,26 +117,26 @@ def scores_ready(segment: SegmentId, digest: str) -> Envelope:
     return wrap(data, source="judge")
 
 
-class Ring(RuleBasedStateMachine):
-    """The ring and everything that can happen to it."""
+class RingSimulation(RuleBasedStateMachine):
+    """The ring, and every fault as a rule."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.fuse, self.clock, self.rng = Fuse(), Clock(), random.Random(0)
-        self.store, self.bus = MortalStore(self.fuse), MortalBus(self.fuse, self.clock)
+        self.crash_counter, self.clock, self.rng = CrashCounter(), Clock(), random.Random(0)
+        self.store, self.bus = CrashingStore(self.crash_counter), CrashingBus(self.crash_counter, self.clock)
         self.recorded, self.nonce = 0, 0
-        self.answers = {
+        self.handlers = {
             name: DeliveryHandler(
-                self.bus, Consumer(SUBSCRIPTIONS[name], handler), OutageDetector(self._store_answers), self.rng
+                self.bus, Consumer(SUBSCRIPTIONS[name], handler), OutageDetector(self._store_available), self.rng
             )
             for name, handler in (("judge", self._judge), ("rewardmodel", self._count))
         }
 
-    async def _store_answers(self) -> bool:
+    async def _store_available(self) -> bool:
         return not self.store.away
 
     async def _judge(self, event: Envelope) -> Sequence[Envelope]:
-        """Judges are not deterministic: only the first score of a segment may ever count."""
+        """Judge with a random score: only the first score of a segment may count."""
         assert isinstance(event.data, SegmentReady)
         await self.store.get(event.data.key, event.data.digest)
         key = keys.score(RUN, 0, event.data.segment)
@@ -155,20 +155,20 @@ class Ring(RuleBasedStateMachine):
             return []
         return []
 
-    def _live(self, work: Any) -> None:
-        """Do something as a process that may die or find bus or store away."""
+    def _run_process(self, work: Any) -> None:
+        """Run `work` as a process that may crash or find bus or store unavailable."""
         try:
             asyncio.run(work)
         except (Crash, Transient):
             pass
         finally:
-            self.fuse.left = None
+            self.crash_counter.left = None
 
-    @rule(dies_at=DIES_AT)
-    def record(self, dies_at: int | None) -> None:
-        """The trainer puts a segment and announces it, or dies on the way."""
-        self.fuse.left = dies_at
-        self._live(self._record(self.recorded))
+    @rule(crashes_at=CRASHES_AT)
+    def record(self, crashes_at: int | None) -> None:
+        """The trainer stores a segment and publishes its event; it may crash at any call."""
+        self.crash_counter.left = crashes_at
+        self._run_process(self._record(self.recorded))
         asyncio.run(self._recorded())
 
     async def _record(self, number: int) -> None:
@@ -177,27 +177,27 @@ class Ring(RuleBasedStateMachine):
         await self.bus.publish(segment_ready(number, digest))
 
     async def _recorded(self) -> None:
-        self.recorded = len(await self.store.beneath.list(keys.segments_prefix(RUN, 0)))
+        self.recorded = len(await self.store.inner.list(keys.segments_prefix(RUN, 0)))
 
-    @rule(who=st.sampled_from(["judge", "rewardmodel"]), batch=st.integers(1, 4), dies_at=DIES_AT)
-    def deliver(self, who: str, batch: int, dies_at: int | None) -> None:
-        """A service fetches some events and handles them in any order; it may die at any call."""
-        self.fuse.left = dies_at
-        self._live(self._deliver(who, batch))
+    @rule(service=st.sampled_from(["judge", "rewardmodel"]), batch=st.integers(1, 4), crashes_at=CRASHES_AT)
+    def deliver(self, service: str, batch: int, crashes_at: int | None) -> None:
+        """A service fetches some events and handles them in random order; it may crash at any call."""
+        self.crash_counter.left = crashes_at
+        self._run_process(self._deliver(service, batch))
 
-    async def _deliver(self, who: str, batch: int) -> int:
-        deliveries = list(await self.bus.fetch(SUBSCRIPTIONS[who], batch, 0))
+    async def _deliver(self, service: str, batch: int) -> int:
+        deliveries = list(await self.bus.fetch(SUBSCRIPTIONS[service], batch, 0))
         self.rng.shuffle(deliveries)
         for delivery in deliveries:
-            await self.answers[who].handle(delivery)
+            await self.handlers[service].handle(delivery)
         return len(deliveries)
 
     @rule(number=st.integers(0, 30))
     def repeat(self, number: int) -> None:
-        """An event of the past is published once more, beyond the bus's memory."""
+        """Publish an earlier event again, past the deduplication of the bus."""
         if self.recorded:
             self.nonce += 1
-            self._live(self._repeat(number % self.recorded))
+            self._run_process(self._repeat(number % self.recorded))
 
     async def _repeat(self, number: int) -> None:
         await self.bus.publish(segment_ready(number, sha256(b"segment %d" % number)), replay_nonce=self.nonce)
@@ -210,14 +210,14 @@ class Ring(RuleBasedStateMachine):
     def purge(self) -> None:
         self.bus.purge()
 
-    @rule(who=st.sampled_from(["judge", "rewardmodel"]))
-    def consumer_vanishes(self, who: str) -> None:
-        asyncio.run(self._renew(who))
+    @rule(service=st.sampled_from(["judge", "rewardmodel"]))
+    def consumer_vanishes(self, service: str) -> None:
+        asyncio.run(self._renew(service))
 
-    async def _renew(self, who: str) -> None:
+    async def _renew(self, service: str) -> None:
         connected, self.bus.connected = self.bus.connected, True
-        self.bus.delete_consumer(SUBSCRIPTIONS[who].name)
-        await self.bus.ensure(SUBSCRIPTIONS[who])
+        self.bus.delete_consumer(SUBSCRIPTIONS[service].name)
+        await self.bus.ensure(SUBSCRIPTIONS[service])
         self.bus.connected = connected
 
     @rule(connected=MOSTLY_UP)
@@ -236,16 +236,16 @@ class Ring(RuleBasedStateMachine):
         assert all(scores[name] == value for name, value in counted.items())
 
     async def _objects(self) -> tuple[set[str], dict[str, bytes], dict[str, bytes]]:
-        segments = {_name(entry.key) for entry in await self.store.beneath.list(keys.segments_prefix(RUN, 0))}
+        segments = {_name(entry.key) for entry in await self.store.inner.list(keys.segments_prefix(RUN, 0))}
         scores = {
-            _name(e.key): await self.store.beneath.get(e.key)
-            for e in await self.store.beneath.list(keys.scores_prefix(RUN, 0))
+            _name(e.key): await self.store.inner.get(e.key)
+            for e in await self.store.inner.list(keys.scores_prefix(RUN, 0))
         }
-        counted = {_name(e.key): await self.store.beneath.get(e.key) for e in await self.store.beneath.list(COUNTED)}
+        counted = {_name(e.key): await self.store.inner.get(e.key) for e in await self.store.inner.list(COUNTED)}
         return segments, scores, counted
 
     def teardown(self) -> None:
-        """All is well again: the reconciler rings, the services work, and every segment is judged and counted once."""
+        """After all faults are repaired, every segment is judged and counted exactly once."""
         self.bus.connected, self.store.away = True, False
         asyncio.run(self._finish())
         segments, scores, counted = asyncio.run(self._objects())
@@ -257,12 +257,12 @@ class Ring(RuleBasedStateMachine):
         for _ in range(4):
             await self._reconcile()
             self.clock.now += 700
-            for who in SUBSCRIPTIONS:
-                while await self._deliver(who, 64):
+            for service in SUBSCRIPTIONS:
+                while await self._deliver(service, 64):
                     self.clock.now += 700
 
     async def _reconcile(self) -> None:
-        """List commit objects without a successor and ring for them."""
+        """Republish the events of commit objects without a successor."""
         segments, scores, counted = await self._objects()
         self.nonce += 1
         for name in segments - set(scores):
@@ -276,5 +276,5 @@ def _name(key: str) -> str:
     return key.rpartition("/")[2].partition(".")[0]
 
 
-TestRing = pytest.mark.slow(Ring.TestCase)
-Ring.TestCase.settings = settings(max_examples=150, stateful_step_count=60)
+TestRingSimulation = pytest.mark.slow(RingSimulation.TestCase)
+RingSimulation.TestCase.settings = settings(max_examples=150, stateful_step_count=60)

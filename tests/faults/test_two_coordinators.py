@@ -1,4 +1,4 @@
-"""Two coordinators: one decides; when it is frozen the other takes over; when it wakes up it changes nothing."""
+"""Two coordinators: when the leader freezes, the other takes over; when it wakes, it changes nothing."""
 
 import os
 import signal
@@ -18,28 +18,28 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: Path) -> None:
-    async with live_system(tmp_path) as ring:
-        other = second(ring, tmp_path)
+    async with live_system(tmp_path) as live:
+        other = second_coordinator(live, tmp_path)
         await other.start()
         try:
-            await ring.start_run(epochs=2)
-            await ring.wait_until(lambda: ring.has_segments(0))
-            leader = ring.process("coordinator").process
+            await live.start_run(epochs=2)
+            await live.wait_until(lambda: live.has_segments(0))
+            leader = live.process("coordinator").process
             assert leader is not None
             os.kill(leader.pid, signal.SIGSTOP)
-            await ring.wait_until(lambda: ring.store.exists(keys.epoch_start(RUN, 1)))
+            await live.wait_until(lambda: live.store.exists(keys.epoch_start(RUN, 1)))
             os.kill(leader.pid, signal.SIGCONT)
-            assert await ring.wait_for_end() == "finished"
+            assert await live.wait_for_end() == "finished"
         finally:
             await other.end()
-        orders = [EpochStart.from_bytes(await ring.store.get(keys.epoch_start(RUN, epoch))) for epoch in (0, 1)]
+        orders = [EpochStart.from_bytes(await live.store.get(keys.epoch_start(RUN, epoch))) for epoch in (0, 1)]
         assert orders[0].fence < orders[1].fence
-        assert (await ring.audit()).violations() == []
+        assert (await live.audit()).violations() == []
 
 
-def second(ring: LiveSystem, tmp_path: Path) -> SupervisedProcess:
-    """Another coordinator on the same bus and store, with a port of its own."""
-    addresses = replace(ring.system.addresses, api=PortAllocator().free())
-    settings = {**ring.system.settings, **FAST_COORDINATOR["coordinator"]}
-    spec = service_spec("coordinator", ring.system.layout, addresses, settings)
-    return SupervisedProcess(spec, tmp_path / "logs" / "second-coordinator.log", ring.messages.append)
+def second_coordinator(live: LiveSystem, tmp_path: Path) -> SupervisedProcess:
+    """Another coordinator on the same bus and store, with its own port."""
+    addresses = replace(live.system.addresses, api=PortAllocator().free())
+    settings = {**live.system.settings, **FAST_COORDINATOR["coordinator"]}
+    spec = service_spec("coordinator", live.system.layout, addresses, settings)
+    return SupervisedProcess(spec, tmp_path / "logs" / "second-coordinator.log", live.messages.append)
