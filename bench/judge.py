@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 
 import httpx
 
+from bench.harness.bottleneck import LoadProbe
 from bench.harness.segments import RUN, play, renamed
 from services.judge.adapters.route import RouteClient
 from services.judge.adapters.segment_archive import read_archive
@@ -52,6 +53,7 @@ PORT = _free_port()
 LATENCY_S, PLACES = 0.2, 32
 WARM_UP_S = 4.0  # the limit of each route grows from eight calls; not part of the measurement
 MEASURED_S = 15.0
+CEILING_TARGET = 0.95  # of the ceiling; the result names the limit of a run that stays below
 
 
 def main() -> int:
@@ -74,13 +76,13 @@ async def _measure() -> dict[str, Any]:
     server = await asyncio.create_subprocess_exec(*command, *options)
     try:
         await _answers()
-        return {**await _throughput(archives), **await _prompt_tokens(archives)}
+        return {**await _throughput(archives, server.pid), **await _prompt_tokens(archives)}
     finally:
         server.terminate()
         await server.wait()
 
 
-async def _throughput(archives: list[bytes]) -> dict[str, Any]:
+async def _throughput(archives: list[bytes], server: int) -> dict[str, Any]:
     """Share of the server's places that one worker keeps busy. The ceiling is PLACES / LATENCY_S calls a second."""
     segments = int((WARM_UP_S + MEASURED_S) * PLACES / LATENCY_S / 3 * 1.1)
     with tempfile.TemporaryDirectory() as folder:
@@ -92,19 +94,35 @@ async def _throughput(archives: list[bytes]) -> dict[str, Any]:
         working = asyncio.create_task(loop.run(stop))
         await asyncio.sleep(WARM_UP_S)
         begun, before = time.monotonic(), await _counted()
+        probe = LoadProbe(server, lambda: _calls(runtime))
+        probe.start()
         await asyncio.sleep(MEASURED_S)
+        load = probe.stop()
         seconds, after = time.monotonic() - begun, await _counted()
         stop.set()
         await working
         await runtime.close()
     busy = after["rules_busy_seconds_total"] - before["rules_busy_seconds_total"]
     calls = after["rules_requests_total"] - before["rules_requests_total"]
+    share = calls / seconds / (PLACES / LATENCY_S)
     return {
-        "ceiling_share": round(calls / seconds / (PLACES / LATENCY_S), 4),
+        "ceiling_share": round(share, 4),
+        "limited_by": load.explain(PLACES) if share < CEILING_TARGET else None,
         "places_busy_share": round(busy / seconds / PLACES, 4),
         "calls_per_s": round(calls / seconds, 1),
         "segments_per_s": round(calls / seconds / 3, 1),
+        **load.figures(),
     }
+
+
+def _calls(runtime: JudgeRuntime) -> tuple[int, int, int]:
+    """Calls in flight, calls allowed, and calls that queue, over all routes."""
+    routes = runtime.routes.values()
+    return (
+        sum(route.in_flight for route in routes),
+        sum(route.concurrency.limit for route in routes),
+        sum(route.queued for route in routes),
+    )
 
 
 async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Judge: three LLM judges score a segment by votes; emits `scores.ready`."""
+"""Judge: several LLM judges vote on each recorded segment; their merged score is announced by `scores.ready`."""

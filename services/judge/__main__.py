@@ -1,4 +1,4 @@
-"""The judge service: turns recorded segments into scores."""
+"""Starts the judge service: `python -m services.judge`."""
 
 from services.judge.settings import JudgeSettings
 from shared.runtime.main import run_service
@@ -6,7 +6,7 @@ from shared.runtime.service import Service, ServicePorts
 
 
 async def build(settings: JudgeSettings, ports: ServicePorts) -> Service:
-    """Imported late: nothing heavy is loaded before the settings are known to be right."""
+    """Wire the service. Heavy modules are imported here, after the settings are validated."""
     from services.judge.wiring import wire
 
     return await wire(settings, ports)

@@ -1,6 +1,6 @@
-"""The judges as data: routes (where a model is served) and judges (who asks what of which model), from one YAML file.
+"""The judges file: routes (where a model is served) and judges (which model scores which dimensions), in YAML.
 
-Addresses come from this file alone, never from an event or a segment. A mistake is one sentence that names the place.
+Addresses come from this file only, never from an event or a segment. An error is one sentence that names the field.
 """
 
 from importlib import resources
@@ -27,59 +27,66 @@ T = TypeVar("T", bound="StrictModel")
 
 
 class ConfigError(ValueError):
-    """A file of judges or phases is wrong. The message names file and field."""
+    """A judges file or phases file is invalid. The message names file and field."""
 
 
 class StrictModel(BaseModel):
-    """Base: unknown fields are refused, values do not change."""
+    """Base class: unknown fields are rejected, values are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RouteSpec(StrictModel):
-    """One OpenAI-compatible address, and how to treat it."""
+    """One OpenAI-compatible address with its timeouts and limits."""
 
     url: HttpUrl = Field(description="base address with /v1, e.g. the gateway's status.url + /v1")
-    direct_url: HttpUrl | None = Field(None, description="the model's own service, past the gateway; see use_direct")
-    token_file: ReadableFile | None = Field(None, description="bearer token, read again for every request: it rotates")
+    direct_url: HttpUrl | None = Field(
+        None, description="the model's own service, bypassing the gateway; see use_direct"
+    )
+    token_file: ReadableFile | None = Field(None, description="bearer token; read for every request because it rotates")
     ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust; else the system's")
     objective: HeaderValue | None = Field(None, description="llm-d inference objective (priority)")
     fairness: HeaderValue | None = Field(None, description="llm-d fairness id; default is the run's id")
-    total_timeout_s: float = Field(60, gt=0, le=600, description="whole time of a call, both attempts together")
+    total_timeout_s: float = Field(60, gt=0, le=600, description="timeout of a call, all attempts together")
     connect_timeout_s: float = Field(5, gt=0, le=60)
-    attempts: int = Field(2, ge=1, le=2, description="quick attempts; the bus does the slow ones")
-    max_concurrent: int = Field(32, ge=1, le=1_000, description="most calls in flight; adapts below that")
-    wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free place while no call is answered")
+    attempts: int = Field(2, ge=1, le=2, description="quick attempts; the bus makes the slow retries")
+    max_concurrent: int = Field(
+        32, ge=1, le=1_000, description="upper limit of calls in flight; the route adapts below it"
+    )
+    wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free slot while no call is answered")
     breaker_failures: int = Field(10, ge=1, le=1_000)
     breaker_open_s: float = Field(30, gt=0, le=3_600)
 
     def address(self, use_direct: bool) -> str:
-        """The base address to use, without a trailing slash."""
+        """Return the base address to use, without a trailing slash."""
         return (self.direct_url if use_direct and self.direct_url else self.url).rstrip("/")
 
 
 class JudgeSpec(StrictModel):
-    """One judge. `kind: rules` scores by rules within the process, without any route."""
+    """One judge. `kind: rules` scores by rules in this process and needs no route."""
 
     name: JudgeName
     kind: Literal["model", "rules"] = "model"
     route: Name | None = None
     model: str = Field("rules", min_length=1, max_length=120)
     dimensions: tuple[str, ...] = Field(min_length=1, max_length=5)
-    frames: int = Field(0, ge=0, le=16, description="key frames shown, evenly chosen")
+    frames: int = Field(0, ge=0, le=16, description="key frames in the prompt, evenly spaced")
     frame_scale: int = Field(3, ge=1, le=8, description="upscaling of frames, in whole pixels")
     temperature: float = Field(0.7, ge=0, le=2)
-    votes: tuple[int, ...] = Field((3, 7, 11), description="votes asked for; further ones only while they are split")
-    max_prompt_tokens: int = Field(16_000, ge=2_000, description="by the bound of one token per byte")
+    votes: tuple[int, ...] = Field(
+        (3, 7, 11),
+        description="votes requested in total after each step; later steps follow only while votes are split",
+    )
+    max_prompt_tokens: int = Field(16_000, ge=2_000, description="upper limit, counted as one token per byte")
     max_output_tokens: int = Field(300, ge=32, le=4_000, description="per vote")
     prices: TokenPrices = TokenPrices()
 
     @field_validator("dimensions")
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        strange = [name for name in value if name not in DIMENSIONS]
-        if strange or len(set(value)) != len(value):
-            raise ValueError(f"each of {', '.join(DIMENSIONS)} at most once, not {', '.join(strange or value)}")
+        unknown = [name for name in value if name not in DIMENSIONS]
+        if unknown or len(set(value)) != len(value):
+            raise ValueError(f"use each of {', '.join(DIMENSIONS)} at most once, not {', '.join(unknown or value)}")
         return value
 
     @field_validator("votes")
@@ -92,21 +99,21 @@ class JudgeSpec(StrictModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.kind == "model") != (self.route is not None):
-            raise ValueError(f"judge {self.name}: a model needs a route, and only a model")
+            raise ValueError(f"judge {self.name}: kind model needs a route, kind rules takes none")
         if self.temperature == 0 and self.kind == "model":
-            raise ValueError(f"judge {self.name}: at temperature 0 all votes are copies of one; use 0.3 to 1")
+            raise ValueError(f"judge {self.name}: at temperature 0 all votes are copies; use 0.3 to 1")
         return self
 
     @property
     def vote_schedule(self) -> VoteSchedule:
-        """When to ask for how many votes."""
+        """The schedule of vote requests."""
         return VoteSchedule(sizes=self.votes)
 
 
 class JudgesFile(StrictModel):
-    """All judges of a deployment."""
+    """All judges and routes of a deployment."""
 
-    rubric: Name = Field("default", description="version of rubric and judges; scores are kept per version")
+    rubric: Name = Field("default", description="version of rubric and judges; each version has its own scores")
     weights: DimensionWeights = DimensionWeights()
     routes: dict[Name, RouteSpec] = Field(default_factory=dict, max_length=16)
     judges: tuple[JudgeSpec, ...] = Field(min_length=1, max_length=8)
@@ -115,21 +122,21 @@ class JudgesFile(StrictModel):
     def _linked(self) -> Self:
         names = [judge.name for judge in self.judges]
         if len(set(names)) != len(names):
-            raise ValueError(f"judges {', '.join(names)}: a name is used twice")
+            raise ValueError(f"judges {', '.join(names)}: names must be unique")
         for judge in self.judges:
             if judge.route is not None and judge.route not in self.routes:
                 raise ValueError(
-                    f"judge {judge.name}: no route {judge.route!r}, only: {', '.join(self.routes) or 'none'}"
+                    f"judge {judge.name}: unknown route {judge.route!r}; routes are: {', '.join(self.routes) or 'none'}"
                 )
         return self
 
     def with_rubric(self, rubric: str) -> "JudgesFile":
-        """The same judges under another rubric version."""
+        """Return the same judges under another rubric version."""
         return _parse(JudgesFile, {**self.model_dump(), "rubric": rubric}, "rubric version")
 
 
 class PhasesFile(StrictModel):
-    """Phases per game or world, and the names of rooms where they are known."""
+    """Phases per game or world, and known room names."""
 
     phases: tuple[Phase, ...] = Field((), max_length=100)
     places: dict[str, dict[str, Annotated[str, Field(max_length=60)]]] = Field(
@@ -138,7 +145,7 @@ class PhasesFile(StrictModel):
 
 
 def load_judges(path: Path | None, default_url: str) -> JudgesFile:
-    """The judges of a file, or the three of the design, all served at `default_url`."""
+    """Load a judges file, or the three built-in judges, all served at `default_url`."""
     if path is not None:
         return _parse(JudgesFile, _read(path), str(path))
     data = yaml.safe_load(resources.files("services.judge").joinpath("judges.yaml").read_text("utf-8"))
@@ -148,24 +155,24 @@ def load_judges(path: Path | None, default_url: str) -> JudgesFile:
 
 
 def load_service_judges(path: Path | None, default_url: str) -> JudgesFile:
-    """The judges of a file whose scores the other services find; they read one rubric version only."""
+    """Load the service's judges. Its rubric version must be the one that the other services read."""
     file = load_judges(path, default_url)
     if file.rubric != keys.RUBRIC:
         raise ConfigError(
-            f"{path}: rubric {file.rubric!r}: what the other services read is {keys.RUBRIC!r}; "
-            "use that name here, and `zelda judge segments` to judge a run again under another one"
+            f"{path}: rubric {file.rubric!r}: the other services read {keys.RUBRIC!r} only; use that name, "
+            "and judge a run under another version with `zelda judge segments`"
         )
     return file
 
 
 def rules_only() -> JudgesFile:
-    """One judge for all dimensions that scores by rules within the process: no model, no server."""
+    """Return one judge for all dimensions that scores by rules in this process: no model, no server."""
     judge = {"name": "rules", "kind": "rules", "dimensions": list(DIMENSIONS), "votes": [1]}
     return _parse(JudgesFile, {"rubric": "rules", "judges": [judge]}, "the rules judge")
 
 
 def load_phases(path: Path | None) -> PhasesFile:
-    """The phases of a file, or the built-in ones for Bramble and Oracle of Seasons."""
+    """Load a phases file, or the built-in phases of Bramble and Oracle of Seasons."""
     if path is not None:
         return _parse(PhasesFile, _read(path), str(path))
     text = resources.files("services.judge").joinpath("phases.yaml").read_text("utf-8")
@@ -176,14 +183,14 @@ def _read(path: Path) -> Any:
     try:
         return yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}): name a readable YAML file") from error
+        raise ConfigError(f"{path}: not readable ({error}): give a readable YAML file") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
 
 
 def _parse(model: type[T], data: Any, where: str) -> T:
     if not isinstance(data, dict):
-        raise ConfigError(f"{where}: not a mapping; it needs {', '.join(model.model_fields)}")
+        raise ConfigError(f"{where}: not a mapping; give a mapping with {', '.join(model.model_fields)}")
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What the judge's application code needs from outside: somebody who answers a chat. Nothing of HTTP shows here."""
+"""What the judge needs from outside: a model that completes a chat. Nothing here depends on HTTP."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,32 +9,32 @@ from shared.errors import Transient
 
 
 class RouteUnavailable(Transient):
-    """The route gave no answer: refused, timed out, overloaded, or its breaker is open. Another time it may."""
+    """The route gave no answer: refused, timed out, overloaded, or its breaker is open. A later call may succeed."""
 
 
 class RequestRefused(Exception):
-    """The server will never answer this request: too long, or malformed in its eyes. The message says why."""
+    """The server rejects this request for good: too long, or malformed. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One chat request. `body` holds everything but `n` and `seed`, which differ between asks for the same prompt.
+    """One chat request. `body` holds all fields but `n` and `seed`, which differ between requests of one prompt.
 
-    A model calls `sending` before each request that it really sends; what that raises ends the ask. It calls
-    `unanswered` after one that was served, as far as it knows, but whose answer, and cost, nobody will ever learn.
+    A model calls `on_send` before each HTTP request; an exception from it ends the call. It calls `on_lost_response`
+    after a request that the server may have processed, but whose response, and therefore cost, is lost.
     """
 
     body: dict[str, Any]
     n: int
     seed: int
-    fairness: str
+    fairness_id: str
     on_send: Callable[[], None] = lambda: None
     on_lost_response: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One sample as the server gave it: anything at all, until replies.py has looked at it."""
+    """One sample as the server returned it: unchecked until domain/replies.py parses it."""
 
     content: object
     finish_reason: object
@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The samples of one request and what they cost. Tokens are None when the server did not say."""
+    """The samples of one request and their cost. Tokens are None if the server does not report them."""
 
     choices: tuple[Choice, ...]
     prompt_tokens: int | None
@@ -54,20 +54,20 @@ class Completion:
 class ChatModel(Protocol):
     """A model behind a route."""
 
-    async def complete(self, question: CompletionRequest) -> Completion:
-        """Answer, or raise RouteUnavailable or RequestRefused. Never lasts longer than wait and total time allow."""
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the completion within queueing and total timeout. Raises RouteUnavailable or RequestRefused."""
         ...
 
     def seconds_since_response(self) -> float:
-        """Seconds since it last answered any call, or else since the process began."""
+        """Seconds since the model last answered any call, or since the process started."""
         ...
 
 
-def usage_of(answer: Completion, most: Usage) -> Usage:
-    """Tokens and time of an answer. Where the server is silent the upper bound counts: never too little."""
+def usage_of(completion: Completion, upper: Usage) -> Usage:
+    """Return tokens and seconds of a completion. An unreported count is taken from the upper bound."""
     return Usage(
-        prompt_tokens=most.prompt_tokens if answer.prompt_tokens is None else answer.prompt_tokens,
-        cached_tokens=min(answer.cached_tokens or 0, answer.prompt_tokens or 0),
-        output_tokens=most.output_tokens if answer.output_tokens is None else answer.output_tokens,
-        seconds=answer.seconds,
+        prompt_tokens=upper.prompt_tokens if completion.prompt_tokens is None else completion.prompt_tokens,
+        cached_tokens=min(completion.cached_tokens or 0, completion.prompt_tokens or 0),
+        output_tokens=upper.output_tokens if completion.output_tokens is None else completion.output_tokens,
+        seconds=completion.seconds,
     )

@@ -3,21 +3,21 @@
 from shared.telemetry import metrics
 
 CALLS = metrics.counter("judge_calls_total", "Calls of a route by outcome.", ["route", "outcome"])
-CALL_SECONDS = metrics.seconds("judge_call_seconds", "Time of a call, both attempts.", ["route"])
-WAIT_SECONDS = metrics.seconds("judge_wait_seconds", "Time a call waited for a free place.", ["route"])
-LIMIT = metrics.gauge("judge_concurrency_limit_calls", "Calls that may be in flight now.", ["route"])
+CALL_SECONDS = metrics.seconds("judge_call_seconds", "Duration of a call, all attempts.", ["route"])
+WAIT_SECONDS = metrics.seconds("judge_wait_seconds", "Time that a call waited for a free slot.", ["route"])
+LIMIT = metrics.gauge("judge_concurrency_limit_calls", "Current limit of calls in flight.", ["route"])
 IN_FLIGHT = metrics.gauge("judge_in_flight_calls", "Calls in flight.", ["route"])
 BREAKER = metrics.gauge("judge_breaker_state", "0 closed, 1 half-open, 2 open.", ["route"])
 
 SEGMENTS = metrics.counter("judge_segments_total", "Segments by outcome.", ["status"])
 RESULTS = metrics.counter("judge_results_total", "Judges' results by status.", ["judge", "status"])
-VOTES = metrics.counter("judge_votes_total", "Votes by whether they were valid.", ["judge", "valid"])
-EXTRA = metrics.counter("judge_extra_votes_total", "Votes asked for because the first ones were split.", ["judge"])
-COPIES = metrics.counter("judge_identical_votes_total", "Asks whose replies were all the same text.", ["judge"])
+VOTES = metrics.counter("judge_votes_total", "Votes by validity.", ["judge", "valid"])
+EXTRA = metrics.counter("judge_extra_votes_total", "Votes requested because earlier ones were split.", ["judge"])
+COPIES = metrics.counter("judge_identical_votes_total", "Requests whose replies were all the same text.", ["judge"])
 CACHED = metrics.counter("judge_cache_hits_total", "Results taken from an identical segment.", ["judge"])
 TOKENS = metrics.counter("judge_tokens_total", "Tokens by kind: prompt, cached, output.", ["judge", "kind"])
 MONEY = metrics.counter("judge_money_total", "Estimated money spent, in the currency of the prices.", ["judge"])
-BUDGET = metrics.counter("judge_budget_refusals_total", "Calls not made because the budget is used up.", ["judge"])
+BUDGET = metrics.counter("judge_budget_refusals_total", "Calls rejected because the budget is used up.", ["judge"])
 BOUND = metrics.gauge("judge_token_bound_ratio", "Prompt tokens of the last call by their upper bound.", ["judge"])
 SEGMENT_SECONDS = metrics.seconds("judge_segment_seconds", "Time to judge one segment.")
 
@@ -28,9 +28,9 @@ ALPHA = metrics.gauge(
 CORRELATION = metrics.gauge(
     "judge_progress_correlation", "Rank correlation with true progress in the segment or after.", ["judge", "when"]
 )
-DRIFT = metrics.gauge("judge_canary_drift", "Mean change of the canary set's scores since its first epoch.", ["judge"])
-POSITION_BIAS = metrics.gauge("judge_position_bias", "Share of first places chosen in pairs, minus one half.")
+DRIFT = metrics.gauge("judge_canary_drift", "Mean change of the canary set's scores since epoch 0.", ["judge"])
+POSITION_BIAS = metrics.gauge("judge_position_bias", "Share of pairs won by the clip shown first, minus one half.")
 INCONSISTENT = metrics.gauge(
-    "judge_position_inconsistency_ratio", "Share of pairs whose verdict turned with the order."
+    "judge_position_inconsistency_ratio", "Share of pairs whose winner changed with the order."
 )
 EXHAUSTED = metrics.gauge("judge_budget_exhausted_state", "1 while an epoch's judge budget is used up.")

@@ -1,1 +1,1 @@
-"""Where the judge touches the outside world."""
+"""Model servers over HTTP, the rules judge in process, segment archives and key frames."""

@@ -1,21 +1,26 @@
-"""The connections of one route: a stack of HTTP clients with one connection each, the last used first.
+"""The HTTP connections of one route: a stack of clients with one connection each, the last used first.
 
-One shared pool would look at all its connections for every request, which at 32 of them costs more than the request.
+A single client with a shared pool scans all its connections for every request; with 32 of them, the scan costs more
+than the request.
 """
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
 
+from services.judge.adapters.completions import MAX_RESPONSE_BYTES, InvalidCompletion
 from services.judge.config import RouteSpec
 
-KEEP_S = 60.0  # idle connections are closed by then; a server's own limit is often 75 s
+KEEPALIVE_S = 60.0  # close idle connections before the server does; its own limit is often 75 s
 
 
 class ClientPool:
-    """Lends clients. How many are lent at once is the caller's affair. `transport` replaces the network in tests."""
+    """Lends clients without a limit: the caller bounds the concurrency. Tests set `transport` to replace the network.
+
+    The clients never follow redirects, read proxies from the environment, or skip certificate checks.
+    """
 
     def __init__(self, spec: RouteSpec, *, use_direct: bool) -> None:
         self._spec, self._address = spec, spec.address(use_direct)
@@ -23,9 +28,25 @@ class ClientPool:
         self._idle: list[httpx.AsyncClient] = []
         self.transport: httpx.AsyncBaseTransport | None = None
 
+    async def exchange(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body. Raises InvalidCompletion for a body of more than MAX_RESPONSE_BYTES."""
+        async with (
+            self.borrow() as client,
+            client.stream(method, path, content=body, headers=headers) as response,
+        ):
+            parts, total = [], 0
+            async for part in response.aiter_bytes():
+                total += len(part)
+                if total > MAX_RESPONSE_BYTES:
+                    raise InvalidCompletion(f"the answer has more than {MAX_RESPONSE_BYTES} bytes")
+                parts.append(part)
+            return response.status_code, response.headers, b"".join(parts)
+
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
-        """Borrow a client. One whose call failed or was cancelled is not used again."""
+    async def borrow(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Borrow a client. A client whose call failed or was cancelled is closed."""
         client = self._idle.pop() if self._idle else self._new()
         try:
             yield client
@@ -35,7 +56,7 @@ class ClientPool:
         self._idle.append(client)
 
     async def close(self) -> None:
-        """Close what is idle."""
+        """Close the idle clients."""
         while self._idle:
             await self._idle.pop().aclose()
 
@@ -44,7 +65,7 @@ class ClientPool:
         return httpx.AsyncClient(
             base_url=self._address,
             timeout=httpx.Timeout(spec.total_timeout_s, connect=spec.connect_timeout_s),
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEP_S),
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEPALIVE_S),
             verify=self._trust,
             follow_redirects=False,
             trust_env=False,

@@ -1,4 +1,4 @@
-"""Reads the body of a chat completion. A body that is no such thing is the route's fault and counts as an outage."""
+"""Parses the body of a chat completion. A malformed body is the route's fault and counts as an outage."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ class InvalidCompletion(Exception):
 
 
 def parse_completion(raw: bytes, seconds: float) -> Completion:
-    """Parse the body, or raise NoAnswer. The texts inside are not looked at here."""
+    """Parse the body. Raises InvalidCompletion. The texts of the choices are not checked here."""
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -48,7 +48,7 @@ def _tokens(value: Any) -> int | None:
 
 
 def error_message(raw: bytes) -> str:
-    """What the server says about an error, for a log line: OpenAI's JSON, or the plain text of a gateway."""
+    """Return the server's error message for a log line, from OpenAI's JSON or a gateway's plain text."""
     try:
         error = json.loads(raw)["error"]
         text = str(error["message"] if isinstance(error, dict) else error)
@@ -58,7 +58,7 @@ def error_message(raw: bytes) -> str:
 
 
 def parse_model_list(raw: bytes) -> dict[str, int | None]:
-    """Model names and, where told, their longest context; nothing if the body is no list of models."""
+    """Return the models and their context length in tokens, None if unknown; empty if the body is no model list."""
     try:
         entries = json.loads(raw)["data"]
         return {str(entry["id"])[:200]: _tokens(entry.get("max_model_len")) or None for entry in entries[:1_000]}

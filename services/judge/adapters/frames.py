@@ -1,4 +1,4 @@
-"""Key frames for a vision model: enlarged by whole pixels, so that nothing is blurred, and put into data URLs."""
+"""Prepares key frames for a vision model: enlarged by whole pixels, which keeps them sharp, as data URLs."""
 
 import base64
 import io
@@ -8,11 +8,11 @@ from PIL import Image, UnidentifiedImageError
 
 from shared.errors import ContractError
 
-MAX_SIDE = 512  # a Game Boy picture has 160 x 144 pixels; anything far larger is not one
+MAX_SIDE = 512  # pixels; a Game Boy picture has 160 x 144
 
 
 def select_frames(frames: Sequence[bytes], count: int) -> list[bytes]:
-    """`count` frames, evenly spread from the first to the last."""
+    """Return `count` frames, evenly spaced from the first to the last."""
     if count >= len(frames):
         return list(frames)
     if count == 1:
@@ -21,13 +21,13 @@ def select_frames(frames: Sequence[bytes], count: int) -> list[bytes]:
 
 
 def enlarged_size(frame: bytes, scale: int) -> tuple[int, int]:
-    """Width and height of the enlarged frame, from its header alone."""
+    """Return width and height in pixels of the enlarged frame. Reads the PNG header only."""
     with _open(frame) as image:
         return image.width * scale, image.height * scale
 
 
 def data_url(frame: bytes, scale: int) -> str:
-    """The frame, enlarged `scale` times, as `data:image/png;base64,...`."""
+    """Return the frame, enlarged `scale` times, as `data:image/png;base64,...`."""
     out = io.BytesIO()
     with _open(frame) as image:
         try:
@@ -42,8 +42,8 @@ def _open(frame: bytes) -> Image.Image:
     try:
         image = Image.open(io.BytesIO(frame), formats=["PNG"])
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
-        raise ContractError("a key frame is no PNG picture") from error
-    except Image.DecompressionBombError as error:  # so large that it is refused before its size can be asked for
+        raise ContractError("a key frame is not a PNG picture") from error
+    except Image.DecompressionBombError as error:  # Pillow refuses it before its size can be read
         raise ContractError(f"a key frame has far more than {MAX_SIDE} x {MAX_SIDE} pixels") from error
     if max(image.size) > MAX_SIDE:
         raise ContractError(f"a key frame has {image.width} x {image.height} pixels, the limit is {MAX_SIDE}")

@@ -1,4 +1,4 @@
-"""A judge without a model: the rules of the rules judge, applied within the process. One vote is enough for it."""
+"""A judge without a model: the rules of the rules judge, applied in this process. It needs one vote only."""
 
 import random
 
@@ -7,17 +7,18 @@ from services.judge.rules_server.replies import reply
 
 
 class RulesModel:
-    """Answers like a model server, at once and for nothing."""
+    """Answers like a model server, immediately and free of charge."""
 
-    async def complete(self, question: CompletionRequest) -> Completion:
-        """One choice per vote asked for, all the same, because rules do not waver."""
-        question.on_send()
-        content = question.body["messages"][-1]["content"]
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return `n` equal choices: rules are deterministic."""
+        request.on_send()
+        content = request.body["messages"][-1]["content"]
         text = content if isinstance(content, str) else content[-1]["text"]
-        schema = question.body["response_format"]["json_schema"]["schema"]
-        answer = reply(schema, text, 0.0, random.Random(question.seed))  # noqa: S311  # votes are no secrets
-        return Completion(tuple(Choice(answer, "stop") for _ in range(question.n)), 0, 0, 0, 0.0)
+        schema = request.body["response_format"]["json_schema"]["schema"]
+        rng = random.Random(request.seed)  # noqa: S311  # votes are no secrets
+        vote = reply(schema, text, 0.0, rng)
+        return Completion(tuple(Choice(vote, "stop") for _ in range(request.n)), 0, 0, 0, 0.0)
 
     def seconds_since_response(self) -> float:
-        """It always answers."""
+        """Return 0: the rules always answer."""
         return 0.0

@@ -1,4 +1,4 @@
-"""Reads of a segment archive what judges see: manifest, states and key frames. Any that is not whole is Permanent."""
+"""Reads from a segment archive what judges see: manifest, states and key frames. A damaged member is Permanent."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from shared.contracts.archive import open_archive
 from shared.contracts.segment import FRAMES, STATES, SegmentManifest
 from shared.errors import ContractError
 
-MAX_FRAME = 2_000_000  # bytes of a picture
+MAX_FRAME_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecording:
-    """What the judges see of a segment. `frames` are PNG files in the order of time."""
+    """The parts of a segment that judges see. `frames` are PNG files in order of time."""
 
     manifest: SegmentManifest
     states: list[StepState]
@@ -22,23 +22,23 @@ class SegmentRecording:
 
 
 def read_archive(raw: bytes, *, frames: bool = True) -> SegmentRecording:
-    """Parse the archive, checking each member that is read against its digest in the manifest."""
+    """Parse the archive. Each member that is read must match its digest in the manifest."""
     with open_archive(raw) as archive:
         manifest = archive.manifest
         states = archive.read(STATES)
         names = [f"{FRAMES}{step:04d}.png" for step in sorted(manifest.key_frames)] if frames else []
-        pictures = [archive.read(name, MAX_FRAME) for name in names]
-    return SegmentRecording(manifest, _states(states, manifest.steps), pictures)
+        pictures = [archive.read(name, MAX_FRAME_BYTES) for name in names]
+    return SegmentRecording(manifest, _parse_states(states, manifest.steps), pictures)
 
 
-def _states(raw: bytes, steps: int) -> list[StepState]:
-    lines = raw.rstrip(b"\n").split(b"\n", steps)  # of millions of lines, no more than these
+def _parse_states(raw: bytes, steps: int) -> list[StepState]:
+    lines = raw.rstrip(b"\n").split(b"\n", steps)  # never splits more lines than expected
     if len(lines) != steps:
         raise ContractError(f"{STATES} does not have one line for each of {steps} steps")
     states = []
     for step, line in enumerate(lines):
         try:
-            row = from_json(line)  # half the time of the standard library, and 300 lines a segment
+            row = from_json(line)  # takes half the time of the standard library; a segment has 300 lines
         except ValueError as error:
             raise ContractError(f"{STATES} line {step + 1} is not JSON") from error
         if not isinstance(row, dict):

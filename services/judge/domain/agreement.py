@@ -1,6 +1,6 @@
-"""Statistics of judges: Krippendorff's alpha over votes, Spearman's rank correlation, Cohen's kappa over pairs.
+"""Agreement statistics: Krippendorff's alpha over votes, Spearman's rank correlation, Cohen's kappa over pairs.
 
-Plain Python on purpose: the numbers are small, and the judge's image stays free of numerical libraries.
+Plain Python: the inputs are small, and the judge's image needs no numerical library.
 """
 
 from collections import Counter, defaultdict
@@ -10,9 +10,10 @@ from math import isclose, sqrt
 
 
 def krippendorff_alpha(units: Sequence[Sequence[int]]) -> float | None:
-    """Krippendorff's alpha for ordinal data. Each unit holds the votes on one item; units of one vote are left out.
+    """Return Krippendorff's alpha for ordinal data: 1 is perfect agreement, 0 is chance.
 
-    1 is perfect agreement, 0 is chance. None when nothing can be said: no unit of two votes, or no variation at all.
+    Each unit holds the votes on one item; units of one vote are ignored. None without a unit of two votes or without
+    any variation. Source: Krippendorff, Content Analysis (2004), chapter 11.
     """
     coincidences: dict[tuple[int, int], float] = defaultdict(float)
     for unit in units:
@@ -30,7 +31,7 @@ def krippendorff_alpha(units: Sequence[Sequence[int]]) -> float | None:
 
 
 def _add_unit(coincidences: dict[tuple[int, int], float], counts: Counter[int], size: int) -> None:
-    """Add the ordered pairs within one unit, each weighted by 1 / (size - 1)."""
+    """Add the ordered pairs of one unit, each weighted by 1 / (size - 1)."""
     if size < 2:
         return
     for a, count_a in counts.items():
@@ -40,7 +41,7 @@ def _add_unit(coincidences: dict[tuple[int, int], float], counts: Counter[int], 
 
 
 def _ordinal_distances(totals: dict[int, float]) -> dict[tuple[int, int], float]:
-    """Squared ordinal distance of each two values: how many ratings lie between them, ends counted half."""
+    """Return the squared ordinal distance of each two values: the ratings between them, ends counted half."""
     values = sorted(totals)
     result: dict[tuple[int, int], float] = {}
     for i, low in enumerate(values):
@@ -53,7 +54,7 @@ def _ordinal_distances(totals: dict[int, float]) -> dict[tuple[int, int], float]
 
 
 def spearman(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """Spearman's rank correlation with mid-ranks for ties; None for fewer than three points or a constant side."""
+    """Return Spearman's rank correlation, mid-ranks for ties; None below three points or for a constant side."""
     if len(xs) != len(ys):
         raise ValueError(f"{len(xs)} and {len(ys)} values: both sides need the same number")
     if len(xs) < 3:
@@ -66,7 +67,7 @@ def spearman(xs: Sequence[float], ys: Sequence[float]) -> float | None:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Rank of each value from 1; equal values share the mean of their ranks."""
+    """Return the rank of each value, from 1; equal values share their mean rank."""
     order = sorted(range(len(values)), key=values.__getitem__)
     starts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(order)) if values[a] != values[b]), len(order)]
     result = [0.0] * len(values)
@@ -77,11 +78,11 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 
 def cohen_kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
-    """Cohen's kappa of two lists of verdicts on the same items; None without items or when chance alone agrees."""
+    """Return Cohen's kappa of two lists of labels for the same items; None without items or at full chance agreement."""
     n = len(first)
     if n == 0:
         return None
     observed = sum(a == b for a, b in zip(first, second, strict=True)) / n
     counts_a, counts_b = Counter(first), Counter(second)
-    chance = sum(counts_a[verdict] * counts_b[verdict] for verdict in counts_a) / (n * n)
+    chance = sum(counts_a[label] * counts_b[label] for label in counts_a) / (n * n)
     return None if isclose(chance, 1) else (observed - chance) / (1 - chance)

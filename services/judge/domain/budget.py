@@ -1,8 +1,8 @@
-"""What judging costs, and a hard limit: a call that could exceed the budget is not made.
+"""The cost of judging and its hard limit: a call that could exceed the budget is not made.
 
-Pure: a call is reserved at its upper bound before it is sent, and settled with what the server reports. A call is a
-request that was sent: an ask that stays in line costs nothing, one that is sent twice counts twice. One that brings no
-answer may have cost all the same, so that it counts at its bound, too.
+A call is reserved at its upper bound before it is sent, and settled at the cost that the server reports. Only sent
+requests count: a queued call costs nothing, a repeated one counts twice. A request whose response is lost counts at its
+upper bound, because the server may have processed it.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from shared.contracts.scores import Usage
 
 
 class TokenPrices(BaseModel):
-    """Money per million tokens, in a currency of your choice; 0 when the model runs on your own machines."""
+    """Money per million tokens, in a currency of your choice; 0 for a model on your own machines."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,14 +23,14 @@ class TokenPrices(BaseModel):
     output: float = Field(0.0, ge=0)
 
     def money(self, usage: Usage) -> float:
-        """Price of a usage. Cached prompt tokens are part of the prompt tokens and have their own price."""
+        """Return the price of a usage. Cached tokens are part of the prompt tokens and have their own price."""
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
         total = fresh * self.prompt + usage.cached_tokens * self.cached + usage.output_tokens * self.output
         return total / 1_000_000
 
 
 class Budget(BaseModel):
-    """Most that one epoch of one run may cost in all; None means no limit."""
+    """Limits of one epoch of one run; None means unlimited."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,7 +39,7 @@ class Budget(BaseModel):
     money: float | None = Field(None, ge=0)
 
     def share(self, replicas: int) -> "Budget":
-        """What one of `replicas` judge processes may spend."""
+        """Return the share of one of `replicas` judge processes."""
         return Budget(
             calls=None if self.calls is None else self.calls // replicas,
             tokens=None if self.tokens is None else self.tokens // replicas,
@@ -53,7 +53,10 @@ class BudgetExhausted(Exception):
 
 @dataclass
 class BudgetTracker:
-    """Spending of one epoch: settled by judge, and reserved by calls in flight. `settled` hears of every booking."""
+    """Spending of one epoch: settled usage by judge, and reservations of calls in flight.
+
+    `on_change` is called after every settlement.
+    """
 
     limits: Budget
     by_judge: dict[str, Usage] = field(default_factory=dict)
@@ -61,25 +64,25 @@ class BudgetTracker:
     exhausted: bool = False
     _reserved: Usage = field(default_factory=Usage)
 
-    def reserve(self, most: Usage) -> None:
-        """Set aside the most that a call can cost, or raise BudgetExhausted and set nothing aside."""
-        after = add(self.spent(), add(self._reserved, most))
+    def reserve(self, upper: Usage) -> None:
+        """Reserve the upper bound of a call. Raises BudgetExhausted, and reserves nothing, if it does not fit."""
+        after = add(self.spent(), add(self._reserved, upper))
         used = (after.calls, after.prompt_tokens + after.output_tokens, after.money)
         limits = (self.limits.calls, self.limits.tokens, self.limits.money)
         for name, amount, limit in zip(("calls", "tokens", "money"), used, limits, strict=True):
             if limit is not None and amount > limit * (1 + 1e-9):
                 self.exhausted = True
                 raise BudgetExhausted(f"the epoch's judge budget of {limit:g} {name} is used up")
-        self._reserved = add(self._reserved, most)
+        self._reserved = add(self._reserved, upper)
 
-    def settle(self, judge: str, most: Usage, real: Usage) -> None:
-        """Give back the reservation `most` and book what the call really cost."""
-        self._reserved = add(self._reserved, most, sign=-1)
-        self.by_judge[judge] = add(self.by_judge.get(judge, Usage()), real)
+    def settle(self, judge: str, upper: Usage, actual: Usage) -> None:
+        """Release the reservation `upper` and add the actual cost."""
+        self._reserved = add(self._reserved, upper, sign=-1)
+        self.by_judge[judge] = add(self.by_judge.get(judge, Usage()), actual)
         self.on_change()
 
     def spent(self) -> Usage:
-        """Everything settled so far."""
+        """Return the settled usage of all judges."""
         total = Usage()
         for usage in self.by_judge.values():
             total = add(total, usage)
@@ -87,35 +90,35 @@ class BudgetTracker:
 
 
 class Reservation:
-    """What is set aside for one ask: its tokens and one request; room for a further one is sought when it is sent."""
+    """The reservation of one call: its tokens and one request. Each further request is reserved when it is sent."""
 
-    def __init__(self, budget: BudgetTracker, judge: str, most: Usage) -> None:
-        """Reserve the ask, or raise BudgetExhausted."""
-        budget.reserve(most)
-        self._budget, self._judge, self._one, self._held = budget, judge, most, most
+    def __init__(self, budget: BudgetTracker, judge: str, upper: Usage) -> None:
+        """Reserve the call. Raises BudgetExhausted."""
+        budget.reserve(upper)
+        self._budget, self._judge, self._one, self._reserved = budget, judge, upper, upper
         self._sent, self._lost, self._unspent = 0, Usage(), True
 
     def on_send(self) -> None:
-        """A request is sent now, or BudgetExhausted is raised."""
+        """Count a request that is about to be sent. Raises BudgetExhausted."""
         if self._sent:
             again = Usage(calls=1) if self._unspent else self._one
             self._budget.reserve(again)
-            self._held = add(self._held, again)
+            self._reserved = add(self._reserved, again)
         self._sent, self._unspent = self._sent + 1, True
 
     def on_lost_response(self) -> None:
-        """Nobody says what the request that was sent last cost: it counts at its upper bound."""
+        """Count the last request at its upper bound: its response, and therefore its cost, is lost."""
         self._lost, self._unspent = add(self._lost, self._one), False
 
-    def settle(self, answer: Usage) -> Usage:
-        """Book the requests that were sent and what they cost, the answer's and the lost ones'; returns the sum."""
-        real = add(self._lost, answer).model_copy(update={"calls": self._sent})
-        self._budget.settle(self._judge, self._held, real)
-        return real
+    def settle(self, reported: Usage) -> Usage:
+        """Settle all sent requests: the reported cost plus that of lost responses. Returns the sum."""
+        actual = add(self._lost, reported).model_copy(update={"calls": self._sent})
+        self._budget.settle(self._judge, self._reserved, actual)
+        return actual
 
 
 def add(first: Usage, second: Usage, sign: int = 1) -> Usage:
-    """Sum of two usages, or with sign -1 their difference, never below zero."""
+    """Return the sum of two usages, or with sign -1 their difference, never below zero."""
     return Usage(
         calls=max(0, first.calls + sign * second.calls),
         prompt_tokens=max(0, first.prompt_tokens + sign * second.prompt_tokens),

@@ -1,4 +1,4 @@
-"""What the outcome of one HTTP call means: answer, overload, outage or our own mistake; and when to try again."""
+"""Classifies the outcome of one HTTP call: answer, overload, outage or refusal; and decides when to retry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ Kind = Literal["answer", "overload", "outage", "refused"]
 
 OVERLOAD = (429, 503)  # llm-d's flow control: 429 contended, 503 no endpoint
 TIMED_OUT = 408
-FIRST_OUTAGE = 500  # all from here on, since proxies make up their own (520 to 529): none is cured by settings
-LONGEST_RETRY_AFTER_S = 300.0  # a server that asks for an hour would stop the run; the breaker covers long outages
+FIRST_OUTAGE = 500  # and above: proxies invent their own codes (520 to 529); changed settings fix none of them
+LONGEST_RETRY_AFTER_S = 300.0  # an hour would stop the run; the breaker covers long outages
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """`refused` will not get better by trying again: wrong credentials, model or request."""
+    """A retry cannot fix `refused`: wrong credentials, model or request. `retry_after_s` is the server's request."""
 
     kind: Kind
     detail: str
@@ -24,7 +24,7 @@ class CallOutcome:
 
 
 def classify_response(status: int, headers: Mapping[str, str], now: datetime) -> CallOutcome:
-    """Read status and headers of a response. Header names are looked up in lower case."""
+    """Classify a response. Header names must be lower-case, or `headers` case-insensitive."""
     if status == 200:
         return CallOutcome("answer", "200")
     reason = headers.get("x-llm-d-request-dropped-reason", "")
@@ -37,7 +37,7 @@ def classify_response(status: int, headers: Mapping[str, str], now: datetime) ->
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds of a Retry-After header (a number or a date), clamped; None if absent or unreadable."""
+    """Return the seconds of a Retry-After header (number or date), clamped; None if absent or invalid. Source: RFC 9110."""
     if value is None:
         return None
     text = value.strip()
@@ -45,17 +45,17 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return min(float(text[:9]), LONGEST_RETRY_AFTER_S)
     try:
         when = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):  # the last: a day or year that no clock can hold
+    except (ValueError, TypeError, IndexError, OverflowError):  # OverflowError: day or year out of range
         return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
     return min(max(0.0, (when - now).total_seconds()), LONGEST_RETRY_AFTER_S)
 
 
 def pause_before_retry(outcome: CallOutcome, left_s: float, draw: float, *, needs_s: float = 1.0) -> float | None:
-    """Seconds to wait before the second attempt, or None if there must not be one.
+    """Return the seconds to wait before the second attempt, or None for no second attempt.
 
-    `left_s` is what remains of the call's total time; `draw` in [0, 1) spreads clients apart. The attempt needs
-    `needs_s` after the wait, else it could only time out; the slow retries are the bus's work.
+    `left_s` is the rest of the call's total time; `draw` in [0, 1) is the jitter. The attempt needs `needs_s` after the
+    wait, else it could only time out. Slow retries belong to the bus.
     """
     if outcome.kind in ("answer", "refused"):
         return None

@@ -1,4 +1,4 @@
-"""What every judge gets about one segment."""
+"""The input of every judge: one segment's facts and key frames."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from shared.contracts.ids import RunId, SegmentId
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """One segment as the judges meet it."""
+    """One segment as the judges see it. `frames` are PNG files in order of time."""
 
     run: RunId
     segment: SegmentId

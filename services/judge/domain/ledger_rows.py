@@ -1,6 +1,6 @@
-"""What one judge process notes about the segments of an epoch: the raw material of the epoch's report.
+"""The rows that one judge process records about an epoch: the input of the epoch's report.
 
-Milestones appear here, after the votes are in, to measure the judges; they never reach a prompt.
+Rows hold milestones, which measure the judges after the vote; milestones never reach a prompt.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from shared.contracts.segment import SegmentManifest
 
 
 class JudgeRow(Contract):
-    """One judge on one segment: its votes by dimension, and in how many of these all votes are the same."""
+    """One judge on one segment: votes by dimension, and the number of unanimous dimensions."""
 
     judge: JudgeName
     value: float | None = None
@@ -24,7 +24,7 @@ class JudgeRow(Contract):
 
 
 class SegmentRow(Contract):
-    """One segment: what it truly gained, and what the judges said."""
+    """One segment: milestones gained, and the judges' votes."""
 
     segment: SegmentId
     episode: EpisodeId
@@ -36,7 +36,7 @@ class SegmentRow(Contract):
 
 
 class PairRow(Contract):
-    """Two clips compared in both orders. Verdicts are as given: `A` is the clip shown first."""
+    """Two clips compared in both orders. `forward` and `backward` are as answered: `A` is the clip shown first."""
 
     forward: str
     backward: str
@@ -44,25 +44,25 @@ class PairRow(Contract):
 
 
 class CanaryRow(Contract):
-    """A canary segment judged again: change of one judge's value since the first time."""
+    """A canary segment judged again: change of one judge's value since epoch 0."""
 
     judge: JudgeName
     change: float
 
 
 class LedgerPart(Contract):
-    """Notes of one process about one epoch."""
+    """The part of one process in the ledger of one epoch."""
 
     replica: str
     rows: list[SegmentRow] = Field(default_factory=list)
     pairs: list[PairRow] = Field(default_factory=list)
     canary: list[CanaryRow] = Field(default_factory=list)
     usage: dict[str, Usage] = Field(default_factory=dict)
-    exhausted: bool = Field(False, description="a call was not made because the budget was used up")
+    exhausted: bool = Field(False, description="the budget refused a call")
 
 
 def segment_row(scores: SegmentScores, manifest: SegmentManifest) -> SegmentRow:
-    """The row of a judged segment."""
+    """Return the row of a scored segment."""
     return SegmentRow(
         segment=scores.segment,
         episode=scores.episode,
@@ -84,6 +84,6 @@ def _judge_row(result: JudgeResult) -> JudgeRow:
 
 
 def mean_value(result: JudgeResult) -> float | None:
-    """One number for a judge on a segment: the mean over its dimensions; None when it abstained."""
+    """Return the mean of a judge's dimensions; None if it abstained."""
     values: Sequence[float] = [score.value for score in result.dimensions.values()]
     return sum(values) / len(values) if values else None

@@ -1,6 +1,6 @@
-"""Phases of a game: a place in it where other things matter, with its own weights and guidance. Data, not code.
+"""Phases of a game: situations with their own weights and guidance, defined as data.
 
-The first phase whose conditions all hold at the segment's end is taken; without one, the rubric stands alone.
+The first phase whose conditions all hold at the segment's end applies. Without one, the rubric applies unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,27 +29,27 @@ class DimensionWeights(BaseModel):
     def _sum_to_one(self) -> Self:
         total = sum(self.as_dict().values())
         if abs(total - 1) > 1e-6:
-            raise ValueError(f"weights sum to {total:.3f}: they must sum to 1, so give all five")
+            raise ValueError(f"weights sum to {total:.3f}: they must sum to 1; give all five")
         return self
 
     def as_dict(self) -> dict[str, float]:
-        """Weight by dimension, in the order of the rubric."""
+        """Return the weight by dimension, in the order of the rubric."""
         return {name: getattr(self, name) for name in DIMENSIONS}
 
 
 class PhaseConditions(BaseModel):
-    """Conditions on the state at the segment's end. One left out always holds; an unknown value never satisfies one."""
+    """Conditions on the state at the segment's end. An omitted one holds; an unknown value satisfies none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     in_dungeon: bool | None = None
     groups: tuple[int, ...] | None = Field(None, description="room groups, e.g. 0 for the overworld")
-    has_items: tuple[str, ...] = Field((), description="all of these are owned")
-    lacks_items: tuple[str, ...] = Field((), description="none of these is owned")
+    has_items: tuple[str, ...] = Field((), description="the player owns all of these")
+    lacks_items: tuple[str, ...] = Field((), description="the player owns none of these")
     essences_at_least: int = Field(0, ge=0)
 
     def holds(self, state: StepState) -> bool:
-        """Whether all conditions hold."""
+        """Return whether all conditions hold."""
         return (
             (self.in_dungeon is None or self.in_dungeon == state.in_dungeon)
             and (self.groups is None or state.group in self.groups)
@@ -66,14 +66,14 @@ class PhaseConditions(BaseModel):
 
 
 class Phase(BaseModel):
-    """One phase: for which games, when, and what it changes."""
+    """One phase: its games, its conditions, and its weights and guidance."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
     games: tuple[str, ...] = Field(("*",), description="shell patterns on the manifest's game, e.g. `bramble:*`")
     when: PhaseConditions = PhaseConditions()
-    weights: DimensionWeights | None = Field(None, description="None keeps the rubric's")
+    weights: DimensionWeights | None = Field(None, description="default is the judges file's weights")
     guidance: Annotated[str, Field(max_length=1_000)] = ""
 
 
@@ -81,7 +81,7 @@ NO_PHASE = Phase(name="any")
 
 
 def select_phase(phases: Sequence[Phase], game: str, state: StepState) -> Phase:
-    """The first phase that fits, or one that changes nothing."""
+    """Return the first matching phase, or one that changes nothing."""
     for phase in phases:
         if any(fnmatchcase(game, pattern) for pattern in phase.games) and phase.when.holds(state):
             return phase
@@ -89,7 +89,7 @@ def select_phase(phases: Sequence[Phase], game: str, state: StepState) -> Phase:
 
 
 def weighted_mean(weights: Mapping[str, float], values: Mapping[str, float]) -> tuple[float | None, float]:
-    """Weighted mean over the known values and the share of the weight that they carry. (None, 0) without any."""
+    """Return the weighted mean of the known values and their share of the weights; (None, 0) without values."""
     covered = sum(weights.get(name, 0.0) for name in values)
     if covered <= 0:
         return None, 0.0

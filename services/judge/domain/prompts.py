@@ -1,6 +1,7 @@
-"""Messages to a judge: the rubric first, the same bytes for every segment; then frames; then facts.
+"""Builds the messages to a judge: first the rubric, byte-identical for every segment; then frames; then facts.
 
-A server that caches prefixes then computes the rubric once. Nothing volatile (id, time, seed) stands before the facts.
+A server with a prefix cache computes the rubric once. Nothing volatile (id, time, seed) precedes the facts. The texts are
+part of the prompt digest: changing a byte changes every cached result.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ PAIR_SCHEMA: dict[str, object] = {
 
 @lru_cache(maxsize=64)
 def rubric_message(dimensions: tuple[str, ...], *, pictures: bool) -> str:
-    """The system message: rubric and form of the reply, byte-identical over all segments of a judge."""
+    """Return the system message: rubric and reply format, byte-identical over all segments of a judge."""
     names = ", ".join(f'"{name}"' for name in dimensions)
     return VOTES.format(pictures=PICTURES if pictures else "", rubric=rubric_text(dimensions), names=names)
 
@@ -56,7 +57,7 @@ def rubric_message(dimensions: tuple[str, ...], *, pictures: bool) -> str:
 def vote_messages(
     dimensions: tuple[str, ...], facts: str, guidance: str, frames: Sequence[str] = (), *, pictures: bool = False
 ) -> list[dict[str, Any]]:
-    """The chat of one request. `frames` are data URLs, in the order of time; `pictures`: this judge looks at them."""
+    """Return the chat of one vote. `frames` are data URLs in order of time; `pictures` says that the judge gets frames."""
     text = (f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else "") + facts
     content: str | list[dict[str, Any]] = text
     if frames:
@@ -69,7 +70,7 @@ def vote_messages(
 
 
 def pair_messages(dimensions: tuple[str, ...], first: str, second: str) -> list[dict[str, Any]]:
-    """The chat of a comparison of two clips by their facts."""
+    """Return the chat that compares two clips by their facts."""
     return [
         {"role": "system", "content": PAIR.format(rubric=rubric_text(dimensions))},
         {"role": "user", "content": f"CLIP A\n{first}\nCLIP B\n{second}"},
@@ -77,17 +78,17 @@ def pair_messages(dimensions: tuple[str, ...], first: str, second: str) -> list[
 
 
 def response_format(dimensions: tuple[str, ...]) -> dict[str, Any]:
-    """Constrained decoding of a vote, in the form that every OpenAI-compatible server keeps."""
+    """Return the `response_format` that constrains decoding to a vote, as OpenAI-compatible servers accept it."""
     schema = reply_schema(dimensions)
     return {"type": "json_schema", "json_schema": {"name": "vote", "schema": schema, "strict": True}}
 
 
 def pair_format() -> dict[str, Any]:
-    """Constrained decoding of a comparison."""
+    """Return the `response_format` that constrains decoding to a comparison."""
     return {"type": "json_schema", "json_schema": {"name": "pair", "schema": PAIR_SCHEMA, "strict": True}}
 
 
 def facts_budget(dimensions: tuple[str, ...], guidance: str, frames: Sequence[tuple[int, int]], *, most: int) -> int:
-    """Tokens that remain for the facts of a prompt of at most `most` tokens, whose frames have these sizes."""
+    """Return the tokens left for the facts in a prompt of `most` tokens with frames of these sizes (pixels)."""
     fixed = token_bound(rubric_message(dimensions, pictures=True)) + token_bound(guidance) + 2 * TEMPLATE_TOKENS
     return most - fixed - sum(image_token_bound(width, height) for width, height in frames)

@@ -1,7 +1,7 @@
-"""Reading what a model said. A reply counts only if it is exactly what was asked for; nothing is repaired.
+"""Parses a model's replies. Only a reply that follows the schema exactly counts; nothing is repaired.
 
-A repaired vote is an invented one: prose around the JSON or a number out of range shows that the server did not apply
-the schema, and that is a fact to count, not to hide.
+A repaired vote is an invented one: prose around the JSON or a number out of range shows that the server does not apply
+the schema, which must be counted, not hidden.
 """
 
 import json
@@ -11,32 +11,32 @@ from typing import Any
 
 from shared.contracts.scores import MAX_VOTE
 
-MAX_REPLY_CHARS = 4_000  # a vote needs about 300; anything far longer is a runaway generation
+MAX_REPLY_CHARS = 4_000  # a vote needs about 300; a much longer reply is a runaway generation
 
 
 class InvalidReply(ValueError):
-    """A reply that is no vote. The message says why, without the reply's text."""
+    """The reply is not a vote. The message says why, without the reply's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One valid sample: a whole number for each dimension, and why."""
+    """One valid sample: a whole number for each dimension, and the reason."""
 
     reason: str
     values: dict[str, int]
 
 
 def parse_vote(content: object, finish_reason: object, dimensions: Sequence[str]) -> Vote:
-    """Parse one choice, or raise InvalidReply."""
+    """Parse one choice. Raises InvalidReply."""
     reply = _object(content, finish_reason)
-    _exactly(reply, {"reason", *dimensions})
+    _require_fields(reply, {"reason", *dimensions})
     return Vote(_reason(reply), {name: _whole_number(reply, name) for name in dimensions})
 
 
 def parse_pair(content: object, finish_reason: object) -> str:
-    """Parse one comparison: `A`, `B` or `equal`; or raise InvalidReply."""
+    """Parse one comparison: `A`, `B` or `equal`. Raises InvalidReply."""
     reply = _object(content, finish_reason)
-    _exactly(reply, {"reason", "better"})
+    _require_fields(reply, {"reason", "better"})
     _reason(reply)
     if reply["better"] not in ("A", "B", "equal"):
         raise InvalidReply('"better" is neither "A" nor "B" nor "equal"')
@@ -51,7 +51,7 @@ def _object(content: object, finish_reason: object) -> dict[str, Any]:
     if len(content) > MAX_REPLY_CHARS:
         raise InvalidReply(f"the reply has {len(content)} characters, more than {MAX_REPLY_CHARS}")
     try:
-        reply = json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
+        reply = json.loads(content, object_pairs_hook=_unique_fields, parse_constant=_no_constant)
     except InvalidReply:
         raise
     except (ValueError, RecursionError) as error:
@@ -61,7 +61,7 @@ def _object(content: object, finish_reason: object) -> dict[str, Any]:
     return reply
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         raise InvalidReply("the reply names a field twice")
@@ -69,15 +69,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> float:
-    raise InvalidReply(f"the reply holds {name}, which is not a number")
+    raise InvalidReply(f"the reply contains {name}, which is not a number")
 
 
-def _exactly(reply: dict[str, Any], names: set[str]) -> None:
+def _require_fields(reply: dict[str, Any], names: set[str]) -> None:
     missing = sorted(names - set(reply))
     if missing:
         raise InvalidReply(f"the reply lacks {', '.join(missing)}")
     if set(reply) - names:
-        raise InvalidReply("the reply has fields that were not asked for")
+        raise InvalidReply("the reply has fields outside the schema")
 
 
 def _reason(reply: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
-"""The report on one epoch's judging: votes, agreement, drift, position bias, correlation with true progress, cost.
+"""Builds the report of one epoch: votes, agreement, drift, position bias, correlation with true progress, cost.
 
-Pure: parts of all judge processes in, one document out. What cannot be computed is None, never a comforting number.
+Pure: the ledger parts of all judge processes in, one document out. A value that cannot be computed is None.
 """
 
 from collections import Counter
@@ -14,11 +14,11 @@ from shared.contracts.ids import RunId
 from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures, PairFigures
 from shared.contracts.scores import Usage
 
-AHEAD = 3  # segments after a segment whose gain counts as "next"; more and the episode's luck drowns the judgement
+NEXT_SEGMENTS = 3  # segments after a segment whose gain counts as "next"; more, and chance dominates
 
 
 def build_report(run: RunId, epoch: int, rubric: str, parts: Sequence[LedgerPart], created: datetime) -> EpochJudging:
-    """Merge the parts. A segment noted twice (after a crash) counts once."""
+    """Merge the parts. A segment recorded twice (after a crash) counts once."""
     rows = list({row.segment: row for part in parts for row in part.rows}.values())
     usage: dict[str, Usage] = {}
     for part in parts:
@@ -69,14 +69,14 @@ def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], u
 
 
 def _unanimous(rows: Iterable[SegmentRow], judge: str | None = None) -> float | None:
-    """Share of judged dimensions with unanimous votes, of one judge or of all."""
+    """Return the share of judged dimensions with unanimous votes, of one judge or of all."""
     chosen = [item for row in rows for item in row.judges if judge is None or item.judge == judge]
     dimensions = sum(len(item.votes) for item in chosen)
     return sum(item.unanimous for item in chosen) / dimensions if dimensions else None
 
 
 def _correlation(rows: Sequence[SegmentRow], values: Mapping[str, float | None]) -> Correlation:
-    ahead = _gained_ahead(rows)
+    ahead = _gained_next(rows)
     now: list[tuple[float, float]] = []
     later: list[tuple[float, float]] = []
     for row in rows:
@@ -89,12 +89,12 @@ def _correlation(rows: Sequence[SegmentRow], values: Mapping[str, float | None])
     return Correlation(segment=_spearman(now), next=_spearman(later))
 
 
-def _gained_ahead(rows: Sequence[SegmentRow]) -> dict[str, int]:
-    """Milestones gained in the next segments of the same episode, for segments that have any."""
+def _gained_next(rows: Sequence[SegmentRow]) -> dict[str, int]:
+    """Return the milestones gained in the next segments of the same episode, for segments that have any."""
     gained = {(row.episode, row.index): row.gained for row in rows}
     result = {}
     for row in rows:
-        following = [gained.get((row.episode, row.index + step)) for step in range(1, AHEAD + 1)]
+        following = [gained.get((row.episode, row.index + step)) for step in range(1, NEXT_SEGMENTS + 1)]
         known = [gain for gain in following if gain is not None]
         if known:
             result[str(row.segment)] = sum(known)
@@ -107,14 +107,14 @@ def _spearman(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _pairs(pairs: Sequence[PairRow]) -> PairFigures:
-    turned = {"A": "B", "B": "A", "equal": "equal"}
-    verdicts = [verdict for pair in pairs for verdict in (pair.forward, pair.backward) if verdict != "equal"]
-    same = [pair for pair in pairs if turned[pair.backward] == pair.forward]
+    swapped = {"A": "B", "B": "A", "equal": "equal"}
+    decisions = [decision for pair in pairs for decision in (pair.forward, pair.backward) if decision != "equal"]
+    same = [pair for pair in pairs if swapped[pair.backward] == pair.forward]
     by_votes = ["equal" if pair.gap == 0 else "A" if pair.gap > 0 else "B" for pair in same]
     return PairFigures(
         compared=len(pairs),
         consistent=len(same) / len(pairs) if pairs else None,
-        bias=verdicts.count("A") / len(verdicts) - 0.5 if verdicts else None,
+        bias=decisions.count("A") / len(decisions) - 0.5 if decisions else None,
         kappa_with_votes=cohen_kappa([pair.forward for pair in same], by_votes),
     )
 

@@ -1,7 +1,7 @@
-"""The rubric: what each dimension means and what each vote from 0 to 5 stands for.
+"""The rubric: the question of each dimension and the meaning of each vote from 0 to 5.
 
-Anchors are the strongest lever on a judge's quality, so they are data here, versioned by the rubric's name,
-and never depend on a segment.
+Anchors have the strongest influence on a judge's quality. They are data, versioned by the rubric's name, and never
+depend on a segment. Their bytes are part of the prompt digest.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from shared.contracts.scores import DIMENSIONS, MAX_VOTE
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One question to the judge. `anchors[v]` says what a vote of v means."""
+    """One dimension: `anchors[v]` is the meaning of a vote of v."""
 
     name: str
     question: str
@@ -98,7 +98,7 @@ assert all(len(dimension.anchors) == MAX_VOTE + 1 for dimension in RUBRIC.values
 
 
 def rubric_text(dimensions: tuple[str, ...]) -> str:
-    """The rubric of some dimensions in words, the same bytes every time."""
+    """Return the rubric text of some dimensions: a pure function of their names."""
     parts = []
     for name in dimensions:
         dimension = RUBRIC[name]
@@ -108,7 +108,7 @@ def rubric_text(dimensions: tuple[str, ...]) -> str:
 
 
 def reply_schema(dimensions: tuple[str, ...]) -> dict[str, object]:
-    """JSON Schema of one vote: a reason first, so that the numbers follow from it. Flat, for every guided decoder."""
+    """Return the JSON Schema of one vote: the reason first, so that the numbers follow from it. Flat for guided decoders."""
     votes: dict[str, object] = {name: {"type": "integer", "minimum": 0, "maximum": MAX_VOTE} for name in dimensions}
     return {
         "type": "object",

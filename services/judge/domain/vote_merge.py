@@ -1,6 +1,6 @@
-"""Votes into a score: the median per dimension, how far the votes agree, and when to ask for more.
+"""Merges votes into a score: the median per dimension, the agreement of the votes, and when to request more.
 
-Fewer than two valid votes, or not more than half of those asked for, give no number at all.
+Fewer than two valid votes, or no majority of the requested ones, give no score.
 """
 
 from collections.abc import Sequence
@@ -13,28 +13,28 @@ from shared.contracts.scores import MAX_VOTE, DimensionScore, JudgeResult
 
 @dataclass(frozen=True, slots=True)
 class VoteSchedule:
-    """How many votes to ask for: the first rung always, the next ones only while the votes are split.
+    """How many votes to request in total: `sizes[0]` always, each next size only while the votes are split.
 
-    Votes are split when fewer than `settled_share` of them lie within `tolerance` of their median, in some dimension.
+    Votes are split when, in some dimension, fewer than `settled_share` of them lie within `tolerance` of the median.
     """
 
     sizes: tuple[int, ...] = (3, 7, 11)
     tolerance: int = 1
     settled_share: float = 0.75
 
-    def votes_to_request(self, votes: Sequence[Vote], asked: int) -> int:
-        """How many more votes to ask for now; 0 when the votes settle it or the ladder ends."""
-        higher = [size for size in self.sizes if size > asked]
+    def votes_to_request(self, votes: Sequence[Vote], requested: int) -> int:
+        """Return how many more votes to request; 0 if the votes agree or the schedule ends."""
+        higher = [size for size in self.sizes if size > requested]
         if not higher:
             return 0
-        if asked == 0:
+        if requested == 0:
             return higher[0]
-        if not has_quorum(len(votes), asked):
-            return 0  # replies that are no votes are a fault of the server; more of them would only cost
-        return higher[0] - asked if self.split(votes) else 0
+        if not has_quorum(len(votes), requested):
+            return 0  # invalid replies are the server's fault: more of them would only cost
+        return higher[0] - requested if self.split(votes) else 0
 
     def split(self, votes: Sequence[Vote]) -> bool:
-        """Whether the votes are split in at least one dimension."""
+        """Return whether the votes are split in at least one dimension."""
         return any(self._split([vote.values[name] for vote in votes]) for name in votes[0].values)
 
     def _split(self, values: Sequence[int]) -> bool:
@@ -43,13 +43,13 @@ class VoteSchedule:
         return near < self.settled_share * len(values)
 
 
-def has_quorum(valid: int, asked: int) -> bool:
-    """Whether so many valid votes of those asked for may speak: at least two (of one, that one), and more than half."""
-    return valid >= min(2, max(1, asked)) and 2 * valid > asked
+def has_quorum(valid: int, requested: int) -> bool:
+    """Return whether the valid votes suffice: at least two (of one, that one), and more than half of the requested."""
+    return valid >= min(2, max(1, requested)) and 2 * valid > requested
 
 
 def merge(votes: Sequence[Vote]) -> dict[str, DimensionScore]:
-    """The median of each dimension, mapped from 0-5 to [0, 1], with its votes and their spread."""
+    """Return the median of each dimension, mapped from 0-5 to [0, 1], with its votes and their spread."""
     return {name: _dimension([vote.values[name] for vote in votes]) for name in votes[0].values}
 
 
@@ -63,6 +63,6 @@ def _dimension(values: list[int]) -> DimensionScore:
 
 
 def unanimous_share(results: Sequence[JudgeResult]) -> float | None:
-    """Share of judged dimensions whose votes are unanimous; None when nothing was judged."""
+    """Return the share of judged dimensions with unanimous votes; None if all judges abstained."""
     scores = [score for result in results for score in result.dimensions.values()]
     return sum(score.unanimous for score in scores) / len(scores) if scores else None

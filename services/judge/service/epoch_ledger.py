@@ -14,35 +14,35 @@ FLUSH_LATEST_S = 5.0  # write at the latest after this long; longer, and a crash
 
 
 class EpochLedger:
-    """One epoch of one run: the ledger and this process's notes. Whoever spends or notes something holds it."""
+    """Spending and rows of one epoch of one run. Pin it while you spend or record."""
 
     def __init__(self, run: RunId, epoch: int, part: LedgerPart, budget: Budget) -> None:
         self.run, self.epoch = run, epoch
-        self.budget = BudgetTracker(budget, dict(part.usage), on_change=self._changed)
+        self.budget = BudgetTracker(budget, dict(part.usage), on_change=self._mark_changed)
         self._rows = {row.segment: row for row in part.rows}
         self._pairs, self._canary = list(part.pairs), list(part.canary)
         self._replica, self.exhausted = part.replica, part.exhausted
         self.canaries_started = False
         self.pins = 0
-        self.write_lock = asyncio.Lock()  # one write at a time: an older page must not come after a newer one
-        self.first_change: float | None = None
+        self.write_lock = asyncio.Lock()  # one write at a time: an older snapshot must not replace a newer one
+        self.first_change: float | None = None  # monotonic; None when the store has everything
         self.last_change = 0.0
 
     def record(
         self, *, row: SegmentRow | None = None, pair: PairRow | None = None, canary: CanaryRow | None = None
     ) -> None:
-        """Add to the notes."""
+        """Add rows. A second row of the same segment replaces the first."""
         if row is not None:
             self._rows[row.segment] = row
         if pair is not None:
             self._pairs.append(pair)
         if canary is not None:
             self._canary.append(canary)
-        self._changed()
+        self._mark_changed()
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Keep the book open: a second one of the same epoch would know nothing of what this one spends."""
+        """Prevent eviction: a second ledger of the same epoch would not know this one's spending."""
         self.pins += 1
         try:
             yield
@@ -50,7 +50,7 @@ class EpochLedger:
             self.pins -= 1
 
     def snapshot(self) -> LedgerPart:
-        """The notes as they are written."""
+        """Return the document that this process writes."""
         return LedgerPart(
             replica=self._replica,
             rows=list(self._rows.values()),
@@ -60,16 +60,16 @@ class EpochLedger:
             exhausted=self.exhausted or self.budget.exhausted,
         )
 
-    def due(self, now: float) -> bool:
-        """Whether the book should be written now."""
+    def is_due(self, now: float) -> bool:
+        """Whether the ledger should be written at `now` (monotonic seconds)."""
         if self.first_change is None:
             return False
         return now - self.last_change >= FLUSH_IDLE_S or now - self.first_change >= FLUSH_LATEST_S
 
     def is_evictable(self) -> bool:
-        """Whether nobody holds it and the store has all of it."""
+        """Whether the ledger is unpinned and the store has all of it."""
         return not self.pins and not self.write_lock.locked() and self.first_change is None
 
-    def _changed(self) -> None:
+    def _mark_changed(self) -> None:
         self.last_change = time.monotonic()
         self.first_change = self.first_change or self.last_change

@@ -1,8 +1,8 @@
 """segment.ready -> judges -> score object -> scores.ready. The score object, created once, is the commit.
 
-A segment whose score exists costs no call. A route that gives nothing makes the segment come back later, with what the
-other judges said kept; when the route has been silent for `patience_s`, or the event will not come again, that judge
-abstains. A segment that cannot be read is dead, and says why.
+A segment with a score costs no call. An unavailable route defers the segment: its event is redelivered, and the other
+judges' results are kept. Once the route has been silent for `patience_s`, or after the last delivery, its judge
+abstains. An unreadable segment is dead, with the reason.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from shared.contracts.events import ScoresReady, ScoreStatus, SegmentReady
 from shared.contracts.scores import JudgeResult, SegmentScores, values_of
 from shared.errors import ContractError, Permanent, Transient
 from shared.process.failpoints import failpoint
+from shared.process.in_progress import InProgress
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class Handlers:
-    """The judge's handlers. Everything they need is given; they own no connection."""
+    """The judge's event handlers. They own no connection."""
 
     def __init__(
         self,
@@ -54,33 +55,28 @@ class Handlers:
         self._partial_results = PartialResultStore(store, rubric)
         self._rubric, self._weights = rubric, weights
         self._min_weight, self._patience_s = min_weight, patience_s
-        self._in_work: set[str] = set()
+        self._in_progress: InProgress[str] = InProgress()  # keys of scores
 
     async def segment_ready(self, event: Envelope) -> Sequence[Envelope]:
-        """Judge the segment, unless that was done before or is being done."""
+        """Judge the segment, unless it has a score or another delivery is judging it."""
         data = _segment(event)
-        key = self._score_key(data)
-        if key in self._in_work:
-            # The reconciler rings again while judges are slow: the delivery that is in work gives the answer, and if
-            # it fails, it comes back.
-            return []
-        self._in_work.add(key)
-        try:
-            announced = await self._existing_score(data, event)
-            return [announced or await self._judge_segment(data, event)]
-        finally:
-            self._in_work.remove(key)
+        with self._in_progress.claim(self._score_key(data)) as claimed:
+            if not claimed:
+                # The reconciler republishes while judges are slow. The first delivery answers for both, and the bus
+                # redelivers it if it fails.
+                return []
+            return [await self._existing_score(data, event) or await self._judge_segment(data, event)]
 
     async def segment_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:
-        """Record that nothing more will be said of a segment, so that its epoch is complete without it.
+        """Conclude a segment after its last delivery, so that its epoch can become complete.
 
-        If some judges spoke, or could have, that is the outcome; only a segment that cannot be read is dead.
+        A readable segment that some judge saw keeps the results so far; any other is dead.
         """
         data = _segment(event)
-        announced = await self._existing_score(data, event)
-        if announced is not None:
-            return [announced]
-        with suppress(Permanent):  # it cannot be read, or no longer
+        existing = await self._existing_score(data, event)
+        if existing is not None:
+            return [existing]
+        with suppress(Permanent):  # the segment is unreadable or deleted
             partial = await self._partial_results.load(data)
             if partial is not None:
                 return [await self._conclude_partial(data, event, partial, reason)]
@@ -89,17 +85,16 @@ class Handlers:
         return [ready]
 
     async def _judge_segment(self, data: SegmentReady, event: Envelope) -> Envelope:
-        """The event of a segment that had no score."""
+        """Run the judges, commit the score and return its event."""
         ledger = await self._ledgers.open(data.run, data.epoch)
         with ledger.pinned(), telemetry.SEGMENT_SECONDS.time():
             loaded = await self._loader.load(data.run, data.segment, data.key, data.digest)
             partial = await self._partial_results.load(data)
-            pool_result = await self._pool.evaluate(
-                loaded.judge_input, ledger.budget, partial.results if partial else ()
-            )
-            if pool_result.absent:
-                await self._defer(data, pool_result, partial)
-            ready = await self._conclude(data, event, loaded, pool_result, ledger)
+            known = partial.results if partial else ()
+            result = await self._pool.evaluate(loaded.judge_input, ledger.budget, known)
+            if result.absent:
+                await self._defer(data, result, partial)
+            ready = await self._conclude(data, event, loaded, result, ledger)
         if partial is not None:
             await self._partial_results.delete(data)
         return ready
@@ -107,39 +102,39 @@ class Handlers:
     async def _conclude_partial(
         self, data: SegmentReady, event: Envelope, partial: PartialResult, reason: str
     ) -> Envelope:
-        """The event of a segment whose other judges are not waited for any longer."""
+        """Commit the results so far and give up on the absent judges."""
         ledger = await self._ledgers.open(data.run, data.epoch)
         with ledger.pinned():
             loaded = await self._loader.load(data.run, data.segment, data.key, data.digest)
-            pool_result = self._pool.without(partial.results, reason)
-            ready = await self._conclude(data, event, loaded, pool_result, ledger)
+            result = self._pool.without_absent(partial.results, reason)
+            ready = await self._conclude(data, event, loaded, result, ledger)
         await self._partial_results.delete(data)
         return ready
 
-    async def _defer(self, data: SegmentReady, pool_result: PoolResult, partial: PartialResult | None) -> None:
-        """While patience lasts, keep what there is and raise Transient."""
+    async def _defer(self, data: SegmentReady, result: PoolResult, partial: PartialResult | None) -> None:
+        """While patience lasts, save the results so far and raise Transient."""
         since = partial.since if partial is not None else _now()
-        # A route that answered other calls meanwhile is busy, not away: its silence counts, not the segment's wait.
-        if min((_now() - since).total_seconds(), pool_result.seconds_since_response) < self._patience_s:
-            await self._partial_results.save(data, PartialResult(since=since, results=list(pool_result.results)))
-            raise Transient("; ".join(pool_result.absent.values())[:400])
+        # A route that answers other calls is busy, not away: its silence counts, not the segment's wait.
+        if min((_now() - since).total_seconds(), result.seconds_since_response) < self._patience_s:
+            await self._partial_results.save(data, PartialResult(since=since, results=list(result.results)))
+            raise Transient("; ".join(result.absent.values())[:400])
 
     async def _conclude(
-        self, data: SegmentReady, event: Envelope, loaded: LoadedSegment, pool_result: PoolResult, ledger: EpochLedger
+        self, data: SegmentReady, event: Envelope, loaded: LoadedSegment, result: PoolResult, ledger: EpochLedger
     ) -> Envelope:
-        """Commit the score of what was said; judges that are absent abstain."""
-        if pool_result.absent:
-            log.warning("judged without a route", absent=pool_result.absent)
-        scores = self._scores(data, loaded, self._pool.results(pool_result))
+        """Commit the score; absent judges abstain."""
+        if result.absent:
+            log.warning("segment judged without a route", absent=result.absent)
+        scores = self._merge(data, loaded, self._pool.with_abstentions(result))
         ready, ours = await self._commit(data, scores, event)
         if not ours:
-            return ready  # whose votes count notes them
+            return ready  # the process whose score counts records it
         ledger.record(row=segment_row(scores, loaded.manifest))
         if self._monitor is not None:
             self._monitor.on_score_committed(loaded.judge_input, scores, ledger)
         return ready
 
-    def _scores(self, data: SegmentReady, loaded: LoadedSegment, results: list[JudgeResult]) -> SegmentScores:
+    def _merge(self, data: SegmentReady, loaded: LoadedSegment, results: list[JudgeResult]) -> SegmentScores:
         """Merge the judges' results by the weights of the segment's phase."""
         weights = (loaded.phase.weights or self._weights).as_dict()
         weighted, share = weighted_mean(weights, values_of(results))
@@ -157,32 +152,32 @@ class Handlers:
         )
 
     async def _commit(self, data: SegmentReady, scores: SegmentScores, event: Envelope) -> tuple[Envelope, bool]:
-        """Create the score object. False: another replica was first, and its object is the one that counts."""
+        """Create the score object; return its event and whether the object is ours. The first commit wins."""
         failpoint("judge.before_score")
         raw = scores.to_bytes()
         try:
             digest = await self._store.create(self._score_key(data), raw)
         except AlreadyExists:
-            announced = await self._existing_score(data, event)
-            if announced is None:
-                raise Transient("the score object exists, but cannot be read yet") from None
-            # A create whose answer was lost, and which the store's client repeated, finds our own object.
-            ours = isinstance(announced.data, ScoresReady) and announced.data.digest == sha256(raw)
-            return announced, ours
+            existing = await self._existing_score(data, event)
+            if existing is None:
+                raise Transient("the score object exists but is not readable yet") from None
+            # The store's client repeats a create whose response was lost, and then finds our own object.
+            ours = isinstance(existing.data, ScoresReady) and existing.data.digest == sha256(raw)
+            return existing, ours
         failpoint("judge.after_score")
         telemetry.SEGMENTS.labels(scores.status).inc()
-        return self._ready(data, digest, scores.status, event), True
+        return self._scores_ready(data, digest, scores.status, event), True
 
     async def _existing_score(self, data: SegmentReady, event: Envelope) -> Envelope | None:
-        """The event of a score that exists already, or None. Whoever made it may have died before cleaning up."""
+        """Return the event of an existing score, or None. Deletes a partial result that a crash left behind."""
         try:
             raw = await self._store.get(self._score_key(data))
         except NotFound:
             return None
         await self._partial_results.delete(data)
-        return self._ready(data, sha256(raw), SegmentScores.from_bytes(raw).status, event)
+        return self._scores_ready(data, sha256(raw), SegmentScores.from_bytes(raw).status, event)
 
-    def _ready(self, data: SegmentReady, digest: str, status: ScoreStatus, event: Envelope) -> Envelope:
+    def _scores_ready(self, data: SegmentReady, digest: str, status: ScoreStatus, event: Envelope) -> Envelope:
         ready = ScoresReady.model_validate(
             {
                 "run": data.run,
@@ -201,7 +196,7 @@ class Handlers:
 
 def _segment(event: Envelope) -> SegmentReady:
     if not isinstance(event.data, SegmentReady):
-        raise ContractError(f"the judge takes segment.ready, not {event.type}")
+        raise ContractError(f"the judge consumes segment.ready, not {event.type}")
     return event.data
 
 

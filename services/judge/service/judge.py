@@ -1,12 +1,11 @@
-"""One judge on one segment: asks for votes, keeps what is valid, asks again while they are split, merges.
+"""One judge on one segment: requests votes, requests more while they are split, and merges the valid ones.
 
-The result is what was said, or *abstained* with the reasons. There is no default score.
+The result holds scores or is *abstained* with reasons. There is no default score.
 """
 
 import asyncio
 import dataclasses
 import hashlib
-from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import structlog
@@ -31,8 +30,9 @@ from services.judge.service.prompt_builder import Prompt, build_pair_prompt, bui
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.ids import Digest
 from shared.contracts.scores import JudgeResult, Usage
+from shared.process.bounded_cache import BoundedCache
 
-# Longest hearing. The consumer's limit would throw away what the other judges said; this one comes before.
+# Ends before the consumer's own timeout, which would discard the results of the other judges.
 SEGMENT_TIMEOUT_S = JUDGE_SEGMENTS.timeout_s - 30
 
 log = structlog.get_logger(__name__)
@@ -40,9 +40,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class VoteSession:
-    """The votes on one segment so far. `asked` counts votes asked for, `invalid` why replies were none."""
+    """The votes of one judge on one segment so far.
 
-    asked: int = 0
+    `requested` counts votes; `invalid` says why a reply was rejected, `notes` why no more votes were requested.
+    """
+
+    requested: int = 0
     votes: list[Vote] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -50,134 +53,134 @@ class VoteSession:
 
 
 class Judge:
-    """One judge of the panel. `context` is the server's longest context, once it is known."""
+    """One judge of the pool. `context` is the server's context length in tokens, None until it is known."""
 
     def __init__(self, spec: JudgeSpec, model: ChatModel, cache_size: int = 0) -> None:
         self.spec = spec
         self.context: int | None = None
         self._model = model
-        self._cache: OrderedDict[str, JudgeResult] = OrderedDict()
-        self._cache_size = cache_size
+        self._cache: BoundedCache[str, JudgeResult] | None = BoundedCache(cache_size) if cache_size else None
 
     async def evaluate(self, judge_input: JudgeInput, budget: BudgetTracker, *, fresh: bool = False) -> JudgeResult:
-        """The outcome for this clip, without memory if `fresh`. Raises RouteUnavailable when the route gave nothing."""
+        """Return the judge's result; `fresh` bypasses the cache. Raises RouteUnavailable without any response."""
         try:
-            question = await build_prompt(self.spec, judge_input, self.context)
+            prompt = await build_prompt(self.spec, judge_input, self.context)
         except PromptTooLong as error:
             return self._to_result(None, VoteSession(notes=[str(error)]))
-        known = None if fresh else self._cache.get(question.digest)
+        known = None if fresh or self._cache is None else self._cache.get(prompt.digest)
         if known is not None:
-            self._cache.move_to_end(question.digest)
             telemetry.CACHED.labels(self.spec.name).inc()
             return known.model_copy(update={"usage": Usage()})
-        hearing = await self._collect_votes(judge_input, question, budget)
-        result = self._to_result(question, hearing)
-        self._cache_result(question.digest, result)
+        result = self._to_result(prompt, await self._collect_votes(judge_input, prompt, budget))
+        if self._cache is not None and result.status == "judged":  # an abstention may succeed the next time
+            self._cache.put(prompt.digest, result)
         return result
 
     def seconds_since_response(self) -> float:
-        """Seconds since its route last answered anybody."""
+        """Seconds since the judge's route last answered any call."""
         return self._model.seconds_since_response()
 
     async def compare(self, first: JudgeInput, second: JudgeInput, budget: BudgetTracker) -> str | None:
-        """Which of two clips is better: `A` (the first), `B` or `equal`; None when there was no valid reply."""
-        question = build_pair_prompt(self.spec, first, second, self.context)
-        ask = CompletionRequest(question.body, 1, vote_seed(f"{first.segment}|{second.segment}"), first.run)
+        """Return which clip is better, `A` (the first), `B` or `equal`; None without a valid reply."""
+        prompt = build_pair_prompt(self.spec, first, second, self.context)
+        request = CompletionRequest(prompt.body, 1, vote_seed(f"{first.segment}|{second.segment}"), first.run)
         try:
-            answer = await self._call_within_budget(ask, question, budget, VoteSession())
-            choice = answer.choices[0] if answer.choices else Choice(None, None)
+            completion = await self._complete_within_budget(request, prompt, budget, VoteSession())
+            choice = completion.choices[0] if completion.choices else Choice(None, None)
             return parse_pair(choice.content, choice.finish_reason)
         except (BudgetExhausted, RequestRefused, RouteUnavailable, InvalidReply) as error:
-            log.info("no comparison", judge=self.spec.name, reason=str(error))
+            log.info("comparison skipped", judge=self.spec.name, error=str(error))
             return None
 
-    async def _collect_votes(self, judge_input: JudgeInput, question: Prompt, budget: BudgetTracker) -> VoteSession:
-        """Ask up the ladder of votes. After a first answer, what is there is used even if no more can be had."""
-        hearing, until = VoteSession(), asyncio.get_running_loop().time() + SEGMENT_TIMEOUT_S
+    async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
+        """Follow the vote schedule. After a first response, a failure ends the session with the votes so far."""
+        session, deadline = VoteSession(), asyncio.get_running_loop().time() + SEGMENT_TIMEOUT_S
         seed = vote_seed(judge_input.segment)
-        while more := self.spec.vote_schedule.votes_to_request(hearing.votes, hearing.asked):
-            ask = CompletionRequest(question.body, more, seed + hearing.asked, judge_input.run)
+        while more := self.spec.vote_schedule.votes_to_request(session.votes, session.requested):
+            request = CompletionRequest(prompt.body, more, seed + session.requested, judge_input.run)
             try:
-                async with asyncio.timeout_at(until):
-                    answer = await self._call_within_budget(ask, question, budget, hearing)
+                async with asyncio.timeout_at(deadline):
+                    completion = await self._complete_within_budget(request, prompt, budget, session)
             except (BudgetExhausted, RequestRefused) as error:
-                hearing.notes.append(str(error))
+                session.notes.append(str(error))
                 break
             except (RouteUnavailable, TimeoutError) as error:
-                why = (
-                    str(error)
-                    or f"route {self.spec.route}: no answer within {SEGMENT_TIMEOUT_S:g} s, mostly spent in line"
-                )
-                if hearing.asked == 0:
+                why = str(error) or self._timeout_message()
+                if session.requested == 0:
                     raise RouteUnavailable(why) from error
-                hearing.notes.append(f"no more votes: {why}")
+                session.notes.append(f"no more votes: {why}")
                 break
-            if hearing.asked:
+            if session.requested:
                 telemetry.EXTRA.labels(self.spec.name).inc(more)
-            self._count_votes(answer, more, hearing)
-        return hearing
+            self._count_votes(completion, more, session)
+        return session
 
-    async def _call_within_budget(
-        self, ask: CompletionRequest, question: Prompt, budget: BudgetTracker, hearing: VoteSession
+    def _timeout_message(self) -> str:
+        return f"route {self.spec.route}: no answer within {SEGMENT_TIMEOUT_S:g} s, mostly queueing"
+
+    async def _complete_within_budget(
+        self, request: CompletionRequest, prompt: Prompt, budget: BudgetTracker, session: VoteSession
     ) -> Completion:
-        """Make the call within the budget and book what it cost."""
-        most = Usage(calls=1, prompt_tokens=question.tokens, output_tokens=ask.n * self.spec.max_output_tokens)
-        most = most.model_copy(update={"money": self.spec.prices.money(most)})
-        told = Usage()
+        """Reserve the call's upper bound, make the call, and settle what it really cost."""
+        upper = Usage(calls=1, prompt_tokens=prompt.tokens, output_tokens=request.n * self.spec.max_output_tokens)
+        upper = upper.model_copy(update={"money": self.spec.prices.money(upper)})
+        reported = Usage()
         try:
-            reserved = Reservation(budget, self.spec.name, most)
+            reservation = Reservation(budget, self.spec.name, upper)
             try:
-                counted = dataclasses.replace(ask, on_send=reserved.on_send, on_lost_response=reserved.on_lost_response)
-                answer = await self._model.complete(counted)
-                told = usage_of(answer, most)
-                told = told.model_copy(update={"money": self.spec.prices.money(told)})
+                tracked = dataclasses.replace(
+                    request, on_send=reservation.on_send, on_lost_response=reservation.on_lost_response
+                )
+                completion = await self._model.complete(tracked)
+                reported = usage_of(completion, upper)
+                reported = reported.model_copy(update={"money": self.spec.prices.money(reported)})
             finally:
-                real = reserved.settle(told)
-                hearing.usage = add(hearing.usage, real)
-                self._export_usage(real)
+                settled = reservation.settle(reported)
+                session.usage = add(session.usage, settled)
+                self._export_usage(settled)
         except BudgetExhausted:
             telemetry.BUDGET.labels(self.spec.name).inc()
             raise
-        if answer.prompt_tokens is not None:
-            telemetry.BOUND.labels(self.spec.name).set(answer.prompt_tokens / question.tokens)
-        return answer
+        if completion.prompt_tokens is not None:
+            telemetry.BOUND.labels(self.spec.name).set(completion.prompt_tokens / prompt.tokens)
+        return completion
 
-    def _count_votes(self, answer: Completion, asked: int, hearing: VoteSession) -> None:
-        """Keep the valid votes; note why the others are none. Missing choices are invalid votes."""
-        hearing.asked += asked
+    def _count_votes(self, completion: Completion, requested: int, session: VoteSession) -> None:
+        """Keep valid votes and the reasons of invalid ones. A missing choice is an invalid vote."""
+        session.requested += requested
         valid = telemetry.VOTES.labels(self.spec.name, "yes")
         invalid = telemetry.VOTES.labels(self.spec.name, "no")
-        for choice in answer.choices[:asked]:
+        for choice in completion.choices[:requested]:
             try:
-                hearing.votes.append(parse_vote(choice.content, choice.finish_reason, self.spec.dimensions))
+                session.votes.append(parse_vote(choice.content, choice.finish_reason, self.spec.dimensions))
                 valid.inc()
             except InvalidReply as error:
-                hearing.invalid.append(str(error))
+                session.invalid.append(str(error))
                 invalid.inc()
-        missing = asked - len(answer.choices)
+        missing = requested - len(completion.choices)
         if missing > 0:
-            hearing.invalid.extend([f"the server gave {len(answer.choices)} of {asked} choices"] * missing)
+            reason = f"the server returned {len(completion.choices)} of {requested} choices"
+            session.invalid.extend([reason] * missing)
             invalid.inc(missing)
-        texts = {str(choice.content) for choice in answer.choices}
-        if asked > 1 and len(answer.choices) > 1 and len(texts) == 1:
+        texts = {str(choice.content) for choice in completion.choices}
+        if requested > 1 and len(completion.choices) > 1 and len(texts) == 1:
             telemetry.COPIES.labels(self.spec.name).inc()
 
-    def _to_result(self, question: Prompt | None, hearing: VoteSession) -> JudgeResult:
-        judged = has_quorum(len(hearing.votes), hearing.asked)
-        reasons = [vote.reason for vote in hearing.votes] if judged else []
-        status = "judged" if judged else "abstained"
-        telemetry.RESULTS.labels(self.spec.name, status).inc()
+    def _to_result(self, prompt: Prompt | None, session: VoteSession) -> JudgeResult:
+        judged = has_quorum(len(session.votes), session.requested)
+        reasons = [vote.reason for vote in session.votes] if judged else []
+        telemetry.RESULTS.labels(self.spec.name, "judged" if judged else "abstained").inc()
         if not judged:
-            log.warning("judge abstained", judge=self.spec.name, reasons=(hearing.invalid + hearing.notes)[:3])
+            log.warning("judge abstained", judge=self.spec.name, reasons=(session.invalid + session.notes)[:3])
         return JudgeResult(
             judge=self.spec.name,
             route=self.spec.route or "in-process",
             model=self.spec.model,
-            prompt=Digest(question.digest if question else "0" * 64),
+            prompt=Digest(prompt.digest if prompt else "0" * 64),
             status="judged" if judged else "abstained",
-            dimensions=merge(hearing.votes) if judged else {},
-            reasons=[reason[:500] for reason in (*reasons, *hearing.invalid, *hearing.notes)][:22],
-            usage=hearing.usage,
+            dimensions=merge(session.votes) if judged else {},
+            reasons=[reason[:500] for reason in (*reasons, *session.invalid, *session.notes)][:22],
+            usage=session.usage,
         )
 
     def _export_usage(self, usage: Usage) -> None:
@@ -185,15 +188,7 @@ class Judge:
             telemetry.TOKENS.labels(self.spec.name, kind).inc(getattr(usage, f"{kind}_tokens"))
         telemetry.MONEY.labels(self.spec.name).inc(usage.money)
 
-    def _cache_result(self, digest: str, result: JudgeResult) -> None:
-        """Only whole results: what abstained may be judged the next time."""
-        if result.status != "judged" or self._cache_size == 0:
-            return
-        self._cache[digest] = result
-        if len(self._cache) > self._cache_size:
-            self._cache.popitem(last=False)
-
 
 def vote_seed(segment: str) -> int:
-    """The seed of a segment's votes: the same at every redelivery, different between segments."""
+    """Return the seed of a segment's votes: stable over redeliveries, different between segments."""
     return int.from_bytes(hashlib.sha256(segment.encode()).digest()[:4], "big") >> 1

@@ -1,6 +1,6 @@
-"""The books of an epoch: what it cost and how good the judging was, kept in the store so that a restart goes on.
+"""Keeps the ledgers of epochs in the store, so that a restart continues them, and merges them into the report.
 
-Every process writes its own part; whoever writes merges all parts into the epoch's report. Scores never depend on it.
+Every process writes its own part; each write merges all parts into the epoch's report. Scores never depend on it.
 """
 
 import asyncio
@@ -21,24 +21,23 @@ from shared.errors import ContractError, ZeldaError
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
-MERGE_ATTEMPTS = (
-    3  # times a report is merged in a row while others write, too; more and our own part would wait for too long
-)
-OPEN_LEDGERS = 4  # epochs kept in memory, more only while more are in use; too few and books are read again and again
+FLUSH_CHECK_S = 0.25  # pause between two checks for ledgers that are due
+MERGE_ATTEMPTS = 3  # merges in a row while other processes write; more, and the next ledger waits too long
+OPEN_LEDGERS = 4  # epochs in memory, pinned ones excepted; fewer, and ledgers are read again and again
 
 log = structlog.get_logger(__name__)
 
 
 class LedgerStore:
-    """All open books of this process."""
+    """All open ledgers of this process."""
 
     def __init__(self, store: Store, replica: str, rubric: str, budget: Budget) -> None:
         self._store, self._replica, self._rubric, self._budget = store, replica, rubric, budget
-        self._open: OrderedDict[tuple[RunId, int], EpochLedger] = OrderedDict()  # the last used one at the end
+        self._open: OrderedDict[tuple[RunId, int], EpochLedger] = OrderedDict()  # least recently used first
         self._opening = asyncio.Lock()
 
     async def open(self, run: RunId, epoch: int) -> EpochLedger:
-        """The book of an epoch, continued from the store if it is not open. To be held at once, without a pause."""
+        """Return the epoch's ledger, continued from the store. The caller must pin it before its next await."""
         async with self._opening:
             ledger = self._open.get((run, epoch))
             if ledger is None:
@@ -49,20 +48,20 @@ class LedgerStore:
         return ledger
 
     async def run_flush_loop(self) -> None:
-        """Write due books, for ever."""
+        """Write due ledgers until cancelled."""
         while True:
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(FLUSH_CHECK_S)
             await self.flush(only_due=True)
 
     async def flush(self, *, only_due: bool = False) -> None:
-        """Write the changed books; with `only_due`, those that rested or waited long enough."""
+        """Write all changed ledgers; with `only_due`, those that are due."""
         now = time.monotonic()
         for ledger in list(self._open.values()):
-            if not only_due or ledger.due(now):
+            if not only_due or ledger.is_due(now):
                 await self._write(ledger)
 
     async def _write(self, ledger: EpochLedger) -> None:
-        async with ledger.write_lock:  # a write that is cancelled while we wait for the pen leaves its changes to us
+        async with ledger.write_lock:  # if the holder is cancelled, we write its changes as well
             began, ledger.first_change = ledger.first_change, None
             if began is None:
                 return
@@ -71,12 +70,12 @@ class LedgerStore:
                 await self._merge_report(ledger.run, ledger.epoch)
                 began = None
             except ZeldaError as error:
-                log.warning("report not written", run=ledger.run, epoch=ledger.epoch, error=str(error))
-            finally:  # what was not written, for whatever reason, is written the next time
+                log.warning("report write failed", run=ledger.run, epoch=ledger.epoch, error=str(error))
+            finally:  # the next flush writes what this one did not, whether it failed or was cancelled
                 ledger.first_change = began or ledger.first_change
 
     async def _merge_report(self, run: RunId, epoch: int) -> None:
-        """Merge all parts; again, if one was written meanwhile: our report may have replaced the one that has it."""
+        """Merge all parts; repeat if one changed meanwhile, because our report may have replaced a newer one."""
         prefix = keys.judge_reports_prefix(run, epoch, self._rubric)
         entries = await self._store.list(prefix)
         for _ in range(MERGE_ATTEMPTS):
@@ -94,12 +93,12 @@ class LedgerStore:
             return LedgerPart.from_bytes(await self._store.get(key))
         except NotFound:
             return None
-        except ContractError as error:  # begun again: notes and spending before are lost, judging is not
-            log.error("notes not readable", key=key, error=str(error))
+        except ContractError as error:  # start over: earlier rows and spending are lost, judging goes on
+            log.error("ledger not readable", key=key, error=str(error))
             return None
 
     async def _evict(self) -> None:
-        """Make room for one more by closing the books that nobody used for longest; those in use stay."""
+        """Make room for one ledger: write and drop the least recently used ones; pinned ones stay."""
         for key, ledger in list(self._open.items()):
             if len(self._open) < OPEN_LEDGERS:
                 return
@@ -113,7 +112,7 @@ class LedgerStore:
 
 
 def export_metrics(merged: EpochJudging) -> None:
-    """The report as metrics. What is unknown is not shown."""
+    """Set the gauges of the report. Unknown values keep their gauge unset."""
     for name, judge in merged.judges.items():
         alphas = [value for value in judge.alpha.values() if value is not None]
         if judge.unanimous is not None:

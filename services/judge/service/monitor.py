@@ -1,6 +1,6 @@
-"""Judging the judges while they work: the canary set, judged again each epoch, and pairs compared in both orders.
+"""Monitors the judges at work: the canary set, judged again each epoch, and pairs compared in both orders.
 
-Runs beside the real work, after the score is committed; a failure here costs a number in the report, never a score.
+Checks run in the background after a score is committed. A failed check costs a number in the report, never a score.
 """
 
 import asyncio
@@ -27,13 +27,14 @@ from shared.contracts.ids import Digest, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.errors import ZeldaError
 from shared.store import keys
-from shared.store.port import AlreadyExists, NotFound, Store
+from shared.store.create import create_if_absent
+from shared.store.port import NotFound, Store
 
 log = structlog.get_logger(__name__)
 
 
 class CanarySegment(Contract):
-    """One segment of the canary set, and what each judge said the first time."""
+    """One segment of the canary set with each judge's first value."""
 
     segment: SegmentId
     key: str = Field(max_length=512)
@@ -42,7 +43,7 @@ class CanarySegment(Contract):
 
 
 class CanarySet(Contract):
-    """The canary set of a run. `epoch` is the one whose segments it holds."""
+    """The canary set of a run. `epoch` is the one that its segments belong to."""
 
     run: RunId
     epoch: Epoch
@@ -58,22 +59,20 @@ class ScoredInput:
 
 
 class JudgeMonitor:
-    """The canary set and the audit of pairs, for all runs of this process."""
+    """The canary set and the pair audit, for all runs of this process."""
 
     def __init__(
-        self, store: Store, pool: JudgePool, loader: SegmentLoader, rubric: str, size: int, audit_share: float
+        self, store: Store, pool: JudgePool, loader: SegmentLoader, rubric: str, canary_size: int, audit_share: float
     ) -> None:
         self._store, self._pool, self._loader, self._rubric = store, pool, loader, rubric
-        self._size, self._audit_share = size, audit_share
+        self._canary_size, self._audit_share = canary_size, audit_share
         self._candidates: dict[RunId, list[CanarySegment]] = {}
-        self._previous: WeakKeyDictionary[EpochLedger, ScoredInput] = (
-            WeakKeyDictionary()
-        )  # of each epoch, while its book is open
+        self._previous: WeakKeyDictionary[EpochLedger, ScoredInput] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_score_committed(self, judge_input: JudgeInput, scores: SegmentScores, ledger: EpochLedger) -> None:
-        """A segment was judged: perhaps it joins the canary set, is compared, or its epoch's canaries are due."""
-        if self._size and not ledger.canaries_started:
+        """Start the checks that this score triggers: canary set, canaries of the epoch, pair audit."""
+        if self._canary_size and not ledger.canaries_started:
             if scores.epoch == 0:
                 self._add_candidate(scores, ledger)
             else:
@@ -82,39 +81,41 @@ class JudgeMonitor:
         if scores.weighted is None:
             return
         before, now = self._previous.get(ledger), ScoredInput(judge_input, scores.weighted)
-        if before is not None and draw(scores.segment) < self._audit_share:
+        if before is not None and audit_draw(scores.segment) < self._audit_share:
             self._start(self._compare(before, now, ledger), ledger)
         self._previous[ledger] = now
 
     async def drain(self) -> None:
-        """Wait for what runs."""
+        """Wait for all running checks."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     def _add_candidate(self, scores: SegmentScores, ledger: EpochLedger) -> None:
-        """Collect the first judged segments of epoch 0; when there are enough, they are the set."""
+        """Collect the first judged segments of epoch 0; store the set when it is complete."""
         found = {str(result.judge): mean_value(result) for result in scores.judges}
         values = {name: value for name, value in found.items() if value is not None}
         if not values:
-            return  # all abstained: later votes would have nothing to be compared with
+            return  # all judges abstained: later values would have no reference
         canary = CanarySegment(
             segment=scores.segment, key=scores.segment_key, digest=scores.segment_digest, values=values
         )
         candidates = self._candidates.setdefault(ledger.run, [])
         candidates.append(canary)
-        if len(candidates) == self._size:
+        if len(candidates) == self._canary_size:
             ledger.canaries_started = True
             chosen = CanarySet(run=ledger.run, epoch=ledger.epoch, segments=self._candidates.pop(ledger.run))
-            self._start(self._create_object(keys.canary_set(ledger.run, self._rubric), chosen.to_bytes()), ledger)
+            key = keys.canary_set(ledger.run, self._rubric)
+            self._start(create_if_absent(self._store, key, chosen.to_bytes()), ledger)
 
     async def _judge_canaries(self, ledger: EpochLedger) -> None:
-        """Judge the set again, if no other process does it for this epoch."""
+        """Judge the set again, unless another process claimed this epoch."""
         try:
             raw = await self._store.get(keys.canary_set(ledger.run, self._rubric))
         except NotFound:
-            log.info("no canary set", run=ledger.run, epoch=ledger.epoch)
+            log.info("canary set missing", run=ledger.run, epoch=ledger.epoch)
             return
-        if not await self._create_object(keys.canary_claim(ledger.run, ledger.epoch, self._rubric), b"{}"):
+        claim = keys.canary_claim(ledger.run, ledger.epoch, self._rubric)
+        if not await create_if_absent(self._store, claim, b"{}"):
             return
         for canary in CanarySet.from_bytes(raw).segments:
             loaded = await self._loader.load(ledger.run, canary.segment, canary.key, canary.digest)
@@ -129,14 +130,14 @@ class JudgeMonitor:
             return
         try:
             value = mean_value(await judge.evaluate(judge_input, ledger.budget, fresh=True))
-        except RouteUnavailable as error:  # the other judges and segments have their numbers
-            log.warning("canary not judged", judge=judge.spec.name, segment=canary.segment, error=str(error))
+        except RouteUnavailable as error:  # the other judges and segments proceed
+            log.warning("canary skipped", judge=judge.spec.name, segment=canary.segment, error=str(error))
             return
         if value is not None:
             ledger.record(canary=CanaryRow(judge=judge.spec.name, change=value - first))
 
     async def _compare(self, first: ScoredInput, second: ScoredInput, ledger: EpochLedger) -> None:
-        """Ask the judge of progress about two clips, in both orders."""
+        """Ask the judge of `progress` to compare two clips in both orders."""
         judge = next((judge for judge in self._pool.judges if "progress" in judge.spec.dimensions), None)
         if judge is None:
             return
@@ -145,33 +146,25 @@ class JudgeMonitor:
         if forward and backward:
             ledger.record(pair=PairRow(forward=forward, backward=backward, gap=first.weighted - second.weighted))
 
-    async def _create_object(self, key: str, raw: bytes) -> bool:
-        """Create the object; False if somebody else did."""
-        try:
-            await self._store.create(key, raw)
-        except AlreadyExists:
-            return False
-        return True
-
-    def _start(self, work: Coroutine[None, None, object], ledger: EpochLedger) -> None:
-        ledger.pins += 1  # from now on, not from the task's first step on
-        task = asyncio.create_task(_log_failure(work))
+    def _start(self, check: Coroutine[None, None, object], ledger: EpochLedger) -> None:
+        ledger.pins += 1  # now, because the task takes its first step later
+        task = asyncio.create_task(_log_failure(check))
         self._tasks.add(task)
-        task.add_done_callback(partial(self._ended, ledger))
+        task.add_done_callback(partial(self._finish, ledger))
 
-    def _ended(self, ledger: EpochLedger, task: asyncio.Task[None]) -> None:
+    def _finish(self, ledger: EpochLedger, task: asyncio.Task[None]) -> None:
         ledger.pins -= 1
         self._tasks.discard(task)
 
 
-async def _log_failure(work: Coroutine[None, None, object]) -> None:
-    """A check that cannot be made leaves its number out of the report; the log says why."""
+async def _log_failure(check: Coroutine[None, None, object]) -> None:
+    """Await a check. A failure is logged, and the report lacks its number."""
     try:
-        await work
+        await check
     except (ZeldaError, PromptTooLong) as error:
-        log.warning("check not made", error=str(error))
+        log.warning("check failed", error=str(error))
 
 
-def draw(segment: str) -> float:
-    """A number in [0, 1) that depends on the segment alone: every replica audits the same ones."""
+def audit_draw(segment: str) -> float:
+    """Return a number in [0, 1) that depends on the segment alone: every replica audits the same segments."""
     return int.from_bytes(hashlib.sha256(f"audit|{segment}".encode()).digest()[:8], "big") / 2**64

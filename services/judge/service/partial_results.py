@@ -1,4 +1,4 @@
-"""What is kept of a segment while a route is away: since when, and what the other judges said."""
+"""The results that exist while a route is unavailable: since when the segment waits, and the other judges' results."""
 
 from datetime import datetime
 
@@ -16,35 +16,35 @@ log = structlog.get_logger(__name__)
 
 
 class PartialResult(Contract):
-    """Since when the segment waits, and the results there are."""
+    """Since when a segment waits for a judge, and the results of the other judges."""
 
     since: datetime
     results: list[JudgeResult] = Field(default_factory=list, max_length=8)
 
 
 class PartialResultStore:
-    """The partial results under one rubric version, in the store."""
+    """The partial results of one rubric version."""
 
     def __init__(self, store: Store, rubric: str) -> None:
         self._store, self._rubric = store, rubric
 
     async def load(self, segment: SegmentReady) -> PartialResult | None:
-        """What is kept of this segment."""
+        """Return the segment's partial result, or None. An unreadable one counts as missing: judges are asked again."""
         key = self._key(segment)
         try:
             return PartialResult.from_bytes(await self._store.get(key))
         except NotFound:
             return None
-        except ContractError as error:  # the judges are asked again: the segment itself is not to blame
+        except ContractError as error:
             log.error("partial result not readable", key=key, error=str(error))
             return None
 
     async def save(self, segment: SegmentReady, partial: PartialResult) -> None:
-        """Keep this for the next time."""
+        """Store the partial result for the next delivery."""
         await self._store.put(self._key(segment), partial.to_bytes())
 
     async def delete(self, segment: SegmentReady) -> None:
-        """Forget what was kept: the segment has a score."""
+        """Delete the partial result of a segment that has a score."""
         await self._store.delete(self._key(segment))
 
     def _key(self, segment: SegmentReady) -> str:

@@ -1,4 +1,4 @@
-"""All judges on one segment, at once. One slow or absent route holds up its own part only."""
+"""All judges on one segment, concurrently. A slow or unavailable route delays its own judge only."""
 
 import asyncio
 import math
@@ -16,9 +16,9 @@ from shared.contracts.scores import JudgeResult
 
 @dataclass(frozen=True, slots=True)
 class PoolResult:
-    """Results of the judges that gave one, and for the others why their route gave nothing.
+    """The results of the judges that answered; `absent` maps each other judge to the error of its route.
 
-    `silent_s` says how long none of the absent ones' routes has answered anything.
+    `seconds_since_response` is the shortest silence among the routes of absent judges.
     """
 
     results: tuple[JudgeResult, ...]
@@ -35,35 +35,36 @@ class JudgePool:
     async def evaluate(
         self, judge_input: JudgeInput, budget: BudgetTracker, known: Sequence[JudgeResult] = ()
     ) -> PoolResult:
-        """Ask every judge that is not among `known` results; an absent route is reported, not raised."""
+        """Run every judge that has no `known` result. An unavailable route is reported, not raised."""
         done = {result.judge: result for result in known}
-        asked = [judge for judge in self.judges if judge.spec.name not in done]
-        outcomes = await _evaluate_all([_evaluate(judge, judge_input, budget) for judge in asked])
-        absent, seconds_since_response = {}, math.inf
-        for judge, outcome in zip(asked, outcomes, strict=True):
+        pending = [judge for judge in self.judges if judge.spec.name not in done]
+        outcomes = await _gather_or_cancel([_evaluate(judge, judge_input, budget) for judge in pending])
+        absent, silence_s = {}, math.inf
+        for judge, outcome in zip(pending, outcomes, strict=True):
             if isinstance(outcome, RouteUnavailable):
                 absent[str(judge.spec.name)] = str(outcome)
-                seconds_since_response = min(seconds_since_response, judge.seconds_since_response())
+                silence_s = min(silence_s, judge.seconds_since_response())
             else:
                 done[judge.spec.name] = outcome
         order = [judge.spec.name for judge in self.judges]
-        return PoolResult(tuple(done[name] for name in order if name in done), absent, seconds_since_response)
+        return PoolResult(tuple(done[name] for name in order if name in done), absent, silence_s)
 
-    def without(self, results: Sequence[JudgeResult], reason: str) -> PoolResult:
-        """The verdict when only these judges gave a result, and nobody asks the others any more."""
+    def without_absent(self, results: Sequence[JudgeResult], reason: str) -> PoolResult:
+        """Return the result of a pool in which only these judges answered and the others are given up."""
         done = {result.judge for result in results}
-        return PoolResult(tuple(results), {str(j.spec.name): reason for j in self.judges if j.spec.name not in done})
+        names = [judge.spec.name for judge in self.judges]
+        return PoolResult(tuple(results), {str(name): reason for name in names if name not in done})
 
-    def results(self, verdict: PoolResult) -> list[JudgeResult]:
-        """The results of all judges; an absent one abstains."""
+    def with_abstentions(self, result: PoolResult) -> list[JudgeResult]:
+        """Return one result per judge: absent judges abstain."""
         specs = {str(judge.spec.name): judge.spec for judge in self.judges}
-        return [*verdict.results, *(_absent(specs[name], why) for name, why in verdict.absent.items())]
+        return [*result.results, *(_abstention(specs[name], why) for name, why in result.absent.items())]
 
 
-async def _evaluate_all(
+async def _gather_or_cancel(
     calls: Sequence[Coroutine[None, None, JudgeResult | RouteUnavailable]],
 ) -> list[JudgeResult | RouteUnavailable]:
-    """All outcomes. If one raises, the others end with it: nobody would keep what they say, nor book what they cost."""
+    """Await all calls. If one raises, cancel the others: their results and costs would be lost."""
     tasks = [asyncio.create_task(call) for call in calls]
     try:
         return await asyncio.gather(*tasks)
@@ -80,8 +81,7 @@ async def _evaluate(judge: Judge, judge_input: JudgeInput, budget: BudgetTracker
         return error
 
 
-def _absent(spec: JudgeSpec, reason: str) -> JudgeResult:
-    """A judge whose route stayed away for longer than anybody wants to wait: abstained, with the reason."""
+def _abstention(spec: JudgeSpec, reason: str) -> JudgeResult:
     return JudgeResult(
         judge=spec.name,
         route=spec.route or "in-process",

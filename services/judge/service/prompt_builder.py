@@ -1,4 +1,4 @@
-"""Prepares what one judge is asked about one segment: the request body, its bound in tokens, its digest."""
+"""Builds the request of one judge about one segment: body, upper bound of tokens, digest."""
 
 import asyncio
 import json
@@ -19,12 +19,13 @@ from services.judge.domain.prompts import (
 from services.judge.domain.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 from shared.contracts.base import sha256
 
-TIGHT = 2_000  # tokens of facts below which a strict bound would leave out too much to judge by
+MIN_FACTS_TOKENS = 2_000  # below this, the strict bound would leave too few facts to judge by
+PAIR_RUBRIC_TOKENS = 4_000  # reserved in a comparison; the rubric of all five dimensions has 3,300 bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A request without `n` and `seed`. `tokens` is the most that its prompt can have."""
+    """A request body without `n` and `seed`. `tokens` is the upper bound of its prompt tokens."""
 
     body: dict[str, Any]
     tokens: int
@@ -32,33 +33,33 @@ class Prompt:
 
 
 async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | None) -> Prompt:
-    """The request of a judge about a clip. Raises TooLong if the facts cannot be told in the space there is.
+    """Build a judge's request about a clip. Raises PromptTooLong if the facts do not fit.
 
-    `context` is the longest context of the server, if it told.
+    `context` is the server's context length in tokens, None if it is unknown.
     """
     frames = select_frames(judge_input.frames, spec.frames) if spec.frames else []
     sizes = [enlarged_size(frame, spec.frame_scale) for frame in frames]
     limit = prompt_limit(spec, context)
     room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=limit)
-    if room < TIGHT:
-        # A small context: two bytes a token is no bound, but likely; if it is wrong the server refuses, and we abstain.
+    if room < MIN_FACTS_TOKENS:
+        # Small context: assume two bytes a token, which is likely. If it is wrong the server refuses and we abstain.
         room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=2 * limit)
     text = render(judge_input.facts, room)
     urls = await asyncio.to_thread(lambda: [data_url(frame, spec.frame_scale) for frame in frames])
     messages = vote_messages(spec.dimensions, text, judge_input.guidance, urls, pictures=spec.frames > 0)
-    tokens = _bound(messages) + sum(image_token_bound(*size) for size in sizes)
+    tokens = _text_bound(messages) + sum(image_token_bound(*size) for size in sizes)
     return _prompt(spec, messages, response_format(spec.dimensions), tokens)
 
 
 def build_pair_prompt(spec: JudgeSpec, first: JudgeInput, second: JudgeInput, context: int | None) -> Prompt:
-    """The request of a judge to compare two clips by their facts alone."""
-    room = (prompt_limit(spec, context) - 4_000) // 2  # 4,000: the rubric of all five dimensions has 3,300 bytes
+    """Build a judge's request to compare two clips by their facts alone."""
+    room = (prompt_limit(spec, context) - PAIR_RUBRIC_TOKENS) // 2
     messages = pair_messages(spec.dimensions, render(first.facts, room), render(second.facts, room))
-    return _prompt(spec, messages, pair_format(), _bound(messages))
+    return _prompt(spec, messages, pair_format(), _text_bound(messages))
 
 
 def prompt_limit(spec: JudgeSpec, context: int | None) -> int:
-    """Most tokens of a prompt: the judge's own limit, or what the server's context leaves beside the reply."""
+    """Return the most tokens of a prompt: the judge's own limit, or the server's context minus the reply."""
     if context is None:
         return spec.max_prompt_tokens
     return min(spec.max_prompt_tokens, context - spec.max_output_tokens)
@@ -75,8 +76,8 @@ def _prompt(spec: JudgeSpec, messages: list[dict[str, Any]], form: dict[str, Any
     return Prompt(body, tokens, sha256(json.dumps(body, sort_keys=True).encode()))
 
 
-def _bound(messages: list[dict[str, Any]]) -> int:
-    """Bound of all texts of a chat; pictures are counted apart."""
+def _text_bound(messages: list[dict[str, Any]]) -> int:
+    """Token bound of all texts of a chat, without pictures."""
     total = 0
     for message in messages:
         content = message["content"]

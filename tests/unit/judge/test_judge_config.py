@@ -140,7 +140,7 @@ async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> 
 async def test_a_line_that_moves_is_waited_in_and_one_that_stands_still_is_not() -> None:
     gate = AdaptiveSemaphore(lambda: 1)
     async with gate.slot(1):
-        waiting = asyncio.create_task(gate._enter(0.2))
+        waiting = asyncio.create_task(gate._acquire(0.2))
         for _ in range(4):
             await asyncio.sleep(0.1)
             gate.record_progress()
@@ -153,10 +153,10 @@ async def test_a_line_that_moves_is_waited_in_and_one_that_stands_still_is_not()
 async def test_a_call_that_waits_too_long_or_is_cancelled_leaves_no_place_behind() -> None:
     gate = AdaptiveSemaphore(lambda: 1)
     async with gate.slot(1):
-        with pytest.raises(AcquireTimeout, match="no free place within"):
+        with pytest.raises(AcquireTimeout, match="no free slot within"):
             async with gate.slot(0.05):
                 pytest.fail("there was no place")
-        waiting = asyncio.create_task(gate._enter(5))
+        waiting = asyncio.create_task(gate._acquire(5))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)

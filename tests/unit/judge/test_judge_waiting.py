@@ -49,7 +49,7 @@ async def test_a_route_that_asks_for_a_wait_longer_than_patience_is_not_silent_m
     with pytest.raises(Transient, match="429"):
         await one.runtime.handlers.segment_ready(event)
     await asyncio.sleep(0.5)
-    with pytest.raises(Transient, match="asked to wait"):
+    with pytest.raises(Transient, match="asks to wait"):
         await one.runtime.handlers.segment_ready(event)
 
 

@@ -1,14 +1,14 @@
-"""Puts together the texts of a segment from the line that the game prints at each step."""
+"""Reassembles the dialog texts of a segment from the line that the game prints at each step."""
 
 from collections.abc import Iterator, Sequence
 
 from services.judge.domain.facts.states import StepState
 
-MAX_TEXT = 300  # characters of one text; the games' longest boxes are far shorter
+MAX_TEXT = 300  # characters of one text; the games' longest texts are far shorter
 
 
 def texts_shown(states: Sequence[StepState]) -> Iterator[tuple[int, str]]:
-    """(step, whole text) of each time a text box was open. A line still being printed counts by its end."""
+    """Yield (step, whole text) for each open text box. A growing line counts once, in its longest form."""
     begun, number, lines = 0, None, list[str]()
     for now in states:
         if lines and (now.line is None or now.text != number):
@@ -22,7 +22,7 @@ def texts_shown(states: Sequence[StepState]) -> Iterator[tuple[int, str]]:
 
 
 def _add(lines: list[str], line: str) -> None:
-    """A line that grows replaces its own beginning; a line seen last is not repeated."""
+    """Append a line. A grown line replaces its own beginning; a repeated line is skipped."""
     if lines and line.startswith(lines[-1]):
         lines[-1] = line
     elif not lines or not lines[-1].startswith(line):

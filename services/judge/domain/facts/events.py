@@ -1,6 +1,7 @@
-"""What happened in a segment, as events in plain words: the only thing the judges are told.
+"""Detects the events of a segment and words them for the judges.
 
-Computed from states alone; never from rewards, milestones or the policy. A judge with the answer key judges nothing.
+Events come from states alone, never from rewards, milestones or the policy: a judge that knows the answer judges nothing.
+The words are part of the prompt: changing them changes the prompt digest.
 """
 
 import json
@@ -12,16 +13,16 @@ from itertools import pairwise
 from services.judge.domain.facts.dialogs import texts_shown
 from services.judge.domain.facts.states import StepState
 
-# Owned for good since the first one; what each of them brings is an event of its own.
-TOLD_APART = frozenset({"rupees", "hearts", "heart container", "small key", "essence", "ore chunks"})
-MARKED_WITHIN = 12  # steps; a scroll between rooms takes about ten
+# Owned permanently after the first one; each has its own event.
+SEPARATE_EVENTS = frozenset({"rupees", "hearts", "heart container", "small key", "essence", "ore chunks"})
+VISIT_DELAY = 12  # steps; scrolling between rooms takes about ten
 
-Places = Mapping[str, str]
-"""Names of rooms by `group:room` in hexadecimal, e.g. `0:d9`."""
+RoomNames = Mapping[str, str]
+"""Room names by `group:room` in hexadecimal, e.g. `0:d9`."""
 
 
 class Importance(IntEnum):
-    """What goes first when a timeline is too long: the lowest."""
+    """Importance of an event. A timeline that is too long drops the lowest first."""
 
     MINOR = 0
     NORMAL = 1
@@ -31,7 +32,7 @@ class Importance(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the timeline. `step` counts from the segment's beginning; `what` is free of line breaks."""
+    """One line of the timeline. `step` counts from the segment's start; `what` has no line breaks."""
 
     step: int
     kind: str
@@ -39,7 +40,7 @@ class Event:
     importance: Importance
 
 
-# What the game's own log says, in words. A sound without an entry is no event for a judge.
+# Sounds of the game that are events. Other sounds are ignored.
 SOUNDS: Mapping[str, tuple[str, str, Importance]] = {
     "solved": ("solved", "the game confirmed a solved puzzle or task", Importance.MAJOR),
     "unlocked": ("unlocked", "a lock was opened", Importance.MAJOR),
@@ -55,23 +56,23 @@ SOUNDS: Mapping[str, tuple[str, str, Importance]] = {
 
 
 def quoted(text: str) -> str:
-    """Game text as data: a JSON string, so that no quote, line break or control character gets out of it."""
+    """Return game text as a JSON string, which no quote, line break or control character can leave."""
     return json.dumps(text, ensure_ascii=True)
 
 
-def room_label(state: StepState, places: Places) -> str:
-    """How a room is named to a judge: by its name where one is known, else by area and number."""
+def room_label(state: StepState, room_names: RoomNames) -> str:
+    """Return a room's label: its name if known, and its number and area."""
     if state.place is None:
         return "an unknown room"
     number = f"{state.place[0]:x}:{state.place[1]:02x}"
-    name = places.get(number)
+    name = room_names.get(number)
     label = f"{quoted(name)}, room {number}" if name else f"room {number}"
     return f"{label} ({state.area})" if state.area else label
 
 
-def detect_events(states: Sequence[StepState], places: Places) -> list[Event]:
-    """All events of a segment, in the order of their steps."""
-    found = list(_moves(states, places))
+def detect_events(states: Sequence[StepState], room_names: RoomNames) -> list[Event]:
+    """Return all events of a segment in order of their steps."""
+    found = list(_moves(states, room_names))
     for before, now in pairwise(states):
         found.extend(_gains(before, now))
         found.extend(_harm(before, now))
@@ -82,17 +83,17 @@ def detect_events(states: Sequence[StepState], places: Places) -> list[Event]:
     return sorted(found, key=lambda event: event.step)
 
 
-def _moves(states: Sequence[StepState], places: Places) -> Iterator[Event]:
-    """Rooms entered: never seen before, known from before the clip, or seen in it."""
+def _moves(states: Sequence[StepState], room_names: RoomNames) -> Iterator[Event]:
+    """Yield entered rooms: new ones, those known from before the clip, and those already seen in it."""
     seen, visited = {states[0].place}, states[0].rooms_visited
     for number, (before, now) in enumerate(pairwise(states), start=1):
         if before.in_dungeon is False and now.in_dungeon is True:
             yield Event(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
         if now.place is None or now.place == before.place:
             continue
-        # The game marks a room as visited some steps before or after the hero is in it.
-        soon = states[min(number + MARKED_WITHIN, len(states) - 1)].rooms_visited
-        label = room_label(now, places)
+        # The game marks a room as visited some steps before or after the player enters it.
+        soon = states[min(number + VISIT_DELAY, len(states) - 1)].rooms_visited
+        label = room_label(now, room_names)
         if now.place not in seen and (difference(visited, soon) or 0) > 0:
             yield Event(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
             visited = soon
@@ -105,7 +106,7 @@ def _moves(states: Sequence[StepState], places: Places) -> Iterator[Event]:
 
 def _gains(before: StepState, now: StepState) -> Iterator[Event]:
     if before.treasures is not None and now.treasures is not None:
-        for name in sorted(now.treasures - before.treasures - TOLD_APART):
+        for name in sorted(now.treasures - before.treasures - SEPARATE_EVENTS):
             yield Event(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
     if (difference(before.essences, now.essences) or 0) > 0:
         yield Event(now.step, "essence", "obtained an essence", Importance.VITAL)
@@ -142,5 +143,5 @@ def _harm(before: StepState, now: StepState) -> Iterator[Event]:
 
 
 def difference(before: int | None, now: int | None) -> int | None:
-    """Change of a count, or None when one side is unknown."""
+    """Return the change of a count; None if one side is unknown."""
     return None if before is None or now is None else now - before

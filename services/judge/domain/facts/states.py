@@ -1,6 +1,6 @@
-"""One row of states.jsonl as the judges need it. Unknown stays None; it must never become 0.
+"""One row of states.jsonl, reduced to the fields that judges need. Unknown is None and must never become 0.
 
-The judge has no emulator: it reads what the recorder decoded, and takes only the fields named here.
+The judge has no emulator: it reads what the recorder decoded.
 """
 
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
 
-MAX_WORD = 60  # longest name taken over; the recorder's own limit is 30
+MAX_WORD = 60  # characters of a name; the recorder's own limit is 30
 TILE_PIXELS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class StepState:
-    """The game after one step. Health is in quarter hearts, positions in pixels of the room."""
+    """The game after one step. Health is in quarter hearts, positions are in pixels of the room."""
 
     step: int
     group: int | None = None
@@ -42,7 +42,7 @@ class StepState:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], step: int) -> Self:
-        """Read one decoded row; a field of the wrong type is unknown, because a guess would be an invention."""
+        """Parse one decoded row. A field of the wrong type is unknown: a guess would be an invention."""
         dialog = row.get("dialog")
         shown = dialog if isinstance(dialog, Mapping) else {}
         treasures, sounds = _words(row.get("treasures")), _words(row.get("events"))
@@ -62,12 +62,12 @@ class StepState:
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """The room, qualified by its group: room numbers repeat between groups."""
+        """The room with its group, because room numbers repeat between groups."""
         return None if self.group is None or self.room is None else (self.group, self.room)
 
     @property
     def tile(self) -> tuple[int, int, int, int] | None:
-        """The tile of the room that the hero stands on."""
+        """The tile that the player stands on: group, room, column, row."""
         if self.place is None or self.x is None or self.y is None:
             return None
         return (*self.place, self.x // TILE_PIXELS, self.y // TILE_PIXELS)
@@ -92,7 +92,7 @@ _NUMBERS = (
 
 
 def _number(value: Any) -> int | None:
-    return value if type(value) is int else None  # a bool is an int, too, but not this type
+    return value if type(value) is int else None  # excludes bool, which is a subclass of int
 
 
 def _word(value: Any) -> str | None:
@@ -109,5 +109,5 @@ def _words(value: Any) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=1024)
 def _cleaned(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The same few lists come at every step."""
+    """Cached because the same few lists repeat at every step."""
     return tuple(word for word in map(_word, words) if word)

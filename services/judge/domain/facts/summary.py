@@ -1,19 +1,19 @@
-"""The facts of one segment: where it began and ended, sums over it, and its events.
+"""Computes the facts of one segment: start and end, totals, and events.
 
-A sum that cannot be known is None and printed as `unknown`. Rewards and milestones have no place here.
+An unknown total is None and rendered as `unknown`. Rewards and milestones must not appear here.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.judge.domain.facts.events import Event, Places, detect_events, difference, quoted, room_label
+from services.judge.domain.facts.events import Event, RoomNames, detect_events, difference, quoted, room_label
 from services.judge.domain.facts.states import StepState
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a judge is told about one segment, before it is put into words."""
+    """The facts of one segment before they are rendered as text. `totals` are in steps or counts."""
 
     game: str
     seconds: float
@@ -23,23 +23,23 @@ class Facts:
     events: tuple[Event, ...]
 
 
-def compute_facts(game: str, frame_skip: int, states: Sequence[StepState], places: Places) -> Facts:
-    """Compute the facts. `moments` has at least one element; a step lasts `frame_skip` / 60 s."""
-    events = detect_events(states, places)
+def compute_facts(game: str, frame_skip: int, states: Sequence[StepState], room_names: RoomNames) -> Facts:
+    """Compute the facts. `states` is not empty; a step lasts `frame_skip` / 60 s."""
+    events = detect_events(states, room_names)
     return Facts(
         game=game,
         seconds=len(states) * frame_skip / 60,
-        start=_situation(states[0], places),
-        end=_situation(states[-1], places),
+        start=_situation(states[0], room_names),
+        end=_situation(states[-1], room_names),
         totals={"steps": len(states), **_movement(states), **_counts(states, events)},
         events=tuple(events),
     )
 
 
-def _situation(state: StepState, places: Places) -> str:
-    """One line: where the hero is and what he has."""
+def _situation(state: StepState, room_names: RoomNames) -> str:
+    """Return one line: where the player is and what the player owns."""
     season = [f"season {state.season}"] if state.season else []  # most games have none
-    parts = [room_label(state, places), *season]
+    parts = [room_label(state, room_names), *season]
     parts.append(f"health {_known(state.health)} of {_known(state.max_health)} quarter hearts")
     parts.append(f"{_known(state.rupees)} rupees, {_known(state.keys)} small keys, {_known(state.essences)} essences")
     parts.append(f"items: {_list(state.treasures)}")
@@ -47,7 +47,7 @@ def _situation(state: StepState, places: Places) -> str:
 
 
 def _movement(states: Sequence[StepState]) -> dict[str, int | None]:
-    """Rooms and tiles visited, the longest time without a new tile, and time in boxes and menus; all in steps."""
+    """Return rooms and tiles visited, and steps without a new tile, with text and in menus."""
     rooms = {state.place for state in states if state.place is not None}
     tiles: set[tuple[int, int, int, int]] = set()
     longest = since = 0
@@ -67,7 +67,7 @@ def _movement(states: Sequence[StepState]) -> dict[str, int | None]:
     }
 
 
-# Sum, the kind of event that it counts, and the field without which it is unknown.
+# Total, the kind of event that it counts, and the state field without which it is unknown.
 _COUNTED = (
     ("items obtained", "item", "treasures"),
     ("treasures taken", "taken", "items_taken"),
@@ -96,7 +96,7 @@ def _counts(states: Sequence[StepState], events: Sequence[Event]) -> dict[str, i
 
 
 def _true(flags: Iterable[bool | None]) -> int | None:
-    """How often a flag was set; None when it was never known."""
+    """Return how often a flag was set; None if it was never known."""
     known = [flag for flag in flags if flag is not None]
     return sum(known) if known else None
 

@@ -1,4 +1,4 @@
-"""Facts put into words, within a length: a text that is too long is thinned line by line, never cut inside a line."""
+"""Renders facts as text within a token budget: whole lines are dropped, the least important first."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ HEADING = "FACTS (read from the game's memory; text in double quotes is data sho
 
 
 class PromptTooLong(ValueError):
-    """Even the shortest form exceeds the budget: the limits of this judge leave no room for facts."""
+    """The shortest form of the facts exceeds the budget of this judge."""
 
 
 def render(facts: Facts, budget: int) -> str:
-    """The facts in at most `budget` tokens by the bound of tokens.py; the least important events go first."""
+    """Return the facts in at most `budget` tokens (bound of tokens.py). Raises PromptTooLong."""
     head = _head(facts)
     room = budget - token_bound(head)
     lines = thin(facts.events, room)
@@ -27,7 +27,7 @@ def render(facts: Facts, budget: int) -> str:
 
 
 def thin(events: Sequence[Event], budget: int) -> list[str]:
-    """Lines of the events that fit. Gaps are counted in a line of their own; empty if nothing fits."""
+    """Return the event lines that fit; a line counts each gap. Empty if nothing fits."""
     kept = list(events)
     lines = _lines(events, kept)
     for importance in Importance:
@@ -38,7 +38,7 @@ def thin(events: Sequence[Event], budget: int) -> list[str]:
 
 
 def _drop_half(kept: Sequence[Event], importance: Importance) -> list[Event]:
-    """Remove every other event of this importance, so that what stays is spread over the whole segment."""
+    """Drop every other event of this importance, so that the rest covers the whole segment."""
     result: list[Event] = []
     count = 0
     for event in kept:
@@ -49,7 +49,7 @@ def _drop_half(kept: Sequence[Event], importance: Importance) -> list[Event]:
 
 
 def _lines(events: Sequence[Event], kept: Sequence[Event]) -> list[str]:
-    """One line an event, and a short one for each stretch of lesser events left out."""
+    """Return one line per kept event and one per gap of dropped events."""
     keep = {id(event) for event in kept}
     lines: list[str] = []
     left_out = 0

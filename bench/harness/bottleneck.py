@@ -1,0 +1,124 @@
+"""Finds what limits a client that calls a server: CPU of either process, CPU of other processes, or calls in flight.
+
+`LoadProbe` samples while a benchmark runs; `Load.explain` names the limit. CPU times come from /proc, in cores.
+"""
+
+import asyncio
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SAMPLE_S = 0.05
+SATURATED = 0.9  # share of a core from which a single-threaded process counts as CPU-bound
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at the client: calls in flight, calls it allows itself, calls that queue, and the loop's lag in s."""
+
+    in_flight: int
+    limit: int
+    queued: int
+    lag_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """CPU in cores (1.0 is one core fully used) and the samples of one measurement."""
+
+    client_cpu: float
+    loop_cpu: float
+    server_cpu: float
+    other_cpu: float
+    cores: int
+    samples: list[Sample]
+
+    def figures(self) -> dict[str, Any]:
+        """The load as JSON: CPU, mean and histogram of calls in flight (in steps of eight), lag of the event loop."""
+        histogram = Counter(sample.in_flight // 8 * 8 for sample in self.samples)
+        return {
+            "client_cpu_cores": round(self.client_cpu, 2),
+            "client_loop_cpu_cores": round(self.loop_cpu, 2),
+            "server_cpu_cores": round(self.server_cpu, 2),
+            "other_cpu_cores": round(self.other_cpu, 2),
+            "in_flight_mean": round(self._mean("in_flight"), 1),
+            "in_flight_histogram": {f"{low}-{low + 7}": count for low, count in sorted(histogram.items())},
+            "concurrency_limit_mean": round(self._mean("limit"), 1),
+            "queued_mean": round(self._mean("queued"), 1),
+            "loop_lag_ms": round(1000 * self._mean("lag_s"), 1),
+        }
+
+    def explain(self, places: int) -> str:
+        """Name the first limit that applies to a client whose server has this many places."""
+        idle = self.cores - self.client_cpu - self.server_cpu - self.other_cpu
+        if idle < 0.1 * self.cores and self.other_cpu > 0.1 * self.cores:
+            return f"machine: other processes use {self.other_cpu:.2f} of {self.cores} cores and {idle:.2f} are idle"
+        if self.loop_cpu > SATURATED:
+            return f"client CPU: the event loop uses {self.loop_cpu:.2f} cores"
+        if self.server_cpu > SATURATED:
+            return f"server CPU: the server uses {self.server_cpu:.2f} cores"
+        if idle < 0.1 * self.cores:
+            return f"machine: client and server use {self.client_cpu + self.server_cpu:.2f} of {self.cores} cores"
+        if self._mean("limit") < places:
+            return f"concurrency limit: {self._mean('limit'):.0f} calls are allowed, the server has {places} places"
+        if self._mean("in_flight") < places:
+            return f"supply: {self._mean('in_flight'):.0f} calls are in flight, the server has {places} places"
+        return f"server: {self._mean('in_flight'):.0f} calls are in flight for its {places} places"
+
+    def _mean(self, name: str) -> float:
+        return statistics.fmean(getattr(sample, name) for sample in self.samples) if self.samples else 0.0
+
+
+@dataclass
+class LoadProbe:
+    """Samples `look` (in flight, limit, queued) every 50 ms on the event loop; `server` is a process id."""
+
+    server: int
+    look: Callable[[], tuple[int, int, int]]
+    _samples: list[Sample] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Begin to sample. Call it in the thread of the event loop."""
+        self._begun, self._loop_begun = time.monotonic(), time.thread_time()
+        self._client, self._server, self._machine = time.process_time(), _process_cpu(self.server), _machine_cpu()
+        self._task = asyncio.create_task(self._sample())
+
+    def stop(self) -> Load:
+        """End and return the load since `start`."""
+        self._task.cancel()
+        wall = time.monotonic() - self._begun
+        client = (time.process_time() - self._client) / wall
+        server = (_process_cpu(self.server) - self._server) / wall
+        busy = (_machine_cpu() - self._machine) / wall
+        return Load(
+            client_cpu=client,
+            loop_cpu=(time.thread_time() - self._loop_begun) / wall,
+            server_cpu=server,
+            other_cpu=max(0.0, busy - client - server),
+            cores=os.cpu_count() or 1,
+            samples=self._samples,
+        )
+
+    async def _sample(self) -> None:
+        while True:
+            due = time.monotonic() + SAMPLE_S
+            await asyncio.sleep(SAMPLE_S)
+            self._samples.append(Sample(*self.look(), time.monotonic() - due))
+
+
+def _process_cpu(process: int) -> float:
+    """CPU seconds of a process: user and system."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _machine_cpu() -> float:
+    """CPU seconds of all processes, without idle and I/O wait."""
+    fields = [int(value) for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / TICKS
