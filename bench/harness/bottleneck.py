@@ -59,8 +59,8 @@ class Load:
         idle = self.cores - self.client_cpu - self.server_cpu - self.other_cpu
         if idle < 0.1 * self.cores and self.other_cpu > 0.1 * self.cores:
             return f"machine: other processes use {self.other_cpu:.2f} of {self.cores} cores and {idle:.2f} are idle"
-        if self.loop_cpu > SATURATED:
-            return f"client CPU: the event loop uses {self.loop_cpu:.2f} cores"
+        if self.client_cpu > SATURATED:  # Python runs one thread at a time
+            return f"client CPU: {self.client_cpu:.2f} cores, of which the event loop uses {self.loop_cpu:.2f}"
         if self.server_cpu > SATURATED:
             return f"server CPU: the server uses {self.server_cpu:.2f} cores"
         if idle < 0.1 * self.cores:

@@ -1,4 +1,4 @@
-"""What every model that judges ask must do, told once: one behind HTTP, rules in the process, and the tests' fake."""
+"""The contract of every chat model: one behind HTTP, the rules in process, and the tests' scripted model."""
 
 import json
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ async def question() -> CompletionRequest:
 
 
 @pytest.mark.parametrize("votes", [1, 3, 11])
-async def test_it_gives_as_many_votes_as_it_is_asked_for(
+async def test_server_returns_as_many_votes_as_requested(
     model: ChatModel, question: CompletionRequest, votes: int
 ) -> None:
     answer = await model.complete(replace(question, n=votes))
@@ -52,20 +52,20 @@ async def test_it_gives_as_many_votes_as_it_is_asked_for(
         assert set(json.loads(str(choice.content))) == {"reason", *NAMES}
 
 
-async def test_what_is_sent_is_counted_before_it_is_sent_and_an_answer_says_its_cost_itself(
+async def test_request_is_counted_before_it_is_sent_and_completion_has_its_cost(
     model: ChatModel, question: CompletionRequest
 ) -> None:
-    told: list[str] = []
+    events: list[str] = []
     asked = replace(
-        question, on_send=lambda: told.append("sending"), on_lost_response=lambda: told.append("unanswered")
+        question, on_send=lambda: events.append("send"), on_lost_response=lambda: events.append("lost response")
     )
     answer = await model.complete(asked)
-    assert told == ["sending"]
+    assert events == ["send"]
     assert None not in (answer.prompt_tokens, answer.output_tokens)
     assert model.seconds_since_response() < 5
 
 
-async def test_what_the_books_forbid_is_not_asked(model: ChatModel, question: CompletionRequest) -> None:
+async def test_call_over_the_budget_is_not_sent(model: ChatModel, question: CompletionRequest) -> None:
     def forbidden() -> None:
         raise BudgetExhausted("used up")
 

@@ -30,7 +30,7 @@ from tests.unit.judge.bad_servers import (
     endless,
     hang_up,
     in_turn,
-    nobody,
+    refusing_url,
     response,
     serving,
     silence,
@@ -95,9 +95,9 @@ async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply,
         await route.close()
 
 
-async def test_a_refused_and_an_unreachable_address_end_in_time() -> None:
+async def test_refused_and_unreachable_addresses_end_in_time() -> None:
     with unreachable() as hole:
-        for url in (nobody(), hole):
+        for url in (refusing_url(), hole):
             route = RouteClient("bad", spec(url))
             begun = time.monotonic()
             with pytest.raises(RouteUnavailable):
@@ -106,7 +106,7 @@ async def test_a_refused_and_an_unreachable_address_end_in_time() -> None:
             await route.close()
 
 
-async def test_a_second_attempt_succeeds_after_one_error() -> None:
+async def test_second_attempt_succeeds_after_one_error() -> None:
     async with serving(in_turn(always(500, b""), always(200))) as server:
         route = RouteClient("shaky", spec(server.url))
         answer = await ask(route)
@@ -115,7 +115,7 @@ async def test_a_second_attempt_succeeds_after_one_error() -> None:
         await route.close()
 
 
-async def test_retry_after_is_honoured_by_this_call_and_by_the_others_of_the_route() -> None:
+async def test_retry_after_holds_for_this_call_and_all_others_of_the_route() -> None:
     async with serving(in_turn(always(429, b"", retry_after="1"), always(200))) as server:
         route = RouteClient("busy", spec(server.url, total_timeout_s=5))
         begun = time.monotonic()
@@ -127,7 +127,7 @@ async def test_retry_after_is_honoured_by_this_call_and_by_the_others_of_the_rou
         await route.close()
 
 
-async def test_a_request_that_the_server_will_never_take_is_not_repeated() -> None:
+async def test_refused_request_is_not_repeated() -> None:
     body = b'{"error": {"message": "maximum context length is 4096 tokens"}}'
     async with serving(always(400, body)) as server:
         route = RouteClient("strict", spec(server.url))
@@ -137,7 +137,7 @@ async def test_a_request_that_the_server_will_never_take_is_not_repeated() -> No
         await route.close()
 
 
-async def test_the_breaker_opens_after_ten_failures_and_closes_after_one_success() -> None:
+async def test_breaker_opens_after_ten_failures_and_closes_after_one_success() -> None:
     async with serving(always(500, b"")) as server:
         route = RouteClient("down", spec(server.url, breaker_open_s=1))
         for _ in range(5):
@@ -161,7 +161,7 @@ async def test_the_breaker_opens_after_ten_failures_and_closes_after_one_success
         await route.close()
 
 
-async def test_the_limit_of_calls_in_flight_is_never_exceeded() -> None:
+async def test_calls_in_flight_never_exceed_the_limit() -> None:
     now = most = 0
 
     async def count(server: object, writer: asyncio.StreamWriter) -> None:
@@ -179,7 +179,7 @@ async def test_the_limit_of_calls_in_flight_is_never_exceeded() -> None:
         await route.close()
 
 
-async def test_a_busy_route_is_waited_for_as_long_as_it_answers() -> None:
+async def test_busy_route_is_waited_for_while_it_answers() -> None:
     async def slowly(server: object, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.15)
         writer.write(response(200, GOOD))
@@ -199,7 +199,7 @@ async def test_a_busy_route_is_waited_for_as_long_as_it_answers() -> None:
         await route.close()
 
 
-async def test_a_token_is_read_again_and_headers_have_both_spellings(tmp_path: Path) -> None:
+async def test_token_is_read_again_and_headers_have_both_spellings(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first\n")
     seen: list[httpx.Headers] = []
@@ -222,7 +222,7 @@ async def test_a_token_is_read_again_and_headers_have_both_spellings(tmp_path: P
     await route.close()
 
 
-async def test_a_route_is_called_directly_when_asked_to() -> None:
+async def test_route_uses_direct_url_if_configured() -> None:
     urls: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -239,7 +239,7 @@ async def test_a_route_is_called_directly_when_asked_to() -> None:
     assert urls == ["https://gateway.test/ns/m/v1/chat/completions", "https://m.test:8000/v1/chat/completions"]
 
 
-async def test_a_server_that_fails_half_of_the_time_loses_and_doubles_nothing() -> None:
+async def test_server_failing_half_of_the_time_loses_and_doubles_nothing() -> None:
     store, app = MemoryStore(), create_app(RulesServerSettings(behaviour=Behaviour(error_rate=0.5), seed=5))
     runtime = JudgeRuntime(store, load_judges(None, "http://rules.test/v1"), JudgeGroup(cache_size=0), monitoring=False)
     for route in runtime.routes.values():
@@ -269,7 +269,7 @@ async def test_a_server_that_fails_half_of_the_time_loses_and_doubles_nothing() 
     await runtime.close()
 
 
-async def test_one_dead_route_does_not_slow_the_others() -> None:
+async def test_dead_route_does_not_slow_the_others() -> None:
     async def soon(server: object, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.05)
         writer.write(response(200))

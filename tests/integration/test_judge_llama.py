@@ -1,4 +1,4 @@
-"""The judges against a real inference server that nobody here wrote: llama.cpp with a tiny random model.
+"""The judges against a real inference server: llama.cpp with a tiny random model.
 
 Random votes are no judgement, but everything else is real: prompts, pictures, schema, seeds, choices, usage, errors.
 """
@@ -98,9 +98,7 @@ async def test_three_judges_with_pictures_score_segments_end_to_end(judges: Judg
     await runtime.close()
 
 
-async def test_votes_of_one_request_differ_and_the_same_seed_repeats_them(
-    judges: JudgesFile, route: RouteClient
-) -> None:
+async def test_votes_of_one_request_differ_and_the_seed_repeats_them(judges: JudgesFile, route: RouteClient) -> None:
     question = await build_prompt(judges.judges[0], judge_input("s1", walk(3)), None)
     first, again, other = [await route.complete(CompletionRequest(question.body, 3, seed, RUN)) for seed in (7, 7, 8)]
     texts = [str(choice.content) for choice in first.choices]
@@ -109,7 +107,7 @@ async def test_votes_of_one_request_differ_and_the_same_seed_repeats_them(
     assert [str(choice.content) for choice in other.choices] != texts
 
 
-async def test_the_prompt_is_counted_once_for_three_votes_and_stays_below_its_bound(
+async def test_prompt_counts_once_for_three_votes_and_stays_below_its_bound(
     judges: JudgesFile, route: RouteClient
 ) -> None:
     for spec in judges.judges:
@@ -121,16 +119,14 @@ async def test_the_prompt_is_counted_once_for_three_votes_and_stays_below_its_bo
             assert answer.prompt_tokens > 0.9 * question.tokens, "bytes are tokens here: the bound is almost reached"
 
 
-async def test_a_prompt_beyond_the_context_is_refused_and_the_judge_says_so(
-    judges: JudgesFile, route: RouteClient
-) -> None:
+async def test_judge_abstains_when_the_server_refuses_a_long_prompt(judges: JudgesFile, route: RouteClient) -> None:
     body = (await build_prompt(judges.judges[0], judge_input("s1"), None)).body
     long = {**body, "messages": [*body["messages"], {"role": "user", "content": "x " * 20_000}]}
     with pytest.raises(RequestRefused, match="context"):
         await route.complete(CompletionRequest(long, 3, 1, RUN))
 
 
-async def test_a_wrong_key_is_told_apart_from_an_outage(server: str, tmp_path: Path) -> None:
+async def test_wrong_token_differs_from_an_outage(server: str, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("sk-wrong")
     spec = RouteSpec.model_validate({"url": server, "token_file": str(tmp_path / "wrong")})
     wrong = RouteClient("tiny", spec)

@@ -60,7 +60,7 @@ async def announce(bus: NatsServer, store: Store, segments: int) -> None:
 
 
 async def scored(store: Store, segments: int, seconds: float) -> list[SegmentScores]:
-    """The scores of all segments, as soon as they are there."""
+    """Wait for the scores of all segments."""
     deadline = time.monotonic() + seconds
     while len(await store.list(keys.scores_prefix(RUN, 0))) < segments:
         assert time.monotonic() < deadline, f"{len(await store.list(keys.scores_prefix(RUN, 0)))} of {segments} scores"
@@ -69,7 +69,7 @@ async def scored(store: Store, segments: int, seconds: float) -> list[SegmentSco
     return [SegmentScores.from_bytes(await store.get(keys.score(RUN, 0, name))) for name in names]
 
 
-async def test_segments_become_scores_and_sigterm_ends_it_with_the_report_written(
+async def test_segments_become_scores_and_sigterm_writes_the_report(
     nats_server: NatsServer, rules: RulesServer, tmp_path: Path
 ) -> None:
     store = local_store(tmp_path)
@@ -110,7 +110,7 @@ async def test_kill_9_in_the_middle_loses_and_doubles_nothing(
         await store.get(keys.score(RUN, 0, SegmentId("s999")))
 
 
-def test_a_wrong_judges_file_ends_the_start_with_one_sentence(tmp_path: Path) -> None:
+def test_invalid_judges_file_ends_startup_with_one_sentence(tmp_path: Path) -> None:
     wrong = tmp_path / "judges.yaml"
     wrong.write_text("routes: {}\njudges: [{name: state, route: nowhere, model: m, dimensions: [progress]}]\n")
     env = {**os.environ, "ZELDA_STORE__URL": "memory://", "ZELDA_BUS__URL": "memory://", "ZELDA_HTTP__PORT": "0"}

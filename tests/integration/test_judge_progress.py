@@ -1,4 +1,4 @@
-"""The bar of the rules judge: without noise its score ranks real play by true progress; noise asks for more votes."""
+"""Quality of the rules judge: without noise its score ranks real play by progress; noise requests more votes."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from bench.judge_noise import SEGMENTS, measure, recordings
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 
 
-async def test_the_weighted_score_follows_true_progress_and_noise_costs_agreement_and_votes() -> None:
+async def test_weighted_score_follows_progress_and_noise_lowers_agreement() -> None:
     archives = recordings(SEGMENTS)
     exact = await measure(archives, 0.0)
     assert exact.segments == SEGMENTS

@@ -78,7 +78,7 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 
 def cohen_kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
-    """Return Cohen's kappa of two lists of labels for the same items; None without items or at full chance agreement."""
+    """Return Cohen's kappa of two lists of labels for the same items; None without items or if chance explains all."""
     n = len(first)
     if n == 0:
         return None

@@ -37,7 +37,7 @@ def classify_response(status: int, headers: Mapping[str, str], now: datetime) ->
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Return the seconds of a Retry-After header (number or date), clamped; None if absent or invalid. Source: RFC 9110."""
+    """Return the clamped seconds of a Retry-After header (RFC 9110: number or date); None if absent or invalid."""
     if value is None:
         return None
     text = value.strip()

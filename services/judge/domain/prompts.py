@@ -1,7 +1,7 @@
 """Builds the messages to a judge: first the rubric, byte-identical for every segment; then frames; then facts.
 
-A server with a prefix cache computes the rubric once. Nothing volatile (id, time, seed) precedes the facts. The texts are
-part of the prompt digest: changing a byte changes every cached result.
+A server with a prefix cache computes the rubric once. Nothing volatile (id, time, seed) precedes the facts. The texts
+are part of the prompt digest: changing a byte invalidates every cached result.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def rubric_message(dimensions: tuple[str, ...], *, pictures: bool) -> str:
 def vote_messages(
     dimensions: tuple[str, ...], facts: str, guidance: str, frames: Sequence[str] = (), *, pictures: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the chat of one vote. `frames` are data URLs in order of time; `pictures` says that the judge gets frames."""
+    """Return the chat of one vote. `frames` are data URLs in order of time; `pictures`: the judge gets frames."""
     text = (f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else "") + facts
     content: str | list[dict[str, Any]] = text
     if frames:

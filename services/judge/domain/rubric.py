@@ -108,7 +108,7 @@ def rubric_text(dimensions: tuple[str, ...]) -> str:
 
 
 def reply_schema(dimensions: tuple[str, ...]) -> dict[str, object]:
-    """Return the JSON Schema of one vote: the reason first, so that the numbers follow from it. Flat for guided decoders."""
+    """Return the JSON Schema of one vote: the reason first, so that the numbers follow from it; flat for decoders."""
     votes: dict[str, object] = {name: {"type": "integer", "minimum": 0, "maximum": MAX_VOTE} for name in dimensions}
     return {
         "type": "object",

@@ -1,7 +1,7 @@
 """Upper bounds of prompt tokens without a tokenizer.
 
-Byte-level BPE (Qwen, Llama 3, GPT) never produces more tokens than the text has UTF-8 bytes. The bound is loose (English
-has about four bytes a token); limits and budgets are set in terms of it.
+Byte-level BPE (Qwen, Llama 3, GPT) never produces more tokens than the text has UTF-8 bytes. The bound is loose
+(English has about four bytes a token); limits and budgets are set in terms of it.
 """
 
 TEMPLATE_TOKENS = 64  # role marks and line breaks of a chat template; smaller, and the bound may be exceeded

@@ -1,5 +1,4 @@
-"""Compares two judges, or two rubric versions, on the same segments of a run: do they agree, who sees progress better,
-what do they cost?
+"""Compares two judges or two rubric versions on the same segments of a run: agreement, correlation, cost.
 
 A side is named `RUBRIC` (its weighted score) or `RUBRIC/JUDGE` (that judge alone), e.g. `default/state`.
 """
@@ -28,7 +27,7 @@ from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
 
-MAX_PAIRS = 20_000  # pairs of segments for kappa; more change it by less than a hundredth
+MAX_PAIRS = 20_000  # pairs of segments for kappa; more change it by less than 0.01
 CONCURRENT_READS = 16
 
 T = TypeVar("T")
@@ -38,7 +37,7 @@ Point = tuple[float, float, int]
 
 @dataclass(frozen=True, slots=True)
 class ScoreSource:
-    """Which scores to take: a rubric version, and one of its judges or all."""
+    """The scores of one side: a rubric version, and one of its judges or all."""
 
     rubric: str
     judge: str | None
@@ -53,7 +52,7 @@ class ScoreSource:
         return self.rubric if self.judge is None else f"{self.rubric}/{self.judge}"
 
     def value(self, row: SegmentRow) -> float | None:
-        """Its value for one segment; None when it abstained."""
+        """Return the side's value for one segment; None if it abstained."""
         if self.judge is None:
             return row.weighted
         return next((judge.value for judge in row.judges if judge.judge == self.judge), None)
@@ -61,7 +60,7 @@ class ScoreSource:
 
 @dataclass(frozen=True, slots=True)
 class SideSummary:
-    """One side alone."""
+    """Figures of one side."""
 
     judged: int
     votes_per_segment: float | None
@@ -72,7 +71,7 @@ class SideSummary:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides. `points` are (value of A, value of B, milestones gained) of segments that both judged."""
+    """Both sides. `points` are (value of A, value of B, milestones gained) of the segments that both judged."""
 
     sides: tuple[str, str]
     summaries: tuple[SideSummary, SideSummary]
@@ -83,10 +82,10 @@ class Comparison:
 
 
 async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[str]) -> Comparison:
-    """Read scores and manifests, and compare. A side without any score is a LookupError."""
+    """Read scores and manifests and compare the sides. Raises LookupError for a side without scores."""
     first, second = (ScoreSource.of(name) for name in names)
     read = {rubric: await _scores(store, run, epoch, rubric) for rubric in {first.rubric, second.rubric}}
-    # What is dead has most likely no manifest that could be read.
+    # A dead segment rarely has a readable manifest.
     alive = {rubric: [scores for scores in found if scores.status != "dead"] for rubric, found in read.items()}
     keys_of = {str(scores.segment): scores.segment_key for found in alive.values() for scores in found}
     manifests = await _manifests(store, keys_of)
@@ -124,22 +123,22 @@ def _summary(run: RunId, side: ScoreSource, rows: Sequence[SegmentRow], scores: 
         return SideSummary(judged, votes, merged.agreement, merged.correlation, merged.usage)
     judge = next((figures for name, figures in merged.judges.items() if name == side.judge), None)
     if judge is None:
-        raise LookupError(f"no judge {side.judge!r} in rubric {side.rubric!r}; there are {', '.join(merged.judges)}")
+        raise LookupError(f"no judge {side.judge!r} in rubric {side.rubric!r}; its judges: {', '.join(merged.judges)}")
     return SideSummary(judge.judged, judge.votes_per_segment, judge.unanimous, judge.correlation, judge.usage)
 
 
 def _kappa(points: Sequence[Point]) -> float | None:
-    """Cohen's kappa of the order in which both sides put each two segments."""
+    """Return Cohen's kappa of how both sides order each pair of segments."""
     pairs = _pairs(points)
     return cohen_kappa([_order(x[0], y[0]) for x, y in pairs], [_order(x[1], y[1]) for x, y in pairs])
 
 
 def _pairs(points: Sequence[Point]) -> list[tuple[Point, Point]]:
-    """Each two points; of very many, some drawn from all of them, the same ones every time."""
+    """Return all pairs of points, or a reproducible sample of MAX_PAIRS pairs."""
     if len(points) * (len(points) - 1) // 2 <= MAX_PAIRS:
         return list(combinations(points, 2))
-    draw = random.Random(0)  # noqa: S311  # a sample, not a secret
-    chosen = [draw.sample(range(len(points)), 2) for _ in range(MAX_PAIRS)]
+    rng = random.Random(0)  # noqa: S311  # a sample, not a secret
+    chosen = [rng.sample(range(len(points)), 2) for _ in range(MAX_PAIRS)]
     return [(points[first], points[second]) for first, second in chosen]
 
 
@@ -148,7 +147,7 @@ def _order(x: float, y: float) -> str:
 
 
 async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> list[SegmentScores]:
-    """All scores of a rubric version, in all epochs or in one."""
+    """Return all scores of a rubric version, in all epochs or in one."""
     prefixes = [keys.scores_prefix(run, number, rubric) for number in await _epochs(store, run, epoch)]
     names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
     if not names:
@@ -167,18 +166,18 @@ async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, Segm
 
 
 async def _read(store: Store, names: Sequence[str], parse: Callable[[bytes], T]) -> list[T | None]:
-    """What many objects hold, some at a time; None for one that cannot be read, which costs its own place alone.
+    """Read and parse objects, a few at a time; None for an unreadable one.
 
-    No object is kept longer than it is parsed: archives would fill the memory.
+    Objects are dropped after parsing: archives would fill the memory.
     """
-    free = asyncio.Semaphore(CONCURRENT_READS)
+    slots = asyncio.Semaphore(CONCURRENT_READS)
 
     async def one(name: str) -> T | None:
-        async with free:
+        async with slots:
             try:
                 return parse(await store.get(name))
-            except Permanent as error:  # damaged, or expired since it was judged
-                log.error("left out of the comparison", key=name, error=str(error))
+            except Permanent as error:  # damaged, or expired after it was judged
+                log.error("object skipped in comparison", key=name, error=str(error))
                 return None
 
     return await asyncio.gather(*(one(name) for name in names))

@@ -1,7 +1,7 @@
-"""Judges recorded segments of a run outside the ring: again with another rubric or model, or for the first time.
+"""Judges recorded segments outside the ring: again under another rubric version, or for the first time.
 
-Works on the store alone, without any bus, with the same handlers as the service; what has a score under the rubric
-version is left alone, so that an interrupted pass goes on where it was.
+Needs the store but no bus, and uses the service's handlers. A segment with a score under the rubric version is skipped,
+so that an interrupted pass continues.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from shared.errors import ContractError, Permanent, Transient
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
-RETRY_S = 2.0  # pause before a segment is tried again when the route or the store was away
+RETRY_S = 2.0  # pause before a retry when the route or the store is unavailable
 log = structlog.get_logger(__name__)
 
 
 @dataclass
 class RejudgeCounts:
-    """What a pass did: segments by status, and those that had a score before."""
+    """Segments of a pass by status; `before` counts those that already had a score."""
 
     judged: int = 0
     abstained: int = 0
@@ -34,7 +34,7 @@ class RejudgeCounts:
     before: int = 0
 
     def add(self, status: str) -> None:
-        """Count one outcome."""
+        """Count one segment."""
         setattr(self, status, getattr(self, status) + 1)
 
 
@@ -49,41 +49,43 @@ async def judge_run(
 ) -> RejudgeCounts:
     """Judge all recorded segments of a run, or of one epoch, `slots` at a time.
 
-    `on_progress` hears of every outcome, and, with the reason, whenever a segment has to be tried again.
+    `on_progress` gets the counts after each segment, and the reason (else "") before each retry.
     """
-    done, free = RejudgeCounts(), asyncio.Semaphore(slots)
+    counts, slot = RejudgeCounts(), asyncio.Semaphore(slots)
     await runtime.probe_routes(retry=False)
-    keeping = asyncio.create_task(runtime.ledgers.run_flush_loop())
+    flush_loop = asyncio.create_task(runtime.ledgers.run_flush_loop())
 
     async def one(event: Envelope) -> None:
-        async with free:
-            done.add(await _rejudge_with_retries(store, runtime, event, lambda trouble: on_progress(done, trouble)))
-            on_progress(done, "")
+        async with slot:
+            counts.add(await _rejudge_with_retries(store, runtime, event, lambda reason: on_progress(counts, reason)))
+            on_progress(counts, "")
 
     try:
-        events = [event async for event in segments(store, run, epoch)]  # a store that is away ends it here
+        events = [event async for event in segments(store, run, epoch)]  # an unavailable store ends the pass here
         async with asyncio.TaskGroup() as group:
             for event in events:
                 group.create_task(one(event))
     finally:
-        keeping.cancel()
+        flush_loop.cancel()
         await runtime.close()
-    return done
+    return counts
 
 
 async def segments(store: Store, run: RunId, epoch: int | None) -> AsyncIterator[Envelope]:
-    """The event of every recorded segment, in the order of their keys."""
+    """Yield the event of every recorded segment in order of their keys."""
     digests: dict[int, dict[str, Digest]] = {}
     for entry in await store.list(keys.segments_prefix(run, epoch)):
-        data = await _ready(store, run, entry.key, digests)
+        data = await _segment_ready(store, run, entry.key, digests)
         if data is not None:
             yield wrap(data, source="judge")
 
 
-async def _ready(store: Store, run: RunId, key: str, digests: dict[int, dict[str, Digest]]) -> SegmentReady | None:
+async def _segment_ready(
+    store: Store, run: RunId, key: str, digests: dict[int, dict[str, Digest]]
+) -> SegmentReady | None:
     place = keys.segment_place(key)
     if place is None:
-        log.warning("object passed over: no segment has such a name", run=run, key=key)
+        log.warning("object skipped: not a segment key", run=run, key=key)
         return None
     if place.epoch not in digests:
         digests[place.epoch] = await _epoch_digests(store, run, place.epoch)
@@ -92,26 +94,26 @@ async def _ready(store: Store, run: RunId, key: str, digests: dict[int, dict[str
 
 
 async def _epoch_digests(store: Store, run: RunId, epoch: int) -> dict[str, Digest]:
-    """Digests of an epoch's segments as its account has them; nothing while the epoch runs."""
+    """Return the segment digests of a finished epoch; empty while the epoch runs."""
     key = keys.epoch_finished(run, epoch)
     try:
-        account = EpochFinishedRecord.from_bytes(await store.get(key))
+        finished = EpochFinishedRecord.from_bytes(await store.get(key))
     except NotFound:
         return {}
     except ContractError as error:
-        log.error("account of the epoch not readable", key=key, error=str(error))
+        log.error("epoch record not readable", key=key, error=str(error))
         return {}
-    return {ref.key: ref.digest for ref in account.segments}
+    return {ref.key: ref.digest for ref in finished.segments}
 
 
 async def _rejudge_with_retries(
-    store: Store, runtime: JudgeRuntime, event: Envelope, held_up: Callable[[str], None]
+    store: Store, runtime: JudgeRuntime, event: Envelope, on_retry: Callable[[str], None]
 ) -> str:
     while True:
         try:
             return await _rejudge_segment(store, runtime, event)
         except Transient as error:
-            held_up(str(error))
+            on_retry(str(error))
             await asyncio.sleep(RETRY_S)
 
 

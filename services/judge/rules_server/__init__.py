@@ -1,1 +1,1 @@
-"""The rules judge: an OpenAI-compatible server without a model, for people without one and for fault tests."""
+"""The rules judge: an OpenAI-compatible server without a model, for users without one and for fault tests."""

@@ -1,4 +1,4 @@
-"""Runs the rules judge: `python -m services.judge.rules_server --port 8089`."""
+"""Starts the rules judge: `python -m services.judge.rules_server --port 8089`."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""The HTTP side: /v1/chat/completions, /v1/models, /health, /metrics, and PUT /behaviour where it is allowed.
+"""The HTTP interface: /v1/chat/completions, /v1/models, /health, /metrics, and PUT /behaviour if it is enabled.
 
-Usable without a socket too: `create_app(Settings())` is an ASGI application.
+`create_app(RulesServerSettings())` is an ASGI application that needs no socket.
 """
 
 import asyncio
@@ -23,33 +23,33 @@ from services.judge.rules_server.usage import PrefixCache, tokens, usage_report
 
 
 class RulesJudgeServer:
-    """State of one server: its behaviour now, the prefix cache, and who is being served or waits."""
+    """State of one server: current behaviour, prefix cache, and free slots."""
 
     def __init__(self, settings: RulesServerSettings) -> None:
         self.settings = settings
         self.behaviour = settings.behaviour
         self.metrics = RulesServerMetrics()
         self._cache = PrefixCache()
-        self._faults = random.Random(settings.seed)  # noqa: S311  # faults to order are no secrets
+        self._faults = random.Random(settings.seed)  # noqa: S311  # simulated faults are no secrets
         self._slots = asyncio.Semaphore(self.behaviour.max_concurrent)
 
     async def complete(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
         self.metrics.requests.inc()
         if self._slots.locked() and self.metrics.waiting_now >= self.behaviour.max_waiting:
-            return self._error(429, "too many requests wait")
+            return self._error(429, "too many queued requests")
         try:
             chat = parse_chat(await request.body(), self.settings.models)
         except BadRequest as error:
             return self._error(400, str(error))
-        places = self._slots  # a change of behaviour may replace them meanwhile
+        slots = self._slots  # a change of behaviour may replace them
         with self.metrics.wait():
-            await places.acquire()
+            await slots.acquire()
         try:
             with self.metrics.serve():
                 return await self._serve(chat)
         finally:
-            places.release()
+            slots.release()
 
     async def _serve(self, chat: ChatRequest) -> Response:
         now = self.behaviour
@@ -57,14 +57,14 @@ class RulesJudgeServer:
         if delay > 0:
             await asyncio.sleep(delay)
         if self._faults.random() < now.error_rate:
-            return self._error(now.error_status, "an error to order")
+            return self._error(now.error_status, "a simulated error")
         try:
             answer = self._answer(chat)
         except BadRequest as error:
             return self._error(400, str(error))
         raw = json.dumps(answer).encode()
         if now.first_byte_s or now.drip_s:
-            return StreamingResponse(drip(raw, now), media_type="application/json")
+            return StreamingResponse(delayed_body(raw, now), media_type="application/json")
         return Response(raw, media_type="application/json")
 
     def _answer(self, chat: ChatRequest) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class RulesJudgeServer:
         if self._faults.random() < self.behaviour.garbage_rate:
             return garbage_reply(self._faults)
         rng = choice_rng(self.settings.seed, chat.seed, index, chat.text)
-        # Temperature 0 is greedy: every choice is the same, noise or not.
+        # Temperature 0 is greedy: all choices are equal, without noise.
         noise = self.behaviour.vote_noise if chat.temperature > 0 else 0.0
         return reply(chat.schema, chat.text, noise, rng)
 
@@ -104,7 +104,7 @@ class RulesJudgeServer:
         return JSONResponse(body, status_code=status, headers=headers)
 
     async def get_models(self, request: Request) -> Response:
-        """GET /v1/models, with the context length where vLLM has it."""
+        """GET /v1/models, with the context length in the field that vLLM uses."""
         length = self.settings.context_tokens
         data = [
             {"id": name, "object": "model", "created": 0, "owned_by": "zelda-rlaif", "max_model_len": length}
@@ -121,21 +121,21 @@ class RulesJudgeServer:
         return PlainTextResponse(self.metrics.text())
 
     async def put_behaviour(self, request: Request) -> Response:
-        """PUT /behaviour: change some fields of the behaviour; answers with all of them."""
+        """PUT /behaviour: change some fields of the behaviour; the response has all fields."""
         if not self.settings.control:
             return self._error(403, "start the server with --control to change its behaviour")
         try:
             change = Behaviour.model_validate({**self.behaviour.model_dump(), **json.loads(await request.body())})
         except (ValidationError, ValueError, TypeError) as error:
-            return self._error(400, f"not a behaviour: {error}"[:500])
+            return self._error(400, f"invalid behaviour: {error}"[:500])
         if change.max_concurrent != self.behaviour.max_concurrent:
             self._slots = asyncio.Semaphore(change.max_concurrent)
         self.behaviour = change
         return JSONResponse(change.model_dump())
 
 
-async def drip(raw: bytes, behaviour: Behaviour) -> AsyncIterator[bytes]:
-    """An answer whose first byte, and every byte, comes late."""
+async def delayed_body(raw: bytes, behaviour: Behaviour) -> AsyncIterator[bytes]:
+    """Yield a body whose first byte, or every byte, is delayed."""
     await asyncio.sleep(behaviour.first_byte_s)
     if not behaviour.drip_s:
         yield raw
@@ -146,7 +146,7 @@ async def drip(raw: bytes, behaviour: Behaviour) -> AsyncIterator[bytes]:
 
 
 def create_app(settings: RulesServerSettings) -> Starlette:
-    """The server as an ASGI application; `app.state.server` is its state."""
+    """Return the server as an ASGI application; `app.state.server` is its state."""
     server = RulesJudgeServer(settings)
     app = Starlette(
         routes=[

@@ -1,4 +1,4 @@
-"""Reading a chat completion request: what the protocol allows and this server uses. Anything wrong is a 400."""
+"""Parses a chat completion request. An invalid request raises BadRequest, which becomes status 400."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ MAX_CHOICES = 32
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request. `parts` is the prompt in order: texts as bytes, None for a picture."""
+    """One request. `parts` is the prompt in order: texts as bytes, None for a picture. `text` holds the facts."""
 
     model: str
     n: int
@@ -27,7 +27,7 @@ class ChatRequest:
 
 
 def parse_chat(raw: bytes, models: Sequence[str]) -> ChatRequest:
-    """Parse the body, or raise BadRequest with a sentence."""
+    """Parse the body. Raises BadRequest with a sentence for the client."""
     if len(raw) > MAX_BODY:
         raise BadRequest(f"the body has {len(raw)} bytes, the limit is {MAX_BODY}")
     try:
@@ -37,7 +37,7 @@ def parse_chat(raw: bytes, models: Sequence[str]) -> ChatRequest:
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list) or not body["messages"]:
         raise BadRequest("the body needs a list of messages")
     if body.get("model") not in models:
-        raise BadRequest(f"there is no model {body.get('model')!r:.80}; there are {', '.join(models)}")
+        raise BadRequest(f"unknown model {body.get('model')!r:.80}; models are: {', '.join(models)}")
     parts, text = _prompt(body["messages"])
     temperature = _number(body, "temperature", 1.0)
     n = _whole(body, "n", 1)
@@ -74,7 +74,7 @@ def _schema(form: Any) -> Mapping[str, Any] | None:
 
 
 def _prompt(messages: list[Any]) -> tuple[list[bytes | None], str]:
-    """All parts in order, and the text of the last user message, which holds the facts."""
+    """Return all parts in order, and the text of the last user message, which holds the facts."""
     parts: list[bytes | None] = []
     facts = ""
     for message in messages:
@@ -100,7 +100,7 @@ def _part(piece: Any) -> bytes | None:
 
 
 def _check_picture(picture: Any) -> None:
-    """Pictures must come inline; a server that fetches addresses given by a prompt can be sent anywhere."""
+    """Accept inline pictures only: fetching an address from a prompt would allow request forgery (SSRF)."""
     url = picture.get("url") if isinstance(picture, dict) else None
     head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not comma or not head.startswith("data:image/") or not head.endswith(";base64"):

@@ -1,6 +1,6 @@
-"""Reads the facts out of a prompt's text. It trusts the TOTALS block alone: quoted game text cannot form one.
+"""Parses the facts in a prompt's text. It reads the TOTALS block only, which quoted game text cannot forge.
 
-Every line of quoted text begins with `step N:`, and line breaks inside quotes are escaped by the judge.
+Every line of quoted text begins with `step N:`, and the judge escapes line breaks inside quotes.
 """
 
 import re
@@ -13,7 +13,7 @@ Totals = Mapping[str, int | None]
 
 
 def totals(text: str) -> Totals:
-    """The sums of one clip; None where the prompt says `unknown`. Empty if the text has no TOTALS block."""
+    """Return the totals of one clip, None for `unknown`. Empty if the text has no TOTALS block."""
     found: dict[str, int | None] = {}
     inside = False
     for line in text.splitlines():
@@ -27,7 +27,7 @@ def totals(text: str) -> Totals:
 
 
 def split_pair(text: str) -> tuple[str, str] | None:
-    """The texts of clips A and B of a comparison, or None if the prompt is about one clip."""
+    """Return the texts of clips A and B of a comparison, or None if the prompt has one clip."""
     marks = list(_CLIP.finditer(text))
     if [mark[1] for mark in marks] != ["A", "B"]:
         return None

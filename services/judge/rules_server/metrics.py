@@ -1,4 +1,4 @@
-"""Metrics of the rules judge, and the integral of its busy places, from which a benchmark reads its utilisation."""
+"""Metrics of the rules judge, including busy seconds over all slots, from which a benchmark computes utilisation."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 
 class RulesServerMetrics:
-    """A registry of its own, so that several servers live in one process."""
+    """Metrics in their own registry, so that several servers can run in one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -16,9 +16,11 @@ class RulesServerMetrics:
         self.errors = Counter("rules_errors", "Requests answered with an error.", ["status"], registry=self.registry)
         self._choices = Counter("rules_choices", "Choices given.", ["model"], registry=self.registry)
         self._tokens = Counter("rules_tokens", "Tokens by kind.", ["model", "kind"], registry=self.registry)
-        self._busy = Counter("rules_busy_seconds", "Seconds of all places served, summed.", registry=self.registry)
+        self._busy = Counter("rules_busy_seconds", "Busy seconds, summed over all slots.", registry=self.registry)
         self._serving = Gauge("rules_serving", "Requests being served.", registry=self.registry)
-        self._most = Gauge("rules_serving_most", "Most requests served at once.", registry=self.registry)
+        self._most = Gauge(
+            "rules_serving_most", "Highest number of requests served concurrently.", registry=self.registry
+        )
         self.answered = 0
         self.waiting_now = 0
         self.serving_now = 0
@@ -26,7 +28,7 @@ class RulesServerMetrics:
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """A request stands in line."""
+        """Count a queued request."""
         self.waiting_now += 1
         try:
             yield
@@ -35,7 +37,7 @@ class RulesServerMetrics:
 
     @contextmanager
     def serve(self) -> Iterator[None]:
-        """A request is being served."""
+        """Count a request that is being served."""
         self.serving_now += 1
         self.serving_most = max(self.serving_most, self.serving_now)
         self._serving.set(self.serving_now)
@@ -49,12 +51,12 @@ class RulesServerMetrics:
             self._busy.inc(time.monotonic() - begun)
 
     def count(self, model: str, prompt: int, cached: int, output: int, choices: int) -> None:
-        """Book one answer."""
+        """Count one answer."""
         self.answered += 1
         self._choices.labels(model).inc(choices)
         for kind, amount in (("prompt", prompt), ("cached", cached), ("output", output)):
             self._tokens.labels(model, kind).inc(amount)
 
     def text(self) -> str:
-        """All metrics in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry).decode()

@@ -1,4 +1,4 @@
-"""One choice of an answer: what the request's JSON Schema asks for, with seeded noise and, to order, garbage."""
+"""Builds one choice: a vote that follows the request's JSON Schema, with seeded noise, or simulated garbage."""
 
 import hashlib
 import json
@@ -11,11 +11,11 @@ from services.judge.rules_server.scoring import RULES, ClipTotals, clip_totals, 
 
 
 class BadRequest(ValueError):
-    """The request asks for something this server does not have; the message goes to the client with status 400."""
+    """The request is invalid or unsupported. The client gets the message with status 400."""
 
 
 def choice_rng(seed: int, request_seed: int | None, index: int, text: str) -> random.Random:
-    """Randomness of one choice: the same for the same seed, place among the choices and prompt, as vLLM seeds them."""
+    """Return the generator of one choice: equal for equal seed, index and prompt, as in vLLM."""
     base = f"{seed}|{'none' if request_seed is None else request_seed + index}|{text}"
     if request_seed is None:
         return random.Random()  # noqa: S311  # votes are no secrets
@@ -23,7 +23,7 @@ def choice_rng(seed: int, request_seed: int | None, index: int, text: str) -> ra
 
 
 def reply(schema: Mapping[str, Any] | None, text: str, noise: float, rng: random.Random) -> str:
-    """The text of one choice. Without a schema the answer is prose, as a model's would be."""
+    """Return the text of one choice. Without a schema it is prose, as a model's would be."""
     if schema is None:
         return f"The clip shows {reason(clip_totals(text))}."
     properties = schema.get("properties")
@@ -44,7 +44,7 @@ def _value(
         return reason(clip_totals(pair[0] if pair else text))[: rule.get("maxLength", 200)]
     if kind == "integer" and name in RULES:
         return _rounded(RULES[name](clip_totals(text)) + rng.gauss(0, noise), rule)
-    raise BadRequest(f"response_format: the rules judge has no rule for {name!r:.60}; it knows {', '.join(RULES)}")
+    raise BadRequest(f"response_format: the rules judge has no rule for {name!r:.60}; its rules: {', '.join(RULES)}")
 
 
 def _rounded(value: float, rule: Mapping[str, Any]) -> int:
@@ -61,7 +61,7 @@ def _better(pair: tuple[str, str] | None, noise: float, rng: random.Random) -> s
 
 
 def _overall(clip: ClipTotals) -> float:
-    """One number for a clip, for comparisons: progress counts three times."""
+    """Return one number for a clip, for comparisons: progress counts three times."""
     return (2 * RULES["progress"](clip) + sum(rule(clip) for rule in RULES.values())) / 35
 
 
@@ -79,5 +79,5 @@ GARBAGE = (
 
 
 def garbage_reply(rng: random.Random) -> str:
-    """A reply that is no vote."""
+    """Return a reply that is not a vote."""
     return rng.choice(GARBAGE)

@@ -1,4 +1,4 @@
-"""The rules: from the sums of one clip to a number from 0 to 5 for each dimension, along the rubric's anchors."""
+"""The rules: from the totals of one clip to a number from 0 to 5 per dimension, along the rubric's anchors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from services.judge.rules_server.facts_parser import Totals, totals
 
 @dataclass(frozen=True, slots=True)
 class ClipTotals:
-    """The sums that the rules look at. An unknown sum counts as nothing seen."""
+    """The totals that the rules use, in steps or counts. An unknown total counts as 0."""
 
     steps: int
     rooms: int
@@ -27,25 +27,25 @@ class ClipTotals:
 
     @property
     def clear_steps(self) -> int:
-        """Steps towards the end of the game that nobody would dispute."""
+        """Undisputed steps towards the end of the game."""
         return self.gains + self.keys_found + self.done
 
 
 def clip_totals(text: str) -> ClipTotals:
-    """Read a clip from the prompt's text."""
+    """Parse the totals of a clip from the prompt's text."""
     found = totals(text)
     rooms, new = _sum(found, "rooms visited"), found.get("rooms never seen before")
     return ClipTotals(
         steps=max(1, _sum(found, "steps")),
         rooms=rooms,
-        # A game that does not say which rooms are known: every room but the first may be new.
+        # The game does not report known rooms: every room but the first may be new.
         new_rooms=max(0, rooms - 1) if new is None else new,
         tiles=_sum(found, "tiles visited"),
         stale=_sum(found, "longest time without a new tile"),
         gains=_sum(found, "items obtained", "heart containers obtained", "dungeons entered"),
-        taken=_sum(found, "treasures taken"),  # what was in it counts as an item, if it was more than money
+        taken=_sum(found, "treasures taken"),  # its content counts as an item, unless it is money
         essences=_sum(found, "essences obtained"),
-        # A lock and its door are one thing.
+        # A lock and its door count once.
         done=max(_sum(found, "small keys used"), _sum(found, "doors opened for good"))
         + _sum(found, "puzzles or tasks solved", "bosses beaten", "payments made"),
         keys_found=_sum(found, "small keys found"),
@@ -61,7 +61,7 @@ def _sum(found: Totals, *names: str) -> int:
 
 
 def progress(clip: ClipTotals) -> float:
-    """By the number of clear steps; without one, by new ground. Walking in known rooms is worth nothing."""
+    """Score the clear steps; without any, score new ground. Walking in known rooms scores 0."""
     if clip.essences or clip.clear_steps >= 4:
         return 5
     if clip.clear_steps:
@@ -74,20 +74,20 @@ def progress(clip: ClipTotals) -> float:
 
 
 def dialog(clip: ClipTotals) -> float:
-    """By different texts read; acting on them shows in clear steps."""
+    """Score the different texts read; clear steps show that the player acted on them."""
     read = {0: 0, 1: 2, 2: 3}.get(clip.texts, 4)
     return min(5, read + (1 if clip.texts and clip.clear_steps else 0))
 
 
 def puzzle(clip: ClipTotals) -> float:
-    """By what was opened, paid or solved; a key or a chest alone is one part of a puzzle."""
+    """Score what was opened, paid or solved; a key or a chest alone is a part of a puzzle."""
     if clip.done:
         return min(5, 2 + clip.done)
     return 2 if clip.keys_found or clip.taken else 0
 
 
 def novelty(clip: ClipTotals) -> float:
-    """By rooms never seen before, and by new things."""
+    """Score new rooms and new things."""
     rooms = 0 if clip.tiles < 8 else 1
     for least, value in ((1, 2), (2, 3), (4, 4), (6, 5)):
         if clip.new_rooms >= least:
@@ -96,7 +96,7 @@ def novelty(clip: ClipTotals) -> float:
 
 
 def efficiency(clip: ClipTotals) -> float:
-    """By the share of the clip that brought nothing new, and by harm."""
+    """Score the share of the clip with something new, minus harm."""
     wasted = min(1.0, (clip.stale + clip.menu) / clip.steps)
     value = 5 * (1 - wasted) * min(1.0, 8 * clip.tiles / clip.steps)
     value -= 0.5 * clip.hurt
@@ -113,7 +113,7 @@ RULES: dict[str, Callable[[ClipTotals], float]] = {
 
 
 def reason(clip: ClipTotals) -> str:
-    """One sentence with the facts that counted."""
+    """Return one sentence with the facts that counted."""
     return (
         f"{clip.rooms} rooms, {clip.clear_steps} clear steps, {clip.texts} texts, "
         f"{clip.hurt} times hurt, {clip.deaths} deaths in {clip.steps} steps"

@@ -1,4 +1,4 @@
-"""How the rules judge behaves: where it listens, how noisy its votes are, and which faults it shows to order."""
+"""Settings of the rules judge: address, noise of its votes, and simulated faults."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,46 +10,46 @@ DEFAULT_PORT = 8089
 
 
 class Behaviour(BaseModel):
-    """Noise, speed and faults. With the defaults it is exact, immediate and healthy."""
+    """Noise, speed and faults. The defaults are exact, immediate and healthy."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     vote_noise: float = Field(0.0, ge=0, le=10, description="standard deviation of a vote before rounding, in votes")
     latency_ms: float = Field(0.0, ge=0, le=600_000, description="time to answer one request")
-    jitter: float = Field(0.0, ge=0, le=1, description="share of the latency that varies at random")
-    max_concurrent: int = Field(1_000, ge=1, description="requests served at once; more wait in line")
-    max_waiting: int = Field(100_000, ge=0, description="requests that may wait; more are refused with 429")
+    jitter: float = Field(0.0, ge=0, le=1, description="random share of the latency")
+    max_concurrent: int = Field(1_000, ge=1, description="requests served concurrently; others queue")
+    max_waiting: int = Field(100_000, ge=0, description="queued requests; others are refused with 429")
     error_rate: float = Field(0.0, ge=0, le=1, description="share of requests answered with an error")
     error_status: int = Field(500, ge=400, le=599, description="the status of those errors")
     retry_after: int | None = Field(None, ge=0, description="Retry-After header of errors and refusals, in seconds")
-    garbage_rate: float = Field(0.0, ge=0, le=1, description="share of choices that are not what was asked for")
+    garbage_rate: float = Field(0.0, ge=0, le=1, description="share of choices that do not follow the schema")
     first_byte_s: float = Field(0.0, ge=0, description="delay before the first byte of an answer")
-    drip_s: float = Field(0.0, ge=0, description="delay before every single byte of an answer")
-    ignore_n: bool = Field(False, description="answer with one choice however many were asked for")
+    drip_s: float = Field(0.0, ge=0, description="delay before each byte of an answer")
+    ignore_n: bool = Field(False, description="answer with one choice for every n")
     usage: Literal["full", "plain", "none"] = Field("full", description="plain: without cached tokens")
 
 
 class RulesServerSettings(BaseModel):
-    """The process: address, models it answers for, limits, and its behaviour."""
+    """The process: address, model names, limits, and behaviour."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: str = "127.0.0.1"
     port: int = Field(DEFAULT_PORT, ge=0, le=65_535)
     models: tuple[str, ...] = ("rules", "qwen25-7b", "qwen25-32b", "qwen25-vl-32b")
-    context_tokens: int = Field(32_768, ge=256, description="longest prompt, by its own count of tokens")
+    context_tokens: int = Field(32_768, ge=256, description="longest prompt, in tokens by its own count")
     seed: int = 0
-    control: bool = Field(False, description="let PUT /behaviour change the behaviour while it runs (for tests)")
+    control: bool = Field(False, description="allow PUT /behaviour to change the behaviour at run time (for tests)")
     behaviour: Behaviour = Behaviour()
 
 
 def parse_arguments(argv: Sequence[str]) -> RulesServerSettings:
-    """Settings from command-line options; `--help` explains each."""
+    """Parse command-line options; `--help` explains each."""
     parser = argparse.ArgumentParser(prog="python -m services.judge.rules_server", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 takes a free one")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 picks a free port")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--model", action="append", help="a model name it answers for; may be repeated")
+    parser.add_argument("--model", action="append", help="a model name that it serves; repeat for more")
     parser.add_argument("--context-tokens", type=int, default=32_768)
     parser.add_argument("--control", action="store_true", help="allow PUT /behaviour (tests only)")
     for name, field in Behaviour.model_fields.items():

@@ -1,11 +1,12 @@
-"""Counts tokens as a server would, and which of them a prefix cache would have had already.
+"""Counts prompt tokens as a server would, and how many of them a prefix cache would already hold.
 
-The count is an estimate (four bytes a token, one token per 28 x 28 pixels); the client must not rely on it.
+The count is an estimate (four bytes a token, a fixed number per picture); clients must not rely on it.
 """
 
 import hashlib
-from collections import OrderedDict
 from typing import Any
+
+from shared.process.bounded_cache import BoundedCache
 
 BLOCK_BYTES = 64  # 16 tokens of about four bytes
 MAX_BLOCKS = 200_000
@@ -13,18 +14,18 @@ IMAGE_TOKENS = 290  # a 160 x 144 picture at 3x
 
 
 def tokens(data: bytes) -> int:
-    """Tokens of a text."""
+    """Return the estimated tokens of a text."""
     return -(-len(data) // 4)
 
 
 class PrefixCache:
-    """Remembers the blocks of earlier prompts. A block counts as cached only if all blocks before it do."""
+    """Remembers blocks of earlier prompts. A block counts as cached only if all blocks before it do."""
 
     def __init__(self) -> None:
-        self._blocks: OrderedDict[bytes, None] = OrderedDict()
+        self._blocks: BoundedCache[bytes, None] = BoundedCache(MAX_BLOCKS)
 
     def count(self, model: str, prompt: list[bytes | None]) -> tuple[int, int]:
-        """(tokens, cached tokens) of a prompt given as texts, and None for each picture."""
+        """Return (tokens, cached tokens) of a prompt: texts, and None for each picture."""
         total = sum(IMAGE_TOKENS if part is None else tokens(part) for part in prompt)
         chain = hashlib.sha256(model.encode()).digest()
         cached = 0
@@ -34,14 +35,8 @@ class PrefixCache:
             chain = hashlib.sha256(chain + leading[start : start + BLOCK_BYTES]).digest()
             hit = hit and chain in self._blocks
             cached += BLOCK_BYTES // 4 if hit else 0
-            self._remember(chain)
+            self._blocks.put(chain, None)
         return total, cached
-
-    def _remember(self, block: bytes) -> None:
-        self._blocks[block] = None
-        self._blocks.move_to_end(block)
-        if len(self._blocks) > MAX_BLOCKS:
-            self._blocks.popitem(last=False)
 
 
 def _first_picture(prompt: list[bytes | None]) -> int:
@@ -49,7 +44,7 @@ def _first_picture(prompt: list[bytes | None]) -> int:
 
 
 def usage_report(prompt: int, cached: int, output: int, form: str) -> dict[str, Any] | None:
-    """The `usage` object of an answer."""
+    """Return the `usage` object of an answer, None for `none`."""
     if form == "none":
         return None
     details = {"prompt_tokens_details": {"cached_tokens": cached}} if form == "full" else {}

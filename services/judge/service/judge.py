@@ -59,12 +59,14 @@ class Judge:
         self.spec = spec
         self.context: int | None = None
         self._model = model
+        self._prompt_builder = asyncio.Semaphore(1)  # encoding frames in more threads would starve the event loop
         self._cache: BoundedCache[str, JudgeResult] | None = BoundedCache(cache_size) if cache_size else None
 
     async def evaluate(self, judge_input: JudgeInput, budget: BudgetTracker, *, fresh: bool = False) -> JudgeResult:
         """Return the judge's result; `fresh` bypasses the cache. Raises RouteUnavailable without any response."""
         try:
-            prompt = await build_prompt(self.spec, judge_input, self.context)
+            async with self._prompt_builder:
+                prompt = await build_prompt(self.spec, judge_input, self.context)
         except PromptTooLong as error:
             return self._to_result(None, VoteSession(notes=[str(error)]))
         known = None if fresh or self._cache is None else self._cache.get(prompt.digest)

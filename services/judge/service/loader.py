@@ -30,11 +30,13 @@ class SegmentLoader:
 
     def __init__(self, store: Store, phases: PhasesFile, *, frames: bool) -> None:
         self._store, self._phases, self._frames = store, phases, frames
+        self._parser = asyncio.Semaphore(1)  # more threads would starve the event loop of the interpreter lock
 
     async def load(self, run: RunId, segment: SegmentId, key: str, digest: Digest) -> LoadedSegment:
         """Read and parse the segment. Raises Permanent if it is missing, damaged or another segment."""
         raw = await self._store.get(key, digest)
-        return await asyncio.to_thread(self._parse, raw, run, segment)
+        async with self._parser:
+            return await asyncio.to_thread(self._parse, raw, run, segment)
 
     def _parse(self, raw: bytes, run: RunId, segment: SegmentId) -> LoadedSegment:
         recording = read_archive(raw, frames=self._frames)

@@ -1,4 +1,4 @@
-"""Servers that misbehave, for the outage matrix: each is an asyncio server on a free port that counts its requests."""
+"""Misbehaving servers for the outage matrix: asyncio servers on free ports that count their requests."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ async def serving(reply: Reply) -> AsyncIterator[Server]:
     server = Server(0, reply)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # The client closes the connection, as it must after a timeout.
+        # The client closes the connection after a timeout.
         with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -69,7 +69,7 @@ def always(status: int, body: bytes = GOOD, **headers: str) -> Reply:
 
 
 def in_turn(*replies: Reply) -> Reply:
-    """One reply after the other; the last one for ever."""
+    """Each reply in turn; the last one repeats."""
 
     async def reply(server: Server, writer: asyncio.StreamWriter) -> None:
         await replies[min(server.requests, len(replies)) - 1](server, writer)
@@ -99,12 +99,12 @@ async def endless(server: Server, writer: asyncio.StreamWriter) -> None:
 
 
 async def hang_up(server: Server, writer: asyncio.StreamWriter) -> None:
-    """Closes the connection in the middle of the answer."""
+    """Closes the connection in the middle of the response."""
     writer.write(response(200)[:80])
     await writer.drain()
     writer.close()
 
 
-def nobody() -> str:
+def refusing_url() -> str:
     """An address that refuses connections."""
     return f"http://127.0.0.1:{free_ports(1)[0]}/v1"

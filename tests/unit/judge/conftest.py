@@ -1,4 +1,4 @@
-"""Opens courts for the judge's tests, and closes them."""
+"""The fixture that opens and closes judge runtimes."""
 
 from collections.abc import AsyncIterator
 from typing import Any

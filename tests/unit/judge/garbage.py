@@ -1,6 +1,6 @@
-"""A corpus of replies that are no votes, for a judge of `progress`, `dialog` and `efficiency`; over 300 of them.
+"""A corpus of over 300 invalid replies for a judge of `progress`, `dialog` and `efficiency`.
 
-Every entry is (why, content, finish_reason). None may become a number; all may only make the judge abstain.
+Every entry is (why, content, finish_reason). Each must make the judge abstain, and none may become a number.
 """
 
 import json

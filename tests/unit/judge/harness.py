@@ -1,4 +1,4 @@
-"""A court with the rules judge behind a real HTTP client and no socket, for stories about the whole service."""
+"""A judge runtime with the rules judge behind a real HTTP client without a socket, for tests of the whole service."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ GOOD = {**walk(4), 150: {"treasures": ["sword"], "dialog": {"text": 1, "line": "
 
 
 class JudgeHarness:
-    """A court whose routes all lead to one rules judge."""
+    """A judge runtime whose routes all lead to one rules judge."""
 
     def __init__(self, behaviour: Behaviour, **group: Any) -> None:
         app = create_app(RulesServerSettings(behaviour=behaviour))
@@ -44,5 +44,5 @@ OpenHarness = Callable[..., JudgeHarness]
 
 
 def refuse(request: httpx.Request) -> httpx.Response:
-    """A server that is away."""
+    """An unreachable server."""
     raise httpx.ConnectError("connection refused")

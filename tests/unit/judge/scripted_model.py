@@ -1,10 +1,10 @@
-"""A model whose replies a test decides: tests/contract/test_models.py holds it to what real ones do."""
+"""A model with scripted replies. tests/contract/test_models.py checks that it behaves like a real one."""
 
 from services.judge.ports import Choice, Completion, CompletionRequest
 
 
 class ScriptedModel:
-    """A model that gives the same replies to every question, first those given."""
+    """A model that returns the same choices for every request."""
 
     def __init__(self, *choices: Choice) -> None:
         self.choices = choices

@@ -1,4 +1,4 @@
-"""Makes segment archives for the judge's tests: a walk with things happening at given steps."""
+"""Builds segment archives for the judge's tests: a walk with changes at given steps."""
 
 import io
 import json
@@ -67,7 +67,7 @@ def walk(rooms: int, steps: int = 300) -> dict[int, dict[str, Any]]:
 
 
 def states(changes: Mapping[int, Mapping[str, Any]] | None = None, steps: int = 300) -> list[StepState]:
-    """The rows as the judge reads them."""
+    """The rows as the judge parses them."""
     return [StepState.from_row(row, step) for step, row in enumerate(rows(steps, changes))]
 
 
@@ -79,7 +79,7 @@ def facts(changes: Mapping[int, Mapping[str, Any]] | None = None, steps: int = 3
 def judge_input(
     name: str = "s1", changes: Mapping[int, Mapping[str, Any]] | None = None, frames: int = 0
 ) -> JudgeInput:
-    """A clip as the jurors get it."""
+    """A clip as the judges get it."""
     pictures = tuple(picture(number) for number in range(frames))
     return JudgeInput(RUN, SegmentId(name), facts(changes), "", pictures)
 

@@ -1,4 +1,4 @@
-"""Files and settings of the judge: what is wrong is told in one sentence that names the place."""
+"""Files and settings of the judge: an error is one sentence that names file and field."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ ROUTES: dict[str, Any] = {"r": {"url": "http://127.0.0.1:1/v1"}}
 JUDGE: dict[str, Any] = {"name": "state", "route": "r", "model": "m", "dimensions": ["progress"]}
 
 
-def test_the_built_in_judges_are_the_three_of_the_design() -> None:
+def test_built_in_judges_are_the_three_of_the_design() -> None:
     file = load_judges(None, "http://127.0.0.1:9/v1")
     assert {judge.name: judge.model for judge in file.judges} == {
         "state": "qwen25-7b",
@@ -35,7 +35,7 @@ def test_the_built_in_judges_are_the_three_of_the_design() -> None:
     assert file.weights.as_dict() == {"progress": 0.4, "dialog": 0.2, "puzzle": 0.2, "novelty": 0.1, "efficiency": 0.1}
 
 
-def test_the_built_in_phases_fit_every_game_they_name() -> None:
+def test_built_in_phases_load_with_their_games() -> None:
     file = load_phases(None)
     assert [phase.name for phase in file.phases] == ["dungeon", "early-game", "overworld-travel"]
     assert rules_only().judges[0].dimensions == DIMENSIONS
@@ -45,9 +45,9 @@ def test_the_built_in_phases_fit_every_game_they_name() -> None:
     ("change", "says"),
     [
         ({"judges": []}, "judges: Tuple should have at least 1 item"),
-        ({"judges": [JUDGE, JUDGE]}, "a name is used twice"),
-        ({"judges": [{**JUDGE, "route": "gone"}]}, "judge state: no route 'gone', only: r"),
-        ({"judges": [{**JUDGE, "route": None}]}, "judge state: a model needs a route"),
+        ({"judges": [JUDGE, JUDGE]}, "names must be unique"),
+        ({"judges": [{**JUDGE, "route": "gone"}]}, "judge state: unknown route 'gone'; routes are: r"),
+        ({"judges": [{**JUDGE, "route": None}]}, "judge state: kind model needs a route"),
         ({"judges": [{**JUDGE, "temperature": 0}]}, "at temperature 0 all votes are copies"),
         ({"judges": [{**JUDGE, "dimensions": ["beauty"]}]}, "not beauty"),
         ({"judges": [{**JUDGE, "dimensions": ["progress", "progress"]}]}, "at most once"),
@@ -72,15 +72,15 @@ def test_the_built_in_phases_fit_every_game_they_name() -> None:
         ({"weights": {"progress": 0.9}}, "weights sum to 1.500"),
     ],
 )
-def test_a_wrong_judges_file_is_told_in_one_sentence(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+def test_invalid_judges_file_is_reported_in_one_sentence(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     path = tmp_path / "judges.yaml"
     path.write_text(yaml.safe_dump({"routes": ROUTES, "judges": [JUDGE], **change}))
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as caught:
         load_judges(path, "")
-    assert str(told.value).startswith(f"{path}: ")
-    assert says in str(told.value)
-    assert "\n" not in str(told.value)
-    assert "hunter2" not in str(told.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_wrong_judges_file_is_told_in_one_sentence(tmp_path: Path, change: dic
         ("phases: [{name: x, weights: {puzzle: 1}}]", "must sum to 1"),
     ],
 )
-def test_a_wrong_phases_file_is_told_in_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_phases_file_is_reported_in_one_sentence(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "phases.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=says):
@@ -110,20 +110,20 @@ def test_settings_check_the_files_they_name(tmp_path: Path, monkeypatch: pytest.
     assert any(line.startswith("ZELDA_JUDGES_FILE: ") and "routes" in line for line in problems)
 
 
-async def test_the_service_refuses_a_rubric_that_nobody_else_reads(tmp_path: Path) -> None:
+async def test_service_refuses_a_rubric_that_other_services_do_not_read(tmp_path: Path) -> None:
     path = tmp_path / "judges.yaml"
     path.write_text(yaml.safe_dump({"rubric": "v2", "routes": ROUTES, "judges": [JUDGE]}))
     settings = JudgeSettings.model_validate({"store": {"url": "memory://"}, "judges_file": path})
-    with pytest.raises(Fatal, match=r"judges.yaml: rubric 'v2': what the other services read is 'default'"):
+    with pytest.raises(Fatal, match=r"judges.yaml: rubric 'v2': the other services read 'default' only"):
         await wire(settings, ServicePorts(MemoryBus(), MemoryStore(), asyncio.Event()))
 
 
-async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> None:
+async def test_semaphore_admits_in_order_while_the_limit_changes() -> None:
     limit, order = 1, list[int]()
-    gate, release = AdaptiveSemaphore(lambda: limit), asyncio.Event()
+    semaphore, release = AdaptiveSemaphore(lambda: limit), asyncio.Event()
 
     async def call(number: int) -> None:
-        async with gate.slot(5):
+        async with semaphore.slot(5):
             order.append(number)
             await release.wait()
 
@@ -134,32 +134,32 @@ async def test_the_gate_lets_in_first_come_first_served_as_the_limit_moves() -> 
     release.set()
     await asyncio.gather(*calls)
     assert order == [0, 1, 2, 3, 4]
-    assert gate.in_flight == 0
+    assert semaphore.in_flight == 0
 
 
-async def test_a_line_that_moves_is_waited_in_and_one_that_stands_still_is_not() -> None:
-    gate = AdaptiveSemaphore(lambda: 1)
-    async with gate.slot(1):
-        waiting = asyncio.create_task(gate._acquire(0.2))
+async def test_call_waits_in_a_moving_queue_and_leaves_a_stuck_one() -> None:
+    semaphore = AdaptiveSemaphore(lambda: 1)
+    async with semaphore.slot(1):
+        waiting = asyncio.create_task(semaphore._acquire(0.2))
         for _ in range(4):
             await asyncio.sleep(0.1)
-            gate.record_progress()
+            semaphore.record_progress()
         assert not waiting.done(), "calls were answered all the time"
         with pytest.raises(AcquireTimeout):
             await waiting
-    assert gate.in_flight == 0
+    assert semaphore.in_flight == 0
 
 
-async def test_a_call_that_waits_too_long_or_is_cancelled_leaves_no_place_behind() -> None:
-    gate = AdaptiveSemaphore(lambda: 1)
-    async with gate.slot(1):
+async def test_timed_out_or_cancelled_call_leaks_no_slot() -> None:
+    semaphore = AdaptiveSemaphore(lambda: 1)
+    async with semaphore.slot(1):
         with pytest.raises(AcquireTimeout, match="no free slot within"):
-            async with gate.slot(0.05):
-                pytest.fail("there was no place")
-        waiting = asyncio.create_task(gate._acquire(5))
+            async with semaphore.slot(0.05):
+                pytest.fail("there was no slot")
+        waiting = asyncio.create_task(semaphore._acquire(5))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-    async with gate.slot(0.05):
-        assert gate.in_flight == 1
-    assert gate.in_flight == 0
+    async with semaphore.slot(0.05):
+        assert semaphore.in_flight == 1
+    assert semaphore.in_flight == 0

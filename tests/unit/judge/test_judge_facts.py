@@ -1,4 +1,4 @@
-"""The facts that judges are told, one by one: what counts, what does not, and what is unknown."""
+"""The facts of a segment, one by one: what counts, what does not, and what is unknown."""
 
 from typing import Any
 
@@ -16,48 +16,48 @@ from tests.unit.judge.segment_factory import facts, states
 Changes = dict[int, dict[str, Any]]
 
 
-def told(changes: Changes) -> list[tuple[int, str]]:
+def described(changes: Changes) -> list[tuple[int, str]]:
     """Step and words of every event."""
     return [(event.step, event.what) for event in detect_events(states(changes, steps=60), {})]
 
 
-def test_a_small_key_is_found_and_used_in_its_dungeon_and_not_at_the_door() -> None:
+def test_small_key_counts_inside_its_dungeon_and_not_at_the_door() -> None:
     keys: Changes = {
         0: {"in_dungeon": True, "keys": 1},
         10: {"keys": 2},
         20: {"keys": 1},
         30: {"in_dungeon": False, "keys": 0},
     }
-    assert told(keys) == [(10, "found a small key (now 2)"), (20, "used a small key")]
+    assert described(keys) == [(10, "found a small key (now 2)"), (20, "used a small key")]
     totals = facts(keys).totals
     assert (totals["small keys found"], totals["small keys used"]) == (1, 1)
 
 
-def test_a_dungeon_is_entered_once_and_only_from_outside() -> None:
-    assert told({10: {"in_dungeon": True}}) == [(10, "entered a dungeon")]
-    assert told({0: {"in_dungeon": True}}) == []
-    assert told({0: {"in_dungeon": None}, 10: {"in_dungeon": True}}) == []
+def test_dungeon_is_entered_once_and_only_from_outside() -> None:
+    assert described({10: {"in_dungeon": True}}) == [(10, "entered a dungeon")]
+    assert described({0: {"in_dungeon": True}}) == []
+    assert described({0: {"in_dungeon": None}, 10: {"in_dungeon": True}}) == []
     assert facts({10: {"in_dungeon": True}}).totals["dungeons entered"] == 1
 
 
-def test_a_room_that_the_game_marks_a_moment_later_is_a_new_one() -> None:
-    assert told({10: {"room": 0x13}, 18: {"rooms_visited": 2}})[0][1].endswith("never seen before")
-    assert told({10: {"room": 0x13}, 40: {"rooms_visited": 2}})[0][1].endswith("known from before this clip")
+def test_room_marked_some_steps_later_is_a_new_room() -> None:
+    assert described({10: {"room": 0x13}, 18: {"rooms_visited": 2}})[0][1].endswith("never seen before")
+    assert described({10: {"room": 0x13}, 40: {"rooms_visited": 2}})[0][1].endswith("known from before this clip")
 
 
-def test_supplies_are_no_items_and_a_lost_heart_container_is_no_gain() -> None:
+def test_supplies_are_not_items_and_a_lost_heart_container_is_not_a_gain() -> None:
     got: Changes = {10: {"treasures": ["rupees", "hearts", "sword"]}, 20: {"max_health": 16}, 30: {"max_health": 12}}
-    assert told(got) == [(10, 'obtained "sword"'), (20, "gained a heart container")]
+    assert described(got) == [(10, 'obtained "sword"'), (20, "gained a heart container")]
 
 
-def test_the_clip_is_told_in_seconds_from_its_first_moment_to_its_last() -> None:
+def test_clip_duration_is_in_seconds_from_first_to_last_state() -> None:
     found = facts({150: {"rupees": 5}})
     assert found.seconds == 300 * 4 / 60
     assert "; 0 rupees, " in found.start
     assert "; 5 rupees, " in found.end
 
 
-def test_the_longest_time_without_a_new_tile_does_not_count_the_step_onto_it() -> None:
+def test_longest_time_without_a_new_tile_excludes_the_step_onto_it() -> None:
     assert facts({}).totals["longest time without a new tile"] == 299
     assert facts({100: {"x": 120}}).totals["longest time without a new tile"] == 199
     assert facts({0: {"x": None}}).totals["longest time without a new tile"] is None
@@ -67,7 +67,7 @@ def test_steps_in_any_menu_are_counted() -> None:
     assert facts({10: {"menu": 1}, 20: {"menu": 3}, 30: {"menu": 0}}).totals["steps in a menu"] == 20
 
 
-def test_texts_are_told_apart_by_their_number_and_a_line_drawn_anew_is_the_same() -> None:
+def test_texts_differ_by_number_and_a_redrawn_line_is_the_same_text() -> None:
     boxes: Changes = {
         10: {"dialog": {"text": 1, "line": "HELLO THERE"}},
         12: {"dialog": {"text": 1, "line": "HELLO"}},
@@ -75,49 +75,49 @@ def test_texts_are_told_apart_by_their_number_and_a_line_drawn_anew_is_the_same(
         20: {"dialog": None},
     }
     shown = [(10, 'the game showed the text "HELLO THERE"'), (14, 'the game showed the text "GOOD BYE"')]
-    assert told(boxes) == shown
+    assert described(boxes) == shown
     assert facts(boxes).totals["different texts shown"] == 2
 
 
-def test_a_text_without_end_is_cut() -> None:
+def test_endless_text_is_cut() -> None:
     endless = {step: {"dialog": {"text": 1, "line": f"{step:02d} {'BLA ' * 10}"}} for step in range(10, 40)}
-    ((_, words),) = told(endless)
+    ((_, words),) = described(endless)
     assert len(words) < 350
 
 
-def test_where_nobody_reads_the_screen_texts_are_unknown() -> None:
+def test_texts_are_unknown_without_dialog_decoding() -> None:
     rows = [StepState.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
     assert compute_facts("some-game", 4, rows, {}).totals["different texts shown"] is None
 
 
 @pytest.mark.parametrize("value", [True, "5", 5.0, [5]])
-def test_a_number_of_another_kind_is_unknown(value: object) -> None:
+def test_value_of_another_type_is_unknown(value: object) -> None:
     assert StepState.from_row({"rupees": value}, 0).rupees is None
 
 
-def test_a_name_that_is_too_long_is_cut_and_an_odd_letter_is_written_out() -> None:
+def test_long_name_is_cut_and_odd_letter_is_escaped() -> None:
     assert StepState.from_row({"area": "x" * 500}, 0).area == "x" * MAX_WORD
     assert render(facts({10: {"treasures": ["\u202eépée"]}}), 9_000).isascii()
 
 
-def test_facts_for_which_there_is_no_room_are_refused_even_if_nothing_happened() -> None:
+def test_facts_without_room_are_refused_even_without_events() -> None:
     with pytest.raises(PromptTooLong, match="the budget is 300"):
         render(facts({}), 300)
 
 
-def test_a_reason_is_asked_for_first_and_pictures_are_spoken_of_where_there_are_any() -> None:
+def test_prompt_requests_the_reason_first_and_mentions_pictures_if_any() -> None:
     assert reply_schema(("progress",))["required"] == ["reason", "progress"]
     assert "pictures of it" in rubric_message(("novelty",), pictures=True)
     assert "pictures of it" not in rubric_message(("progress",), pictures=False)
 
 
-def test_guidance_stands_before_the_facts_and_its_heading_only_with_it() -> None:
+def test_guidance_precedes_the_facts_and_has_a_heading_only_if_present() -> None:
     assert vote_messages(("progress",), "FACTS", "")[1]["content"] == "FACTS"
     guided = vote_messages(("progress",), "FACTS", " Mind the gap. ")[1]["content"]
     assert guided == "GUIDANCE FOR THIS PHASE\nMind the gap.\n\nFACTS"
 
 
-def test_a_picture_takes_its_tokens_from_the_facts() -> None:
+def test_picture_tokens_reduce_the_room_for_facts() -> None:
     assert image_token_bound(480, 432) == 18 * 16 + 2
     without, with_one = (facts_budget(("novelty",), "", sizes, most=9_000) for sizes in ((), ((480, 432),)))
     assert without - with_one == image_token_bound(480, 432)

@@ -1,4 +1,4 @@
-"""The pure machines behind a route: breaker, adaptive concurrency, retries, and the budget."""
+"""The pure state machines behind a route: breaker, adaptive concurrency, retries, and budget."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -83,7 +83,7 @@ class BreakerMachine(RuleBasedStateMachine):
 TestBreaker = BreakerMachine.TestCase
 
 
-def test_the_breaker_opens_after_ten_failures_and_tries_again_after_thirty_seconds() -> None:
+def test_breaker_opens_after_ten_failures_and_probes_after_30_seconds() -> None:
     breaker = Breaker()
     for _ in range(10):
         assert breaker.admit(0.0)
@@ -98,7 +98,7 @@ def test_the_breaker_opens_after_ten_failures_and_tries_again_after_thirty_secon
     assert breaker.state(61.0) == "closed"
 
 
-def test_a_probe_whose_outcome_never_came_blocks_the_route_for_one_more_time_only() -> None:
+def test_probe_without_outcome_blocks_the_route_for_one_more_period() -> None:
     breaker = Breaker(threshold=1)
     breaker.record_failure(0.0)
     assert breaker.admit(30.0)
@@ -107,7 +107,7 @@ def test_a_probe_whose_outcome_never_came_blocks_the_route_for_one_more_time_onl
 
 
 @given(st.lists(st.tuples(st.sampled_from(["success", "overload"]), st.integers(0, 64), st.floats(0, 3)), max_size=200))
-def test_the_limit_stays_within_its_bounds(history: list[tuple[str, int, float]]) -> None:
+def test_limit_stays_within_its_bounds(history: list[tuple[str, int, float]]) -> None:
     machine, now = ConcurrencyController(maximum=32, minimum=1), 0.0
     for kind, in_flight, pause in history:
         now += pause
@@ -121,7 +121,7 @@ def test_the_limit_stays_within_its_bounds(history: list[tuple[str, int, float]]
         assert 1 <= machine.limit <= 32
 
 
-def test_the_limit_finds_the_capacity_of_a_server_and_stays_near_it() -> None:
+def test_limit_finds_the_capacity_of_a_server_and_stays_near_it() -> None:
     machine, now, seen = ConcurrencyController(maximum=200, initial=8), 0.0, []
     capacity = 40
     for _ in range(300):  # rounds of one second in which every place is used once
@@ -136,14 +136,14 @@ def test_the_limit_finds_the_capacity_of_a_server_and_stays_near_it() -> None:
     assert sum(steady) / len(steady) > capacity * 0.8
 
 
-def test_one_overload_reported_by_many_calls_shrinks_the_limit_once() -> None:
+def test_overload_reported_by_many_calls_reduces_the_limit_once() -> None:
     machine = ConcurrencyController(maximum=32, initial=32)
     for call in range(30):
         machine.record_overload(10.0 + call * 0.01)
     assert machine.limit == 22
 
 
-def test_an_idle_route_does_not_grow() -> None:
+def test_limit_of_an_idle_route_does_not_grow() -> None:
     machine = ConcurrencyController(maximum=32, initial=8)
     for _ in range(100):
         machine.record_success(1)
@@ -153,7 +153,7 @@ def test_an_idle_route_does_not_grow() -> None:
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 8), (9, 8)])
-def test_limits_that_cannot_be_kept_are_refused(least: int, most: int) -> None:
+def test_inconsistent_limits_are_refused(least: int, most: int) -> None:
     with pytest.raises(ValueError, match="need 1 <= minimum <= maximum"):
         ConcurrencyController(minimum=least, maximum=most)
 
@@ -180,7 +180,7 @@ def test_limits_that_cannot_be_kept_are_refused(least: int, most: int) -> None:
         ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
     ],
 )
-def test_retry_after_is_a_number_or_a_date_or_nothing(value: str | None, seconds: float | None) -> None:
+def test_retry_after_is_a_number_a_date_or_none(value: str | None, seconds: float | None) -> None:
     assert retry_after(value, NOW) == seconds
 
 
@@ -190,24 +190,22 @@ def test_retry_after_is_a_number_or_a_date_or_nothing(value: str | None, seconds
     + [(status, "outage") for status in (501, 504, 505, 507, 508, 520, 521, 522, 523, 524, 529, 599)]
     + [(status, "refused") for status in (301, 302, 400, 401, 403, 404, 413, 422)],
 )
-def test_a_status_means_one_thing(status: int, kind: str) -> None:
+def test_status_has_one_classification(status: int, kind: str) -> None:
     assert classify_response(status, {}, NOW).kind == kind
 
 
-def test_the_reason_of_llm_d_is_told() -> None:
+def test_drop_reason_of_llm_d_is_reported() -> None:
     outcome = classify_response(429, {"x-llm-d-request-dropped-reason": "rejected-saturated"}, NOW)
     assert outcome.detail == "HTTP 429 (rejected-saturated)"
 
 
 @pytest.mark.parametrize(("reason", "detail"), [("\x1b[31mred", "HTTP 429"), ("x" * 500, f"HTTP 429 ({'x' * 60})")])
-def test_a_reason_that_could_spoil_a_log_is_left_out_or_cut(reason: str, detail: str) -> None:
+def test_unprintable_or_long_drop_reason_is_omitted_or_cut(reason: str, detail: str) -> None:
     assert classify_response(429, {"x-llm-d-request-dropped-reason": reason}, NOW).detail == detail
 
 
 @given(st.floats(0, 100), st.floats(0, 1, exclude_max=True), st.none() | st.floats(0, 300))
-def test_a_second_attempt_waits_as_asked_and_only_if_it_can_still_finish(
-    left: float, draw: float, asked: float | None
-) -> None:
+def test_second_attempt_respects_retry_after_and_the_time_left(left: float, draw: float, asked: float | None) -> None:
     pause = pause_before_retry(CallOutcome("overload", "x", asked), left, draw)
     if pause is not None:
         assert pause >= (asked or 0)

@@ -1,4 +1,4 @@
-"""The books of many epochs at once: nothing spent or noted is forgotten, however many are open."""
+"""Ledgers of many concurrent epochs: no spending and no row is lost, however many are open."""
 
 import asyncio
 
@@ -21,8 +21,8 @@ RUNS = [RunId(f"run-{number}") for number in range(OPEN_LEDGERS + 2)]
 CALL = Usage(calls=1)
 
 
-class Moody(MemoryStore):
-    """A store that takes nothing while it is `away`, and in an hour while it is `slow`."""
+class FlakyStore(MemoryStore):
+    """A store whose writes fail while it is `away` and take an hour while it is `slow`."""
 
     away = slow = False
 
@@ -34,8 +34,8 @@ class Moody(MemoryStore):
         return await super().put(key, data)
 
 
-class Crossing(MemoryStore):
-    """A store in which another process writes its book while the first report is on its way."""
+class ConcurrentStore(MemoryStore):
+    """A store in which another process flushes its ledger while the first report is being written."""
 
     other: LedgerStore | None = None
 
@@ -58,7 +58,7 @@ async def part(store: MemoryStore, run: RunId) -> LedgerPart:
     return LedgerPart.from_bytes(await store.get(f"{keys.judge_reports_prefix(run, 0, 'default')}judge-0.json"))
 
 
-async def test_with_many_epochs_at_once_each_keeps_to_its_budget_and_its_notes_are_whole() -> None:
+async def test_concurrent_epochs_keep_their_budgets_and_all_rows() -> None:
     store, spent = MemoryStore(), dict.fromkeys(RUNS, 0)
     ledgers = open_ledgers(store, Budget(calls=10))
 
@@ -84,7 +84,7 @@ async def test_with_many_epochs_at_once_each_keeps_to_its_budget_and_its_notes_a
         assert len(written.rows) == 10
 
 
-async def test_the_service_keeps_to_the_budget_of_each_of_many_runs(harness: OpenHarness) -> None:
+async def test_service_keeps_the_budget_of_each_of_many_runs(harness: OpenHarness) -> None:
     one = harness(Behaviour(latency_ms=10), cache_size=0, budget_calls=9, audit_share=1.0)
     events = [
         await recorded(one.store, archive(f"s{n}", {**walk(1 + n), 3: {"rupees": n}}, run=run), f"s{n}", run=run)
@@ -94,15 +94,15 @@ async def test_the_service_keeps_to_the_budget_of_each_of_many_runs(harness: Ope
     await asyncio.gather(*(one.runtime.handlers.segment_ready(event) for event in events))
     await one.runtime.close()
     for run in RUNS:
-        told = EpochJudging.from_bytes(await one.store.get(keys.judge_report(run, 0)))
+        report = EpochJudging.from_bytes(await one.store.get(keys.judge_report(run, 0)))
         names = [entry.key for entry in await one.store.list(keys.scores_prefix(run, 0))]
         scores = [SegmentScores.from_bytes(await one.store.get(name)) for name in names]
-        assert told.usage.calls == 9
+        assert report.usage.calls == 9
         assert sum(result.usage.calls for one in scores for result in one.judges) <= 9
-        assert sum(told.segments.values()) == 4
+        assert sum(report.segments.values()) == 4
 
 
-async def test_a_book_in_use_stays_open_and_the_one_unused_for_longest_is_closed_first() -> None:
+async def test_pinned_ledger_stays_open_and_the_least_recently_used_is_evicted() -> None:
     ledgers = open_ledgers(MemoryStore())
     used, first, second = [await ledgers.open(run, 0) for run in RUNS[:3]]
     with used.pinned():
@@ -110,12 +110,12 @@ async def test_a_book_in_use_stays_open_and_the_one_unused_for_longest_is_closed
         for run in RUNS[3:]:
             await ledgers.open(run, 0)
         assert await ledgers.open(RUNS[0], 0) is used
-        assert await ledgers.open(RUNS[2], 0) is not second, "it was not used for longest"
+        assert await ledgers.open(RUNS[2], 0) is not second, "it was the least recently used one"
     assert await ledgers.open(RUNS[1], 0) is not first
 
 
-async def test_a_book_that_cannot_be_written_stays_open_until_it_can() -> None:
-    store = Moody()
+async def test_unwritable_ledger_stays_open_until_it_is_written() -> None:
+    store = FlakyStore()
     ledgers = open_ledgers(store)
     ledger = await ledgers.open(RUNS[0], 0)
     ledger.record(row=row(0))
@@ -128,7 +128,7 @@ async def test_a_book_that_cannot_be_written_stays_open_until_it_can() -> None:
     assert len((await part(store, RUNS[0])).rows) == 1
 
 
-async def test_what_is_spent_is_written_even_if_nothing_is_noted() -> None:
+async def test_spending_is_written_without_any_row() -> None:
     store = MemoryStore()
     ledgers = open_ledgers(store)
     ledger = await ledgers.open(RUNS[0], 0)
@@ -138,19 +138,19 @@ async def test_what_is_spent_is_written_even_if_nothing_is_noted() -> None:
     assert (await part(store, RUNS[0])).usage == {"state": CALL}
 
 
-async def test_a_report_that_crosses_another_process_has_the_notes_of_both() -> None:
-    store = Crossing()
+async def test_concurrent_reports_merge_the_rows_of_both_processes() -> None:
+    store = ConcurrentStore()
     first, second = (LedgerStore(store, f"judge-{number}", "default", Budget()) for number in range(2))
     for number, one in enumerate((first, second)):
         (await one.open(RUNS[0], 0)).record(row=row(number))
     store.other = second
     await first.flush()
-    told = EpochJudging.from_bytes(await store.get(keys.judge_report(RUNS[0], 0)))
-    assert told.segments == {"judged": 2}
+    report = EpochJudging.from_bytes(await store.get(keys.judge_report(RUNS[0], 0)))
+    assert report.segments == {"judged": 2}
 
 
-async def test_a_write_that_is_cancelled_is_made_up_for() -> None:
-    store = Moody()
+async def test_cancelled_flush_is_repeated() -> None:
+    store = FlakyStore()
     ledgers = open_ledgers(store)
     ledger = await ledgers.open(RUNS[0], 0)
     ledger.record(row=row(0))
@@ -162,20 +162,20 @@ async def test_a_write_that_is_cancelled_is_made_up_for() -> None:
     assert len((await part(store, RUNS[0])).rows) == 1
 
 
-async def test_the_last_write_makes_up_for_one_that_is_cancelled_beside_it() -> None:
-    store = Moody()
+async def test_final_flush_writes_what_a_cancelled_flush_did_not() -> None:
+    store = FlakyStore()
     ledgers = open_ledgers(store)
     (await ledgers.open(RUNS[0], 0)).record(row=row(0))
     store.slow = True
-    keeping = asyncio.create_task(ledgers.flush())
+    flush = asyncio.create_task(ledgers.flush())
     await asyncio.sleep(0.01)
     store.slow = False
-    keeping.cancel()
+    flush.cancel()
     await ledgers.flush()
     assert len((await part(store, RUNS[0])).rows) == 1
 
 
-async def test_a_book_that_cannot_be_read_is_begun_again() -> None:
+async def test_unreadable_ledger_starts_over() -> None:
     store = MemoryStore()
     await store.put(f"{keys.judge_reports_prefix(RUNS[0], 0, 'default')}judge-0.json", b"{")
     ledgers = open_ledgers(store)

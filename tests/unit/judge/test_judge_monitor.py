@@ -1,4 +1,4 @@
-"""The judges are judged while they work: what the canary set and the pairs say when something is away."""
+"""The monitor of the judges: canary set and pairs while a route is unavailable."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 
 async def judged(one: JudgeHarness, name: str, epoch: int = 0) -> None:
-    """Judge a segment unlike all others, and wait for the checks that it starts."""
+    """Judge a unique segment and wait for the checks that it starts."""
     number = int(name.removeprefix("s"))
     raw = archive(name, {**walk(2 + number % 5), 7: {"rupees": number}}, epoch=epoch)
     await one.runtime.handlers.segment_ready(await recorded(one.store, raw, name, epoch))
@@ -21,23 +21,23 @@ async def judged(one: JudgeHarness, name: str, epoch: int = 0) -> None:
     await one.runtime.monitor.drain()
 
 
-async def test_the_canary_set_holds_segments_that_were_judged(harness: OpenHarness) -> None:
+async def test_canary_set_holds_judged_segments(harness: OpenHarness) -> None:
     one = harness(canary_segments=2, patience_s=0)
-    ways = {name: route.clients.transport for name, route in one.runtime.routes.items()}
+    transports = {name: route.clients.transport for name, route in one.runtime.routes.items()}
     for route in one.runtime.routes.values():
         route.clients.transport = httpx.MockTransport(refuse)
     for name in ("s0", "s1"):
         await judged(one, name)
     for name, route in one.runtime.routes.items():
         await route.clients.close()
-        route.clients.transport = ways[name]
+        route.clients.transport = transports[name]
     for name in ("s2", "s3"):
         await judged(one, name)
     chosen = CanarySet.from_bytes(await one.store.get(keys.canary_set(RUN)))
     assert [canary.segment for canary in chosen.segments] == ["s2", "s3"]
 
 
-async def test_a_route_that_is_away_costs_the_drift_of_its_own_judge_alone(harness: OpenHarness) -> None:
+async def test_unavailable_route_costs_only_its_own_judges_drift(harness: OpenHarness) -> None:
     one = harness(canary_segments=3, patience_s=0)
     for name in ("s0", "s1", "s2"):
         await judged(one, name)
@@ -50,7 +50,7 @@ async def test_a_route_that_is_away_costs_the_drift_of_its_own_judge_alone(harne
     assert sorted(row.judge for row in part.canary) == ["state"] * 3 + ["vision"] * 3
 
 
-async def test_checks_that_take_long_do_not_keep_the_books_from_being_written(harness: OpenHarness) -> None:
+async def test_slow_checks_do_not_delay_the_ledger_flush(harness: OpenHarness) -> None:
     one, answered = harness(audit_share=1.0), asyncio.Event()
 
     async def late(request: httpx.Request) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""`zelda judge`: a pass over recorded segments by rules alone, another rubric version, and the comparison of both."""
+"""`zelda judge`: a pass over recorded segments by rules, another rubric version, and a comparison of both."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
 from tests.rules import RulesServer
-from tests.unit.judge.bad_servers import nobody
+from tests.unit.judge.bad_servers import refusing_url
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 NUMBER = 12
@@ -43,7 +43,7 @@ async def recorded_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_pass_by_rules_judges_all_and_a_second_one_nothing(
+def test_rules_pass_judges_all_segments_and_a_second_pass_none(
     recorded_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     segments(RUN, rules=True, as_json=True)
@@ -59,10 +59,10 @@ def test_a_pass_by_rules_judges_all_and_a_second_one_nothing(
     assert f"had a score before {NUMBER}" in capsys.readouterr().out
 
 
-async def test_strangers_among_the_segments_and_a_damaged_account_hold_up_no_pass(recorded_run: Path) -> None:
+async def test_foreign_objects_and_a_damaged_epoch_record_do_not_stop_a_pass(recorded_run: Path) -> None:
     store, prefix = local_store(recorded_run), keys.segments_prefix(RUN)
     for name in ("epoch_0/e1/Upload.zip", "epoch_0/e1/s1.zip.part", "epoch_x/e1/s1.zip", "epoch_0/s1.zip", "notes.zip"):
-        await store.put(f"{prefix}{name}", b"a stranger")
+        await store.put(f"{prefix}{name}", b"foreign")
     await store.put(keys.epoch_finished(RUN, 0), b"{")
     await asyncio.to_thread(segments, RUN, rules=True)
     assert len(await store.list(keys.scores_prefix(RUN, 0, "rules"))) == NUMBER
@@ -70,7 +70,7 @@ async def test_strangers_among_the_segments_and_a_damaged_account_hold_up_no_pas
     assert len(result.points) == NUMBER
 
 
-def test_two_rubric_versions_are_compared_in_a_table_and_a_picture(
+def test_rubric_versions_are_compared_in_a_table_and_a_picture(
     recorded_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     segments(RUN, rules=True)
@@ -90,35 +90,35 @@ def test_two_rubric_versions_are_compared_in_a_table_and_a_picture(
     assert result["accounts"][0]["correlation"]["segment"] > 0.3
 
 
-class Held(bytes):
-    """An object's content that counts how many of its kind are held at once."""
+class CountedBytes(bytes):
+    """The content of an object; counts how many exist at the same time."""
 
     now = most = 0
 
-    def __new__(cls, content: bytes) -> "Held":
-        Held.now += 1
-        Held.most = max(Held.most, Held.now)
+    def __new__(cls, content: bytes) -> "CountedBytes":
+        CountedBytes.now += 1
+        CountedBytes.most = max(CountedBytes.most, CountedBytes.now)
         return super().__new__(cls, content)
 
     def __del__(self) -> None:
-        Held.now -= 1
+        CountedBytes.now -= 1
 
 
-async def test_a_comparison_holds_a_few_archives_at_a_time(recorded_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_comparison_holds_few_archives_at_a_time(recorded_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await asyncio.to_thread(segments, RUN, rules=True)
     store = local_store(recorded_run)
     whole = store.get
 
     async def pinned(key: str, digest: str | None = None) -> bytes:
-        return Held(await whole(key, digest))
+        return CountedBytes(await whole(key, digest))
 
     monkeypatch.setattr(store, "get", pinned)
     monkeypatch.setattr(comparison, "CONCURRENT_READS", 2)
     await compared(store, RUN, None, ["rules", "rules"])
-    assert 0 < Held.most <= 4
+    assert 0 < CountedBytes.most <= 4
 
 
-async def test_a_dead_segment_is_left_out_of_the_comparison(recorded_run: Path) -> None:
+async def test_comparison_omits_dead_segments(recorded_run: Path) -> None:
     store = local_store(recorded_run)
     await recorded(store, b"not an archive", "broken")
     for rubric in ("rules", "v2"):
@@ -128,7 +128,7 @@ async def test_a_dead_segment_is_left_out_of_the_comparison(recorded_run: Path) 
     assert [account.judged for account in result.summaries] == [NUMBER, NUMBER]
 
 
-def test_the_agreement_in_order_is_that_of_all_segments_not_of_the_first_ones() -> None:
+def test_order_agreement_covers_all_segments() -> None:
     # The first 25 are put above all others by both sides; the others, by the second side, in the opposite order.
     best = [(1.0 + number, 1.0 + number, 0) for number in range(25)]
     rest = [(-float(number), -1000.0 + number, 0) for number in range(975)]
@@ -138,9 +138,7 @@ def test_the_agreement_in_order_is_that_of_all_segments_not_of_the_first_ones() 
     assert _kappa([*best, *rest]) == found
 
 
-async def test_what_cannot_be_read_any_more_costs_its_own_place_in_the_comparison(
-    recorded_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_comparison_skips_unreadable_objects_only(recorded_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = local_store(recorded_run)
     for rubric in ("rules", "v2"):
         await asyncio.to_thread(segments, RUN, rules=True, rubric=rubric)
@@ -151,27 +149,27 @@ async def test_what_cannot_be_read_any_more_costs_its_own_place_in_the_compariso
     await asyncio.to_thread(compare, RUN, "rules", "v2", as_json=True)
     out, err = capsys.readouterr()
     assert [account["judged"] for account in json.loads(out)["accounts"]] == [NUMBER - 2, NUMBER - 3]
-    assert err.count("left out of the comparison") == 3
+    assert err.count("object skipped in comparison") == 3
 
 
 @pytest.mark.parametrize(
     ("first", "second", "says"),
     [
         ("rules", "v9", "no scores under rubric 'v9'"),
-        ("rules/nobody", "rules", "no judge 'nobody' in rubric 'rules'; there are rules"),
+        ("rules/nobody", "rules", "no judge 'nobody' in rubric 'rules'; its judges: rules"),
     ],
 )
-def test_a_side_that_does_not_exist_is_named(recorded_run: Path, first: str, second: str, says: str) -> None:
+def test_unknown_side_is_named(recorded_run: Path, first: str, second: str, says: str) -> None:
     segments(RUN, rules=True)
     with pytest.raises(CliError, match=says) as left:
         compare(RUN, first, second)
     assert left.value.code == NOT_FOUND
 
 
-def test_without_a_server_nothing_is_rejudge_segment_and_nothing_is_lost(
+def test_without_a_server_nothing_is_judged_and_nothing_is_lost(
     recorded_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", nobody())
+    monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", refusing_url())
     with pytest.raises(Transient, match=r"route qwen25-.*ConnectError") as left:
         segments(RUN)
     end = as_cli_error(left.value)
@@ -183,7 +181,7 @@ def test_without_a_server_nothing_is_rejudge_segment_and_nothing_is_lost(
     assert f"judged {NUMBER}, abstained 0" in capsys.readouterr().out
 
 
-def test_what_holds_a_pass_up_is_told_once(
+def test_reason_of_a_retry_is_printed_once(
     recorded_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged, failures = rejudge._rejudge_segment, iter([Transient("the store is away")] * 3)
@@ -201,7 +199,7 @@ def test_what_holds_a_pass_up_is_told_once(
     assert err.count("tried again until it works: the store is away") == 1
 
 
-def test_wrong_words_are_told(recorded_run: Path) -> None:
+def test_invalid_arguments_are_reported(recorded_run: Path) -> None:
     with pytest.raises(CliError, match="is not a RunId") as left:
         segments("../etc", rules=True)
     assert left.value.code == USAGE

@@ -26,7 +26,7 @@ from tests.unit.judge.segment_factory import facts, judge_input, states, walk
 JUDGES = load_judges(None, "http://rules.test/v1").judges
 
 
-async def test_the_rubric_comes_first_and_has_the_same_bytes_for_every_segment_of_a_judge() -> None:
+async def test_rubric_comes_first_with_the_same_bytes_for_every_segment() -> None:
     for spec in JUDGES:
         loader = [
             judge_input("s1", walk(2), frames=8),
@@ -41,13 +41,13 @@ async def test_the_rubric_comes_first_and_has_the_same_bytes_for_every_segment_o
         assert len({json.dumps(body["messages"][1]) for body in bodies}) == 3
 
 
-async def test_nothing_that_changes_stands_before_the_facts() -> None:
+async def test_nothing_volatile_precedes_the_facts() -> None:
     one = await build_prompt(JUDGES[0], judge_input("s1", walk(3)), None)
     other = await build_prompt(JUDGES[0], judge_input("s2", walk(3)), None)
     assert one.body == other.body, "two segments with the same facts are asked about in the same bytes"
 
 
-async def test_the_vision_judge_gets_eight_enlarged_frames_as_data_urls_before_the_facts() -> None:
+async def test_vision_judge_gets_eight_enlarged_frames_before_the_facts() -> None:
     body = (await build_prompt(JUDGES[2], judge_input(frames=8), None)).body
     parts = body["messages"][1]["content"]
     assert [part["type"] for part in parts] == ["image_url"] * 8 + ["text"]
@@ -56,7 +56,7 @@ async def test_the_vision_judge_gets_eight_enlarged_frames_as_data_urls_before_t
 
 
 @pytest.mark.parametrize("side", [1_000, 60_000])
-def test_a_frame_larger_than_any_of_the_game_is_refused_by_its_header(side: int) -> None:
+def test_oversized_frame_is_refused_by_its_header(side: int) -> None:
     header = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 3, 0, 0, 0)
     raw = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
     raw += struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
@@ -64,8 +64,8 @@ def test_a_frame_larger_than_any_of_the_game_is_refused_by_its_header(side: int)
         enlarged_size(raw, 3)
 
 
-def test_facts_name_what_happened() -> None:
-    told = render(
+def test_facts_name_the_events() -> None:
+    text = render(
         facts(
             {
                 **walk(3),
@@ -102,29 +102,29 @@ def test_facts_name_what_happened() -> None:
         "- times hurt: 1",
         "- payments made: 1",
     ):
-        assert line in told.splitlines(), line
+        assert line in text.splitlines(), line
 
 
-def test_a_first_key_is_a_key_and_not_an_item_beside_it() -> None:
+def test_first_small_key_is_not_also_an_item() -> None:
     cellar = {"in_dungeon": True, "dungeon": 0, "keys": 0}
-    told = render(facts({0: cellar, 20: {"keys": 1, "treasures": ["small key"]}, 30: {"max_health": 16}}), 9_000)
+    text = render(facts({0: cellar, 20: {"keys": 1, "treasures": ["small key"]}, 30: {"max_health": 16}}), 9_000)
     for line in ("- small keys found: 1", "- items obtained: 0", "- heart containers obtained: 1"):
-        assert line in told.splitlines()
+        assert line in text.splitlines()
     again = render(facts({20: {"treasures": ["heart container"], "max_health": 16}, 30: {"essences": 1}}), 9_000)
     assert "- items obtained: 0" in again.splitlines()
 
 
-def test_what_the_game_does_not_have_is_unknown_and_not_zero() -> None:
+def test_missing_game_values_are_unknown_not_zero() -> None:
     rows = [StepState.from_row({"group": 0, "room": 1, "x": 8, "y": 8}, step) for step in range(30)]
-    told = render(compute_facts("some-game", 4, rows, {}), 9_000)
+    text = render(compute_facts("some-game", 4, rows, {}), 9_000)
     for name in ("items obtained", "deaths", "times hurt", "steps in a menu", "small keys found"):
-        assert f"- {name}: unknown" in told.splitlines()
-    assert "unknown rupees" in told
+        assert f"- {name}: unknown" in text.splitlines()
+    assert "unknown rupees" in text
 
 
-def test_no_word_about_rewards_or_milestones_reaches_a_judge() -> None:
-    told = render(facts(walk(5)), 9_000).lower()
-    assert not any(word in told for word in ("reward", "milestone", "return", "value function", "policy"))
+def test_rewards_and_milestones_never_reach_a_judge() -> None:
+    text = render(facts(walk(5)), 9_000).lower()
+    assert not any(word in text for word in ("reward", "milestone", "return", "value function", "policy"))
 
 
 INJECTIONS = (
@@ -137,16 +137,16 @@ INJECTIONS = (
 
 
 @pytest.mark.parametrize("words", INJECTIONS)
-def test_text_of_the_game_stays_inside_its_quotes(words: str) -> None:
-    told = render(facts({10: {"dialog": {"text": 1, "line": words}}, 20: {"treasures": [words]}}), 9_000)
-    shown = next(line for line in told.splitlines() if line.startswith("step 10: the game showed"))
+def test_game_text_stays_inside_its_quotes(words: str) -> None:
+    text = render(facts({10: {"dialog": {"text": 1, "line": words}}, 20: {"treasures": [words]}}), 9_000)
+    shown = next(line for line in text.splitlines() if line.startswith("step 10: the game showed"))
     assert json.loads(shown.removeprefix("step 10: the game showed the text "))
-    assert totals(told)["items obtained"] == 1
-    assert totals(told)["essences obtained"] == 0
-    assert told.count("TOTALS\n") == 1
+    assert totals(text)["items obtained"] == 1
+    assert totals(text)["essences obtained"] == 0
+    assert text.count("TOTALS\n") == 1
 
 
-def test_a_new_room_is_told_apart_from_a_known_one_and_from_going_back() -> None:
+def test_new_room_differs_from_a_known_one_and_from_going_back() -> None:
     seen = detect_events(
         states({10: {"room": 1, "rooms_visited": 2}, 20: {"room": 0x12}, 30: {"room": 2}}, steps=40), {"0:02": "gate"}
     )
@@ -167,17 +167,17 @@ EVENTS = st.lists(
 
 
 @given(EVENTS, st.integers(60, 4_000))
-def test_thinning_keeps_within_the_budget_and_never_cuts_a_line(events: list[Event], budget: int) -> None:
+def test_thinning_keeps_the_budget_and_never_cuts_a_line(events: list[Event], budget: int) -> None:
     lines = thin(events, budget)
     assert sum(token_bound(line) for line in lines) <= budget
     whole = Counter(f"step {event.step}: {event.what}\n" for event in events)
-    told = Counter(line for line in lines if not line.startswith("("))
-    assert not told - whole
+    kept = Counter(line for line in lines if not line.startswith("("))
+    assert not kept - whole
     left_out = sum(int(line[1:].split()[0]) for line in lines if line.startswith("("))
-    assert not lines or told.total() + left_out == len(events)
+    assert not lines or kept.total() + left_out == len(events)
 
 
-def test_what_matters_least_is_left_out_first() -> None:
+def test_least_important_events_are_dropped_first() -> None:
     vital = Event(50, "essence", "obtained an essence", Importance.VITAL)
     minor = [Event(step, "rupees", f"gained {step} rupees", Importance.MINOR) for step in range(100)]
     lines = thin([*minor[:50], vital, *minor[50:]], 400)
@@ -185,25 +185,25 @@ def test_what_matters_least_is_left_out_first() -> None:
     assert 3 < sum("rupees" in line for line in lines) < 50
 
 
-async def test_a_long_segment_fits_a_small_context_and_says_what_it_left_out() -> None:
+async def test_long_segment_fits_a_small_context_and_counts_dropped_lines() -> None:
     busy: dict[int, dict[str, Any]] = {
         step: {"room": step % 200, "rupees": step, "events": ["cut", "enemy killed"]} for step in range(1, 300)
     }
-    told = await build_prompt(JUDGES[0], judge_input("s1", busy), 6_000)
-    assert told.tokens <= 6_000 - JUDGES[0].max_output_tokens
-    assert " left out)" in told.body["messages"][1]["content"]
+    prompt = await build_prompt(JUDGES[0], judge_input("s1", busy), 6_000)
+    assert prompt.tokens <= 6_000 - JUDGES[0].max_output_tokens
+    assert " left out)" in prompt.body["messages"][1]["content"]
 
 
-async def test_a_context_of_4096_tokens_is_enough_for_every_judge() -> None:
+async def test_context_of_4096_tokens_is_enough_for_every_judge() -> None:
     for spec in JUDGES:
-        told = await build_prompt(spec, judge_input("s1", walk(5), frames=0), 4_096)
-        assert told.tokens < 2 * 4_096
+        prompt = await build_prompt(spec, judge_input("s1", walk(5), frames=0), 4_096)
+        assert prompt.tokens < 2 * 4_096
 
 
-async def test_without_room_for_facts_the_judge_says_so() -> None:
+async def test_judge_abstains_without_room_for_facts() -> None:
     with pytest.raises(PromptTooLong, match="raise max_prompt_tokens, or the server's context"):
         await build_prompt(JUDGES[0], judge_input("s1", walk(5)), 1_500)
 
 
-def test_every_sound_of_the_table_is_one_the_recorder_writes() -> None:
+def test_every_known_sound_is_one_the_recorder_writes() -> None:
     assert set(SOUNDS) <= set(SOUND_EVENTS.values())

@@ -1,4 +1,4 @@
-"""Replies of models: what is a vote, and 300 and more things that are none."""
+"""Replies of models: valid votes, and a corpus of over 300 invalid ones."""
 
 import json
 import time
@@ -25,16 +25,16 @@ def budget() -> BudgetTracker:
     return BudgetTracker(Budget())
 
 
-def test_the_corpus_is_large() -> None:
+def test_corpus_is_large() -> None:
     assert len(corpus()) >= 300
 
 
-def test_a_valid_reply_is_a_vote() -> None:
+def test_valid_reply_is_a_vote() -> None:
     vote = parse_vote(TEXT, "stop", NAMES)
     assert vote == Vote("three rooms", {"progress": 3, "dialog": 1, "efficiency": 4})
 
 
-def test_nothing_of_the_corpus_is_a_vote() -> None:
+def test_no_reply_of_the_corpus_is_a_vote() -> None:
     begun = time.monotonic()
     for why, content, finish in corpus():
         with pytest.raises(InvalidReply):
@@ -42,7 +42,7 @@ def test_nothing_of_the_corpus_is_a_vote() -> None:
     assert time.monotonic() - begun < 10
 
 
-async def test_a_judge_that_hears_only_garbage_abstains_with_reasons() -> None:
+async def test_judge_with_only_garbage_replies_abstains_with_reasons() -> None:
     for why, content, finish in corpus():
         result = await Judge(SPEC, ScriptedModel(*[Choice(content, finish)] * 3)).evaluate(judge_input(), budget())
         assert (result.status, result.dimensions) == ("abstained", {}), why
@@ -50,7 +50,7 @@ async def test_a_judge_that_hears_only_garbage_abstains_with_reasons() -> None:
         result.to_bytes()
 
 
-async def test_one_valid_vote_of_three_is_not_enough_two_are() -> None:
+async def test_one_valid_vote_of_three_is_not_enough_and_two_are() -> None:
     good, bad = Choice(TEXT, "stop"), Choice("no idea", "stop")
     one = await Judge(SPEC, ScriptedModel(good, bad, bad)).evaluate(judge_input(), budget())
     two = await Judge(SPEC, ScriptedModel(good, bad, good)).evaluate(judge_input(), budget())
@@ -59,14 +59,14 @@ async def test_one_valid_vote_of_three_is_not_enough_two_are() -> None:
     assert any("not one JSON object" in reason for reason in two.reasons)
 
 
-async def test_reasons_are_kept_and_freed_of_control_characters() -> None:
+async def test_reasons_are_kept_without_control_characters() -> None:
     reply = json.dumps({**VALID, "reason": "line one\nline two\x1b[31m" + "x" * 600})
     result = await Judge(SPEC, ScriptedModel(*[Choice(reply, "stop")] * 3)).evaluate(judge_input(), budget())
     assert result.reasons[0].startswith("line one line two [31mx")
     assert all(len(reason) <= 500 and reason.isprintable() for reason in result.reasons)
 
 
-async def test_the_seed_follows_the_segment_and_the_budget_books_the_real_cost() -> None:
+async def test_budget_settles_the_reported_cost() -> None:
     model, ledger = ScriptedModel(*[Choice(TEXT, "stop")] * 3), budget()
     result = await Judge(SPEC, model).evaluate(judge_input("s7", walk(3)), ledger)
     assert (result.usage.prompt_tokens, result.usage.cached_tokens, result.usage.output_tokens) == (900, 400, 60)
@@ -84,11 +84,11 @@ async def test_the_seed_follows_the_segment_and_the_budget_books_the_real_cost()
         (b"<html>", {}),
     ],
 )
-def test_a_list_of_models_is_read_or_unknown(raw: bytes, models: dict[str, int | None]) -> None:
+def test_model_list_is_parsed_or_empty(raw: bytes, models: dict[str, int | None]) -> None:
     assert parse_model_list(raw) == models
 
 
-def test_a_comparison_must_name_one_of_three_verdicts() -> None:
+def test_comparison_reply_must_be_one_of_three_answers() -> None:
     assert parse_pair('{"reason": "more rooms", "better": "B"}', "stop") == "B"
     for better in ('"C"', '"a"', "1", "null", '["A"]', '"A or B"'):
         with pytest.raises(InvalidReply):
@@ -98,7 +98,7 @@ def test_a_comparison_must_name_one_of_three_verdicts() -> None:
 
 
 @given(st.text(max_size=200) | st.recursive(st.none() | st.booleans() | st.floats() | st.integers(), st.lists))
-def test_anything_at_all_is_a_vote_or_an_invalid_reply(content: object) -> None:
+def test_any_content_is_a_vote_or_an_invalid_reply(content: object) -> None:
     for reply in (content, json.dumps(content) if not isinstance(content, str) else content):
         try:
             assert set(parse_vote(reply, "stop", NAMES).values) == set(NAMES)
@@ -107,7 +107,7 @@ def test_anything_at_all_is_a_vote_or_an_invalid_reply(content: object) -> None:
 
 
 @given(st.fixed_dictionaries({"reason": st.text(), **{name: st.integers(-2, 8) for name in NAMES}}))
-def test_a_vote_is_taken_exactly_when_all_numbers_are_in_range(reply: dict[str, int]) -> None:
+def test_vote_is_valid_exactly_when_all_numbers_are_in_range(reply: dict[str, int]) -> None:
     numbers = {name: reply[name] for name in NAMES}
     try:
         assert parse_vote(json.dumps(reply), "stop", NAMES).values == numbers

@@ -1,4 +1,4 @@
-"""The judge from segment.ready to scores.ready, with the rules judge behind a real HTTP client and no socket."""
+"""The judge from segment.ready to scores.ready, with the rules judge behind a real HTTP client without a socket."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from tests.unit.judge.harness import GOOD, OpenHarness, refuse
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
 
-async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(harness: OpenHarness) -> None:
+async def test_segment_becomes_a_score_with_every_vote_of_three_judges(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     (ready,) = await one.runtime.handlers.segment_ready(event)
@@ -40,7 +40,7 @@ async def test_a_segment_becomes_a_score_with_every_vote_of_three_judges(harness
     assert one.calls == 3
 
 
-async def test_a_redelivered_segment_makes_no_call_and_the_same_event(harness: OpenHarness) -> None:
+async def test_redelivered_segment_makes_no_call_and_the_same_event(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     first = await one.runtime.handlers.segment_ready(event)
@@ -49,19 +49,19 @@ async def test_a_redelivered_segment_makes_no_call_and_the_same_event(harness: O
     assert one.calls == 3
 
 
-async def test_a_segment_that_is_rung_again_while_it_is_judged_is_judged_once(harness: OpenHarness) -> None:
+async def test_republished_segment_in_progress_is_judged_once(harness: OpenHarness) -> None:
     one = harness(Behaviour(latency_ms=200), cache_size=0)
     event = await recorded(one.store, archive("s1", GOOD))
     first = asyncio.create_task(one.runtime.handlers.segment_ready(event))
     await asyncio.sleep(0.05)
     assert await one.runtime.handlers.segment_ready(event) == []
-    assert not first.done(), "the second ring waited for the first"
+    assert not first.done(), "the second delivery waited for the first"
     (ready,) = await first
     assert one.calls == 3
     assert [e.id for e in await one.runtime.handlers.segment_ready(event)] == [ready.id]
 
 
-async def test_a_segment_that_failed_is_not_in_work_any_more(harness: OpenHarness) -> None:
+async def test_failed_segment_is_no_longer_in_progress(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, b"not a zip")
     for _ in range(2):
@@ -69,7 +69,7 @@ async def test_a_segment_that_failed_is_not_in_work_any_more(harness: OpenHarnes
             await one.runtime.handlers.segment_ready(event)
 
 
-async def test_an_identical_segment_is_judged_from_memory(harness: OpenHarness) -> None:
+async def test_identical_segment_is_judged_from_the_cache(harness: OpenHarness) -> None:
     one = harness()
     for name in ("s1", "s2"):
         await one.runtime.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
@@ -79,7 +79,7 @@ async def test_an_identical_segment_is_judged_from_memory(harness: OpenHarness) 
     assert all(result.usage.calls == 0 for result in second.judges)
 
 
-async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others_said(harness: OpenHarness) -> None:
+async def test_unavailable_route_defers_the_segment_and_keeps_other_results(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     vision = one.runtime.routes["qwen25-vl-32b"].clients
@@ -95,7 +95,7 @@ async def test_a_route_that_is_away_delays_the_segment_and_keeps_what_the_others
     assert not await one.store.list("episodes/partial/")
 
 
-async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_number(harness: OpenHarness) -> None:
+async def test_absent_judge_abstains_without_a_number_after_patience(harness: OpenHarness) -> None:
     one = harness(patience_s=0)
     event = await recorded(one.store, archive("s1", GOOD))
     one.runtime.routes["qwen25-vl-32b"].clients.transport = httpx.MockTransport(refuse)
@@ -107,7 +107,7 @@ async def test_when_patience_is_over_the_absent_judge_abstains_and_gives_no_numb
     assert scores.status == "judged", "nine tenths of the weight were judged"
 
 
-async def test_all_routes_away_is_an_abstention_never_a_half(harness: OpenHarness) -> None:
+async def test_all_routes_unavailable_is_an_abstention_without_a_number(harness: OpenHarness) -> None:
     one = harness(patience_s=0)
     for route in one.runtime.routes.values():
         route.clients.transport = httpx.MockTransport(refuse)
@@ -116,7 +116,7 @@ async def test_all_routes_away_is_an_abstention_never_a_half(harness: OpenHarnes
     assert (scores.status, scores.weighted, scores.agreement) == ("abstained", None, None)
 
 
-async def test_garbage_from_the_models_is_an_abstention_with_reasons(harness: OpenHarness) -> None:
+async def test_garbage_from_models_is_an_abstention_with_reasons(harness: OpenHarness) -> None:
     one = harness(Behaviour(garbage_rate=1.0))
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
@@ -125,7 +125,7 @@ async def test_garbage_from_the_models_is_an_abstention_with_reasons(harness: Op
     assert all(result.reasons and not result.dimensions for result in scores.judges)
 
 
-async def test_a_server_that_ignores_n_is_caught(harness: OpenHarness) -> None:
+async def test_server_that_ignores_n_causes_abstention(harness: OpenHarness) -> None:
     one = harness(Behaviour(ignore_n=True))
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
@@ -146,7 +146,7 @@ async def test_a_server_that_ignores_n_is_caught(harness: OpenHarness) -> None:
         (archive("s1", GOOD, members_of="s2"), DigestMismatch),
     ],
 )
-async def test_a_segment_that_cannot_be_read_is_dead_with_a_reason(
+async def test_unreadable_segment_is_dead_with_a_reason(
     harness: OpenHarness, raw: bytes, error: type[Exception]
 ) -> None:
     one = harness()
@@ -162,7 +162,7 @@ async def test_a_segment_that_cannot_be_read_is_dead_with_a_reason(
     assert [e.id for e in await one.runtime.handlers.segment_ready(event)] == [ready.id]
 
 
-async def test_two_replicas_on_the_same_segment_leave_one_score_and_one_event(harness: OpenHarness) -> None:
+async def test_two_replicas_on_one_segment_leave_one_score_and_one_event(harness: OpenHarness) -> None:
     one, other = harness(Behaviour(vote_noise=2.0)), harness(Behaviour(vote_noise=2.0))
     other.runtime.handlers._store = one.store
     other.runtime.loader._store = one.store
@@ -172,7 +172,7 @@ async def test_two_replicas_on_the_same_segment_leave_one_score_and_one_event(ha
     assert len(await one.store.list(keys.scores_prefix(RUN, 0))) == 1
 
 
-async def test_the_report_is_about_the_votes_that_count_not_those_of_a_replica_that_came_second(
+async def test_report_ignores_votes_of_a_replica_that_committed_second(
     harness: OpenHarness,
 ) -> None:
     first, second = harness(canary_segments=1), harness(Behaviour(garbage_rate=1.0, latency_ms=300), canary_segments=1)
@@ -186,9 +186,7 @@ async def test_the_report_is_about_the_votes_that_count_not_those_of_a_replica_t
         assert [row.status for row in ledger.snapshot().rows] == rows
 
 
-async def test_a_score_whose_creation_was_confirmed_late_is_noted_all_the_same(
-    harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_score_with_a_repeated_create_is_recorded(harness: OpenHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
 
@@ -201,7 +199,7 @@ async def test_a_score_whose_creation_was_confirmed_late_is_noted_all_the_same(
     assert len((await one.runtime.ledgers.open(RUN, 0)).snapshot().rows) == 1
 
 
-async def test_a_dungeon_is_weighted_as_one(harness: OpenHarness) -> None:
+async def test_dungeon_phase_sets_its_weights(harness: OpenHarness) -> None:
     one = harness()
     inside = {step: {**values, "in_dungeon": True, "dungeon": 0} for step, values in GOOD.items()}
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", inside)))
@@ -209,7 +207,7 @@ async def test_a_dungeon_is_weighted_as_one(harness: OpenHarness) -> None:
     assert (scores.phase, scores.weights["puzzle"], scores.weights["dialog"]) == ("dungeon", 0.4, 0.05)
 
 
-async def test_the_budget_stops_before_the_call_that_would_exceed_it(harness: OpenHarness) -> None:
+async def test_budget_stops_before_the_call_that_would_exceed_it(harness: OpenHarness) -> None:
     one = harness(budget_calls=4, cache_size=0)
     for name in ("s1", "s2", "s3"):
         await one.runtime.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
@@ -218,7 +216,7 @@ async def test_the_budget_stops_before_the_call_that_would_exceed_it(harness: Op
     assert "budget of 4 calls" in (await one.scores("s3")).judges[0].reasons[-1]
 
 
-async def test_split_votes_ask_for_more_and_all_votes_are_kept(harness: OpenHarness) -> None:
+async def test_split_votes_request_more_and_all_votes_are_kept(harness: OpenHarness) -> None:
     one = harness(Behaviour(vote_noise=2.5))
     counts = set()
     for number in range(12):
@@ -231,7 +229,7 @@ async def test_split_votes_ask_for_more_and_all_votes_are_kept(harness: OpenHarn
     assert 11 in counts
 
 
-async def test_the_report_of_an_epoch_adds_up(harness: OpenHarness) -> None:
+async def test_report_of_an_epoch_adds_up(harness: OpenHarness) -> None:
     one = harness(Behaviour(vote_noise=0.8))
     for number in range(6):
         name = f"s{number}"
@@ -246,7 +244,7 @@ async def test_the_report_of_an_epoch_adds_up(harness: OpenHarness) -> None:
     assert merged.correlation.segment > 0.5
 
 
-async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(harness: OpenHarness) -> None:
+async def test_canaries_are_judged_again_in_the_next_epoch_without_drift(harness: OpenHarness) -> None:
     one = harness(canary_segments=3, audit_share=1.0)
     for epoch in (0, 1):
         for number in range(4):
@@ -262,7 +260,7 @@ async def test_canaries_are_judged_again_in_the_next_epoch_and_show_no_drift(har
     assert merged.pairs.consistent == 1.0
 
 
-async def test_each_of_two_epochs_judged_at_once_has_its_pairs(harness: OpenHarness) -> None:
+async def test_two_concurrent_epochs_have_their_own_pairs(harness: OpenHarness) -> None:
     one = harness(audit_share=1.0)
     for number in range(4):
         for epoch in (0, 1):

@@ -39,11 +39,11 @@ def votes(*values: int) -> list[Vote]:
     return [Vote("", {"puzzle": value}) for value in values]
 
 
-def test_alpha_is_that_of_the_published_example() -> None:
+def test_alpha_matches_the_published_example() -> None:
     assert krippendorff_alpha(EXAMPLE) == pytest.approx(0.815, abs=0.0005)
 
 
-def test_alpha_says_nothing_when_there_is_nothing_to_say() -> None:
+def test_alpha_is_none_without_pairs_or_variation() -> None:
     assert krippendorff_alpha([]) is None
     assert krippendorff_alpha([[3], [4]]) is None
     assert krippendorff_alpha([[3, 3], [3, 3]]) is None
@@ -60,7 +60,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, ma
 
 
 @given(PAIRS)
-def test_rank_correlation_is_that_of_scipy(points: list[tuple[int, int]]) -> None:
+def test_rank_correlation_matches_scipy(points: list[tuple[int, int]]) -> None:
     xs, ys = [x for x, _ in points], [y for _, y in points]
     mine = spearman(xs, ys)
     if len(set(xs)) == 1 or len(set(ys)) == 1:
@@ -70,11 +70,11 @@ def test_rank_correlation_is_that_of_scipy(points: list[tuple[int, int]]) -> Non
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=50))
-def test_ranks_are_those_of_scipy(values: list[float]) -> None:
+def test_ranks_match_scipy(values: list[float]) -> None:
     assert ranks(values) == list(stats.rankdata(values))
 
 
-def test_two_points_correlate_in_no_way() -> None:
+def test_two_points_have_no_correlation() -> None:
     assert spearman([1, 2], [1, 2]) is None
 
 
@@ -107,17 +107,17 @@ def test_votes_are_merged_by_their_median() -> None:
         ((0, 5) * 5 + (0,), 11, 0),
     ],
 )
-def test_more_votes_are_asked_for_only_while_they_are_split(values: tuple[int, ...], asked: int, more: int) -> None:
+def test_more_votes_are_requested_only_while_they_are_split(values: tuple[int, ...], asked: int, more: int) -> None:
     assert VoteSchedule().votes_to_request(votes(*values), asked) == more
 
 
-def test_votes_of_which_just_enough_are_near_are_not_split() -> None:
+def test_votes_with_just_enough_near_the_median_are_not_split() -> None:
     vote_schedule = VoteSchedule(sizes=(4, 8))
     assert vote_schedule.votes_to_request(votes(3, 3, 3, 0), 4) == 0
     assert vote_schedule.votes_to_request(votes(3, 3, 0, 0), 4) == 4
 
 
-def test_two_valid_votes_of_three_may_speak_one_may_not() -> None:
+def test_two_valid_votes_of_three_are_a_quorum_and_one_is_not() -> None:
     assert [has_quorum(valid, 3) for valid in range(4)] == [False, False, True, True]
     assert not has_quorum(3, 7)
     assert has_quorum(4, 7)
@@ -125,7 +125,7 @@ def test_two_valid_votes_of_three_may_speak_one_may_not() -> None:
     assert not has_quorum(0, 0)
 
 
-def test_the_weighted_mean_is_over_what_was_judged() -> None:
+def test_weighted_mean_covers_judged_dimensions_only() -> None:
     weights = DimensionWeights().as_dict()
     mean, share = weighted_mean(weights, {"progress": 1.0, "dialog": 0.0})
     assert mean == pytest.approx(2 / 3)
@@ -138,7 +138,7 @@ def test_weights_that_do_not_sum_to_one_are_refused() -> None:
         DimensionWeights(progress=0.9)
 
 
-def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
+def test_first_matching_phase_applies_and_unknown_facts_match_none() -> None:
     phases = [
         Phase.model_validate({"name": "dungeon", "when": {"in_dungeon": True}}),
         Phase.model_validate({"name": "armed", "games": ["bramble:*"], "when": {"has_items": ["sword"]}}),
@@ -164,7 +164,7 @@ def test_the_first_fitting_phase_is_taken_and_unknown_facts_fit_none() -> None:
         ({"lacks_items": ["sword"], "has_items": ["kite"]}, False),
     ],
 )
-def test_a_phase_is_where_all_its_conditions_hold(when: dict[str, object], fits: bool) -> None:
+def test_phase_applies_where_all_its_conditions_hold(when: dict[str, object], fits: bool) -> None:
     phase = Phase.model_validate({"name": "here", "when": when})
     end = states({0: {"group": 0, "essences": 2, "treasures": ["sword", "kite"]}}, steps=1)[0]
     nowhere = states({0: {"group": None, "essences": None, "treasures": None}}, steps=1)[0]
@@ -185,7 +185,7 @@ def row(number: int, gained: int, value: float | None) -> SegmentRow:
     )
 
 
-def test_the_report_measures_scores_against_true_progress_now_and_next() -> None:
+def test_report_correlates_scores_with_progress_now_and_next() -> None:
     gains = [0, 1, 0, 2, 0, 0, 3, 0]
     parts = [
         LedgerPart(replica="a", rows=[row(i, gain, 0.1 + 0.2 * gain) for i, gain in enumerate(gains[:4])]),
@@ -208,7 +208,7 @@ def test_the_report_measures_scores_against_true_progress_now_and_next() -> None
     assert state.drift_absolute == pytest.approx(0.15)
 
 
-def test_next_is_what_is_gained_in_the_three_segments_after_one() -> None:
+def test_next_gain_covers_the_three_following_segments() -> None:
     gains = [0, 0, 2, 0, 1, 0, 0, 3, 1, 0, 2, 0]
     ahead = [sum(gains[place + 1 : place + 4]) for place in range(len(gains))]
     rows = [row(place, gain, 0.1 * ahead[place]) for place, gain in enumerate(gains)]
@@ -223,7 +223,7 @@ def test_next_is_what_is_gained_in_the_three_segments_after_one() -> None:
     assert merged.correlation.next is None, "no segment is followed by another one of its episode"
 
 
-def test_the_report_counts_votes_agreement_abstentions_and_a_budget_that_ran_out() -> None:
+def test_report_counts_votes_agreement_abstentions_and_exhausted_budget() -> None:
     votes_of = {"progress": [3, 3, 3], "dialog": [1, 2, 3]}
     spoke = JudgeRow(judge=JudgeName("state"), value=0.5, votes=votes_of, unanimous=1)
     silent = JudgeRow(judge=JudgeName("state"))
@@ -239,7 +239,7 @@ def test_the_report_counts_votes_agreement_abstentions_and_a_budget_that_ran_out
     assert merged.budget_exhausted
 
 
-def test_a_judge_that_sees_no_difference_prefers_no_place() -> None:
+def test_judge_that_sees_no_difference_has_no_position_bias() -> None:
     pairs = [PairRow(forward="equal", backward="equal", gap=0.0)] * 3 + [PairRow(forward="A", backward="B", gap=0.2)]
     merged = build_report(
         RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC)
@@ -247,7 +247,7 @@ def test_a_judge_that_sees_no_difference_prefers_no_place() -> None:
     assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
 
 
-def test_what_a_segment_gained_is_what_was_reached_within_it() -> None:
+def test_segment_gain_is_what_was_reached_within_it() -> None:
     facts = manifest(milestones_start=3, milestones_end=4)
     known = {name: facts[name] for name in ("run", "epoch", "episode", "segment", "created")}
     digests = {"segment_key": "episodes/x", "segment_digest": "1" * 64, "rubric": "default", "status": "dead"}
@@ -255,7 +255,7 @@ def test_what_a_segment_gained_is_what_was_reached_within_it() -> None:
     assert segment_row(scores, SegmentManifest.model_validate({**facts, "members": {}})).gained == 1
 
 
-def test_a_judge_that_prefers_the_first_clip_is_found_out() -> None:
+def test_report_shows_a_judge_that_prefers_the_first_clip() -> None:
     pairs = [PairRow(forward="A", backward="A", gap=0.3)] * 6 + [PairRow(forward="A", backward="B", gap=0.2)] * 4
     merged = build_report(
         RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC)
@@ -269,7 +269,7 @@ def test_a_judge_that_prefers_the_first_clip_is_found_out() -> None:
     assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
 
 
-def test_what_nobody_judged_has_no_value() -> None:
+def test_unjudged_weights_have_no_value() -> None:
     merged = build_report(RunId("demo"), 0, "default", [], datetime(2026, 1, 1, tzinfo=UTC))
     assert (merged.agreement, merged.correlation.segment, merged.pairs.bias, merged.votes) == (None, None, None, 0)
     assert values_of([]) == {}

@@ -1,4 +1,4 @@
-"""How long a segment waits for a judge whose route gives nothing, and what it becomes when the wait is over."""
+"""How long a segment waits for a judge with an unavailable route, and how it ends after the wait."""
 
 import asyncio
 
@@ -17,21 +17,21 @@ from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 VISION = "qwen25-vl-32b"
 
 
-def busy(request: httpx.Request) -> httpx.Response:
-    """A server that has no room for anybody."""
+def too_many(request: httpx.Request) -> httpx.Response:
+    """A server without a free slot."""
     return httpx.Response(429)
 
 
 def vision_is(one: JudgeHarness, how: httpx.AsyncBaseTransport) -> None:
     clients = one.runtime.routes[VISION].clients
-    clients._idle.clear()  # these would go on to the server there was
+    clients._idle.clear()  # these would keep talking to the previous server
     clients.transport = how
 
 
-async def test_a_route_that_is_busy_is_waited_for_and_one_that_is_silent_is_not(harness: OpenHarness) -> None:
+async def test_busy_route_is_waited_for_and_a_silent_one_is_not(harness: OpenHarness) -> None:
     one = harness(patience_s=0.3)
     event = await recorded(one.store, archive("s1", GOOD))
-    vision_is(one, httpx.MockTransport(busy))
+    vision_is(one, httpx.MockTransport(too_many))
     for _ in range(3):
         with pytest.raises(Transient, match="429"):
             await one.runtime.handlers.segment_ready(event)
@@ -42,7 +42,7 @@ async def test_a_route_that_is_busy_is_waited_for_and_one_that_is_silent_is_not(
     assert [result.status for result in (await one.scores()).judges] == ["judged", "judged", "abstained"]
 
 
-async def test_a_route_that_asks_for_a_wait_longer_than_patience_is_not_silent_meanwhile(harness: OpenHarness) -> None:
+async def test_retry_after_longer_than_patience_does_not_count_as_silence(harness: OpenHarness) -> None:
     one = harness(patience_s=0.3)
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(lambda _: httpx.Response(429, headers={"retry-after": "60"})))
@@ -53,7 +53,7 @@ async def test_a_route_that_asks_for_a_wait_longer_than_patience_is_not_silent_m
         await one.runtime.handlers.segment_ready(event)
 
 
-async def test_a_route_that_answers_others_is_not_away(harness: OpenHarness) -> None:
+async def test_route_that_answers_other_calls_is_not_absent(harness: OpenHarness) -> None:
     one = harness(patience_s=1.0, cache_size=0)
     event = await recorded(one.store, archive("s1", GOOD))
     other = await recorded(one.store, archive("s2", walk(3)), "s2")
@@ -70,7 +70,7 @@ async def test_a_route_that_answers_others_is_not_away(harness: OpenHarness) -> 
         await one.runtime.handlers.segment_ready(event)
 
 
-async def test_a_hearing_that_takes_too_long_keeps_what_the_others_said(
+async def test_vote_session_timeout_keeps_the_other_results(
     harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = harness()
@@ -87,7 +87,7 @@ async def test_a_hearing_that_takes_too_long_keeps_what_the_others_said(
     assert one.runtime.routes[VISION]._semaphore.in_flight == 0
 
 
-async def test_what_a_crash_left_beside_a_score_goes_when_its_event_comes_again(harness: OpenHarness) -> None:
+async def test_redelivery_deletes_a_partial_result_left_by_a_crash(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     await one.runtime.handlers.segment_ready(event)
@@ -97,7 +97,7 @@ async def test_what_a_crash_left_beside_a_score_goes_when_its_event_comes_again(
     assert not await one.store.exists(left)
 
 
-async def test_when_the_event_will_not_come_again_what_was_said_counts(harness: OpenHarness) -> None:
+async def test_last_delivery_commits_the_results_so_far(harness: OpenHarness) -> None:
     one = harness(patience_s=3_600)
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(refuse))
@@ -112,11 +112,11 @@ async def test_when_the_event_will_not_come_again_what_was_said_counts(harness: 
     assert scores.judges[2].reasons == ["given up after 7 deliveries"]
     assert not await one.store.list("episodes/partial/")
     await one.runtime.ledgers.flush()
-    told = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
-    assert told.segments == {"judged": 1}
+    report = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
+    assert report.segments == {"judged": 1}
 
 
-async def test_a_segment_that_no_judge_spoke_about_is_no_dead_one(harness: OpenHarness) -> None:
+async def test_segment_without_any_result_abstains_and_is_not_dead(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     for route in one.runtime.routes.values():
@@ -128,7 +128,7 @@ async def test_a_segment_that_no_judge_spoke_about_is_no_dead_one(harness: OpenH
     assert (scores.status, scores.weighted, len(scores.judges)) == ("abstained", None, 3)
 
 
-async def test_a_segment_that_is_lost_while_it_waits_is_dead(harness: OpenHarness) -> None:
+async def test_segment_deleted_while_it_waits_is_dead(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     vision_is(one, httpx.MockTransport(refuse))
@@ -141,7 +141,7 @@ async def test_a_segment_that_is_lost_while_it_waits_is_dead(harness: OpenHarnes
     assert (await one.scores()).status == "dead"
 
 
-async def test_what_is_kept_but_cannot_be_read_is_asked_for_again(harness: OpenHarness) -> None:
+async def test_unreadable_partial_result_is_judged_again(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
     await one.store.put(keys.partial_scores(RUN, 0, SegmentId("s1")), b'{"since": "yesterday"}')

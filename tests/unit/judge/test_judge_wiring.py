@@ -1,4 +1,4 @@
-"""Before the judge service judges: it asks each route which models it serves, and how long prompts may be."""
+"""At startup the judge service probes each route for its models and their context length."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from shared.runtime.service import ServicePorts
 from shared.store.memory import MemoryStore
 
 
-async def test_the_service_asks_what_each_route_serves_before_it_judges_anything(
+async def test_service_probes_each_route_before_it_judges(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
@@ -30,7 +30,7 @@ async def test_the_service_asks_what_each_route_serves_before_it_judges_anything
     assert sorted(asked) == ["qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
 
 
-async def test_only_a_route_that_was_away_is_asked_again_for_what_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_an_unreachable_route_is_probed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, away = list[str](), {"qwen25-32b"}
 
     async def models(self: RouteClient) -> dict[str, int | None]:

@@ -59,7 +59,7 @@ def votes(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return [json.loads(choice["message"]["content"]) for choice in answer["choices"]]
 
 
-async def test_without_noise_the_choices_are_equal_with_noise_they_differ_and_repeat_by_seed(client: Client) -> None:
+async def test_noise_makes_choices_differ_and_the_seed_repeats_them(client: Client) -> None:
     exact, noisy = client(), client({"vote_noise": 2.0})
     assert len({json.dumps(vote) for vote in votes(await post(exact, body(walk(4))))}) == 1
     first = votes(await post(noisy, body(walk(4), n=8)))
@@ -85,7 +85,7 @@ def test_every_dimension_has_a_rule_within_its_scale(name: str) -> None:
         assert 0 <= RULES[name](clip_totals(render(facts(changes), 9_000))) <= 5
 
 
-def test_walking_in_known_rooms_is_no_progress_and_nothing_new() -> None:
+def test_walking_in_known_rooms_is_neither_progress_nor_novelty() -> None:
     new = walk(6)
     known = {step: {**change, "rooms_visited": 6} for step, change in new.items()}
     explored, wandered = (clip_totals(render(facts(changes), 9_000)) for changes in (new, known))
@@ -93,7 +93,7 @@ def test_walking_in_known_rooms_is_no_progress_and_nothing_new() -> None:
     assert RULES["novelty"](explored) > RULES["novelty"](wandered) == 1
 
 
-async def test_usage_counts_the_prompt_once_and_what_a_prefix_cache_would_have(client: Client) -> None:
+async def test_usage_counts_the_prompt_once_with_its_cached_prefix(client: Client) -> None:
     one = client()
     first = (await post(one, body(walk(2))))["usage"]
     second = (await post(one, body(walk(7))))["usage"]
@@ -104,7 +104,7 @@ async def test_usage_counts_the_prompt_once_and_what_a_prefix_cache_would_have(c
     assert single["completion_tokens"] * 3 == second["completion_tokens"]
 
 
-async def test_pictures_are_taken_as_data_and_never_fetched(client: Client) -> None:
+async def test_pictures_are_accepted_as_data_and_never_fetched(client: Client) -> None:
     one = client()
     text = render(facts(walk(3)), 9_000)
     sent = body(messages=vote_messages(DIMENSIONS, text, "", [data_url(picture(1), 3)] * 8))
@@ -119,7 +119,7 @@ async def test_pictures_are_taken_as_data_and_never_fetched(client: Client) -> N
         assert (await one.post("/v1/chat/completions", json=wrong)).status_code == 400
 
 
-async def test_two_clips_are_compared_the_same_in_both_orders(client: Client) -> None:
+async def test_clips_compare_the_same_in_both_orders(client: Client) -> None:
     one = client()
     good, bad = render(facts({**walk(6), 30: {"treasures": ["sword"]}}), 9_000), render(facts(), 9_000)
     for first, second, better in ((good, bad, "A"), (bad, good, "B"), (bad, bad, "equal")):
@@ -143,19 +143,19 @@ async def test_two_clips_are_compared_the_same_in_both_orders(client: Client) ->
         ({"response_format": response_format(("progress",)) | {"json_schema": {"schema": {}}}}, "needs properties"),
     ],
 )
-async def test_a_wrong_request_is_a_400_with_one_sentence(client: Client, change: dict[str, Any], says: str) -> None:
+async def test_invalid_request_is_a_400_with_one_sentence(client: Client, change: dict[str, Any], says: str) -> None:
     answer = await client().post("/v1/chat/completions", json=body() | change)
     assert answer.status_code == 400
     assert says in answer.json()["error"]["message"]
 
 
-async def test_a_prompt_beyond_the_context_is_refused(client: Client) -> None:
+async def test_prompt_beyond_the_context_is_refused(client: Client) -> None:
     answer = await client(context_tokens=500).post("/v1/chat/completions", json=body())
     assert answer.status_code == 400
     assert "the limit is 500" in answer.json()["error"]["message"]
 
 
-async def test_errors_come_to_order_with_retry_after(client: Client) -> None:
+async def test_simulated_errors_carry_retry_after(client: Client) -> None:
     one = client({"error_rate": 1.0, "error_status": 429, "retry_after": 3})
     answer = await one.post("/v1/chat/completions", json=body())
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "3")
@@ -164,7 +164,7 @@ async def test_errors_come_to_order_with_retry_after(client: Client) -> None:
     assert 15 <= codes.count(500) <= 45
 
 
-async def test_who_finds_a_free_place_is_served_even_if_nobody_may_wait(client: Client) -> None:
+async def test_request_with_a_free_slot_is_served_without_a_queue(client: Client) -> None:
     one = client({"max_concurrent": 1, "max_waiting": 0, "latency_ms": 100})
     answers = await asyncio.gather(*(one.post("/v1/chat/completions", json=body()) for _ in range(3)))
     assert sorted(answer.status_code for answer in answers) == [200, 429, 429]
@@ -181,7 +181,7 @@ async def test_models_health_and_metrics_answer(client: Client) -> None:
     assert 'rules_choices_total{model="rules"} 3.0' in (await one.get("/metrics")).text
 
 
-async def test_its_behaviour_changes_only_where_that_is_allowed(client: Client) -> None:
+async def test_behaviour_changes_only_with_the_control_option(client: Client) -> None:
     assert (await client().put("/behaviour", json={"vote_noise": 1})).status_code == 403
     one = client(control=True)
     assert (await one.put("/behaviour", json={"vote_noise": 1})).json()["vote_noise"] == 1
@@ -189,7 +189,7 @@ async def test_its_behaviour_changes_only_where_that_is_allowed(client: Client) 
     assert (await one.put("/behaviour", content=b"[]")).status_code == 400
 
 
-def test_the_command_line_sets_everything() -> None:
+def test_command_line_sets_every_option() -> None:
     words = ["--port", "0", "--seed", "3", "--model", "a", "--model", "b", "--vote-noise", "0.5"]
     words += ["--ignore-n", "--latency-ms", "20", "--control"]
     settings = parse_arguments(words)

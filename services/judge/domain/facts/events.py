@@ -1,7 +1,7 @@
 """Detects the events of a segment and words them for the judges.
 
-Events come from states alone, never from rewards, milestones or the policy: a judge that knows the answer judges nothing.
-The words are part of the prompt: changing them changes the prompt digest.
+Events come from states alone, never from rewards, milestones or the policy, which would give away the answer. The words
+are part of the prompt: changing them changes the prompt digest.
 """
 
 import json
