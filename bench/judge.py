@@ -1,7 +1,8 @@
-"""How well one judge worker uses its models, and what votes cost: `python bench/judge.py [--json FILE]`.
+"""Measures how well one judge process uses its models, and what votes cost: `python bench/judge.py [--json FILE]`.
 
-Starts the rules judge as a process of its own with 200 ms latency and 32 places, and feeds one judge worker (memory
-bus, directory store) with real segments of Bramble's garden. Keys: `ceiling_share`, `prompt_token_ratio`.
+Starts the rules judge as a separate process with 200 ms latency and 32 slots, and feeds one judge process (memory bus,
+directory store) with real segments of Bramble's garden. Keys: `ceiling_share`, `prompt_token_ratio`, and, below the
+target, `limited_by`: CPU of a process, other load, the concurrency limit, or too few calls in flight.
 """
 
 import argparse
@@ -50,14 +51,14 @@ def _free_port() -> int:
 
 
 PORT = _free_port()
-LATENCY_S, PLACES = 0.2, 32
-WARM_UP_S = 4.0  # the limit of each route grows from eight calls; not part of the measurement
+LATENCY_S, SERVER_SLOTS = 0.2, 32
+WARM_UP_S = 4.0  # not measured: the limit of each route grows from eight calls, connections open
 MEASURED_S = 15.0
 CEILING_TARGET = 0.95  # of the ceiling; the result names the limit of a run that stays below
 
 
 def main() -> int:
-    """Measure, print a table, write the figures."""
+    """Measure, print the figures, and write them to the JSON file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -72,10 +73,10 @@ def main() -> int:
 async def _measure() -> dict[str, Any]:
     archives = [raw for seed in range(8) for raw in play("garden", 3_000, None if seed % 2 else 0.3, seed)]
     command = [sys.executable, "-m", "services.judge.rules_server", "--port", str(PORT)]
-    options = ["--latency-ms", str(LATENCY_S * 1000), "--max-concurrent", str(PLACES)]
+    options = ["--latency-ms", str(LATENCY_S * 1000), "--max-concurrent", str(SERVER_SLOTS)]
     server = await asyncio.create_subprocess_exec(*command, *options)
     try:
-        await _answers()
+        await _wait_for_server()
         return {**await _throughput(archives, server.pid), **await _prompt_tokens(archives)}
     finally:
         server.terminate()
@@ -83,8 +84,8 @@ async def _measure() -> dict[str, Any]:
 
 
 async def _throughput(archives: list[bytes], server: int) -> dict[str, Any]:
-    """Share of the server's places that one worker keeps busy. The ceiling is PLACES / LATENCY_S calls a second."""
-    segments = int((WARM_UP_S + MEASURED_S) * PLACES / LATENCY_S / 3 * 1.1)
+    """Measure the share of the server's slots in use. The ceiling is SERVER_SLOTS / LATENCY_S calls a second."""
+    segments = int((WARM_UP_S + MEASURED_S) * SERVER_SLOTS / LATENCY_S / 3 * 1.1)
     with tempfile.TemporaryDirectory() as folder:
         store, bus, stop = local_store(Path(folder)), MemoryBus(), asyncio.Event()
         await _publish(store, bus, archives, segments)
@@ -93,22 +94,22 @@ async def _throughput(archives: list[bytes], server: int) -> dict[str, Any]:
         loop = ConsumerLoop(bus, Consumer(subscription, runtime.handlers.segment_ready))
         working = asyncio.create_task(loop.run(stop))
         await asyncio.sleep(WARM_UP_S)
-        begun, before = time.monotonic(), await _counted()
+        begun, before = time.monotonic(), await _server_metrics()
         probe = LoadProbe(server, lambda: _calls(runtime))
         probe.start()
         await asyncio.sleep(MEASURED_S)
         load = probe.stop()
-        seconds, after = time.monotonic() - begun, await _counted()
+        seconds, after = time.monotonic() - begun, await _server_metrics()
         stop.set()
         await working
         await runtime.close()
     busy = after["rules_busy_seconds_total"] - before["rules_busy_seconds_total"]
     calls = after["rules_requests_total"] - before["rules_requests_total"]
-    share = calls / seconds / (PLACES / LATENCY_S)
+    share = calls / seconds / (SERVER_SLOTS / LATENCY_S)
     return {
         "ceiling_share": round(share, 4),
-        "limited_by": load.explain(PLACES) if share < CEILING_TARGET else None,
-        "places_busy_share": round(busy / seconds / PLACES, 4),
+        "limited_by": load.explain(SERVER_SLOTS) if share < CEILING_TARGET else None,
+        "places_busy_share": round(busy / seconds / SERVER_SLOTS, 4),
         "calls_per_s": round(calls / seconds, 1),
         "segments_per_s": round(calls / seconds / 3, 1),
         **load.figures(),
@@ -126,7 +127,7 @@ def _calls(runtime: JudgeRuntime) -> tuple[int, int, int]:
 
 
 async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
-    """Prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
+    """Measure the prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
     route = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"))
     together = apart = shared = whole = pictures = 0
     for number, raw in enumerate(archives[:20]):
@@ -170,7 +171,7 @@ def _judges() -> JudgesFile:
     return load_judges(None, f"http://127.0.0.1:{PORT}/v1")
 
 
-async def _answers() -> None:
+async def _wait_for_server() -> None:
     async with httpx.AsyncClient() as client:
         for _ in range(100):
             try:
@@ -181,7 +182,7 @@ async def _answers() -> None:
     raise RuntimeError("the rules judge did not start within 10 s")
 
 
-async def _counted() -> dict[str, float]:
+async def _server_metrics() -> dict[str, float]:
     async with httpx.AsyncClient() as client:
         lines = (await client.get(f"http://127.0.0.1:{PORT}/metrics")).text.splitlines()
     return {line.split()[0]: float(line.split()[1]) for line in lines if "{" not in line and line[:1] not in ("#", "")}

@@ -1,7 +1,7 @@
-"""What vote noise does to judging: `python bench/judge_noise.py [--json FILE] [--plot FILE]`.
+"""Measures the effect of vote noise on judging: `python bench/judge_noise.py [--json FILE] [--plot FILE]`.
 
-200 segments of Bramble, played by the solver, by chance and by mixtures, are judged by the rules judge at rising noise.
-Printed per noise: rank correlation of the weighted score with milestones truly gained, agreement, votes per segment.
+The rules judge scores 200 segments of Bramble (played by the solver, at random, and by mixtures) at rising noise.
+Prints per noise: rank correlation of the weighted score with milestones gained, agreement, votes per segment.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from shared.store.memory import MemoryStore
 
 SEGMENTS = 200
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)
-# World, share of steps left to chance (None: all), episodes tried. Three of four segments are of some purpose.
+# World, share of random steps (None: all), episodes. Three of four segments are purposeful.
 EPISODES = (
     ("vale", 0.0, 4),
     ("vale", 0.3, 8),
@@ -48,7 +48,7 @@ EPISODES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class NoiseLevel:
     """One noise level. `correlation` is Spearman's, `agreement` the share of unanimous dimensions."""
 
     noise: float
@@ -59,7 +59,7 @@ class Point:
 
 
 def recordings(number: int = SEGMENTS) -> list[bytes]:
-    """`number` segments, evenly drawn from all episodes played."""
+    """Return `number` segments, drawn at random from all played episodes."""
     found = [
         raw
         for world, wandering, episodes in EPISODES
@@ -70,7 +70,7 @@ def recordings(number: int = SEGMENTS) -> list[bytes]:
     return [renamed(raw, f"s{i}") for i, raw in enumerate(found[:number])]
 
 
-async def measure(archives: Sequence[bytes], noise: float) -> Point:
+async def measure(archives: Sequence[bytes], noise: float) -> NoiseLevel:
     """Judge all segments at one noise level."""
     app = create_app(RulesServerSettings(behaviour=Behaviour(vote_noise=noise)))
     store = MemoryStore()
@@ -82,7 +82,7 @@ async def measure(archives: Sequence[bytes], noise: float) -> Point:
     merged = EpochJudging.from_bytes(await store.get(keys.judge_report(RUN, 0)))
     judged = [row for row in rows if row.weighted is not None]
     correlation = spearman([row.weighted or 0.0 for row in judged], [row.gained for row in judged])
-    return Point(
+    return NoiseLevel(
         noise,
         round(correlation or 0.0, 4),
         round(merged.agreement or 0.0, 4),
@@ -102,8 +102,8 @@ async def _row(runtime: JudgeRuntime, store: MemoryStore, raw: bytes) -> Segment
     return segment_row(scores, manifest)
 
 
-def plot(points: Sequence[Point], path: Path) -> None:
-    """Correlation and agreement fall, votes rise."""
+def plot(points: Sequence[NoiseLevel], path: Path) -> None:
+    """Plot correlation, agreement and votes by noise."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4), layout="constrained")
@@ -130,7 +130,7 @@ def plot(points: Sequence[Point], path: Path) -> None:
 
 
 def main() -> int:
-    """Measure, print, plot."""
+    """Measure, print and plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="e.g. docs/images/judge-noise.png")
@@ -141,7 +141,7 @@ def main() -> int:
     for p in points:
         print(f"{p.noise:6.2f} {p.correlation:12.3f} {p.agreement:10.3f} {p.votes_per_segment:6.2f} {p.segments:7d}")
     if arguments.json:
-        rows = [{name: getattr(point, name) for name in Point.__slots__} for point in points]
+        rows = [{name: getattr(point, name) for name in NoiseLevel.__slots__} for point in points]
         arguments.json.write_text(json.dumps({"progress_correlation": points[0].correlation, "points": rows}, indent=2))
     if arguments.plot:
         plot(points, arguments.plot)

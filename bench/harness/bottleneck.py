@@ -54,8 +54,8 @@ class Load:
             "loop_lag_ms": round(1000 * self._mean("lag_s"), 1),
         }
 
-    def explain(self, places: int) -> str:
-        """Name the first limit that applies to a client whose server has this many places."""
+    def explain(self, slots: int) -> str:
+        """Name the first limit that applies to a client whose server has this many slots."""
         idle = self.cores - self.client_cpu - self.server_cpu - self.other_cpu
         if idle < 0.1 * self.cores and self.other_cpu > 0.1 * self.cores:
             return f"machine: other processes use {self.other_cpu:.2f} of {self.cores} cores and {idle:.2f} are idle"
@@ -65,11 +65,11 @@ class Load:
             return f"server CPU: the server uses {self.server_cpu:.2f} cores"
         if idle < 0.1 * self.cores:
             return f"machine: client and server use {self.client_cpu + self.server_cpu:.2f} of {self.cores} cores"
-        if self._mean("limit") < places:
-            return f"concurrency limit: {self._mean('limit'):.0f} calls are allowed, the server has {places} places"
-        if self._mean("in_flight") < places:
-            return f"supply: {self._mean('in_flight'):.0f} calls are in flight, the server has {places} places"
-        return f"server: {self._mean('in_flight'):.0f} calls are in flight for its {places} places"
+        if self._mean("limit") < slots:
+            return f"concurrency limit: {self._mean('limit'):.0f} calls are allowed, the server has {slots} slots"
+        if self._mean("in_flight") < slots:
+            return f"supply: {self._mean('in_flight'):.0f} calls are in flight, the server has {slots} slots"
+        return f"server: {self._mean('in_flight'):.0f} calls are in flight for its {slots} slots"
 
     def _mean(self, name: str) -> float:
         return statistics.fmean(getattr(sample, name) for sample in self.samples) if self.samples else 0.0

@@ -188,11 +188,11 @@ async def test_busy_route_is_waited_for_while_it_answers() -> None:
         route = RouteClient("slow", spec(server.url, max_concurrent=1, wait_s=0.4))
         begun = time.monotonic()
         await asyncio.gather(*(ask(route, seed) for seed in range(10)))
-        assert time.monotonic() - begun > 1.4, "the last one stood in line for longer than wait_s"
+        assert time.monotonic() - begun > 1.4, "the last one queued for longer than wait_s"
         server.reply = silence
         standing = asyncio.create_task(ask(route))
         await asyncio.sleep(0.1)
-        with pytest.raises(RouteUnavailable, match=r"no free place within 0.4 s"):
+        with pytest.raises(RouteUnavailable, match=r"no free slot within 0.4 s"):
             await ask(route)
         with pytest.raises(RouteUnavailable, match="no answer within 2 s"):
             await standing

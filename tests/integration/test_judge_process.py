@@ -124,4 +124,4 @@ def test_invalid_judges_file_ends_startup_with_one_sentence(tmp_path: Path) -> N
     )
     assert ended.returncode == 2
     assert f"{wrong}: " in ended.stderr
-    assert "no route 'nowhere'" in ended.stderr
+    assert "unknown route 'nowhere'" in ended.stderr

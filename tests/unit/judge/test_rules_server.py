@@ -130,7 +130,7 @@ async def test_clips_compare_the_same_in_both_orders(client: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"model": "gpt-9"}, "there is no model 'gpt-9'"),
+        ({"model": "gpt-9"}, "unknown model 'gpt-9'"),
         ({"messages": []}, "a list of messages"),
         ({"messages": [{"role": "user"}]}, "every message needs a content"),
         ({"messages": [{"role": "user", "content": [{"type": "audio"}]}]}, "a text or an image_url"),
