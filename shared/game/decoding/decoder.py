@@ -5,13 +5,12 @@ walls: see image_parts.py) are decoded only when their bytes changed. Any bytes 
 stop the training, so nothing here raises on content.
 """
 
-from collections.abc import Callable
 from operator import itemgetter
 from typing import Final
 
 from shared.game.decoding import objects
 from shared.game.decoding.grid import Grid, grid_of
-from shared.game.decoding.image_parts import ImageParts, dynamic_range, enabled_of, static_parts
+from shared.game.decoding.image_parts import ImageParts, enabled_of, static_parts
 from shared.game.decoding.state import Dialog, GameState, Inventory, Neighbours, Progress, Puzzle, Scene
 from shared.game.ram import offsets
 from shared.game.ram.variables import entries, read, read_number
@@ -33,10 +32,6 @@ _ITEMS: Final = slice(offsets.SMALL_KEYS, offsets.GLOBAL_FLAGS + 16)
 _DEATHS_KILLS: Final = slice(offsets.DEATHS, offsets.DEATHS + 4)
 _COLLECTED: Final = slice(offsets.RUPEES_COLLECTED, offsets.RUPEES_COLLECTED + 2)
 _FLAGS: Final = slice(offsets.ROOM_FLAGS_OVERWORLD, offsets.ROOM_FLAGS_OVERWORLD + 0x400)
-
-
-def noop(parts: ImageParts) -> None:
-    """Ignore a change of the static parts."""
 
 
 def _rows(down: int) -> bytes:
@@ -70,11 +65,7 @@ _RUPEE_ROOMS: Final = slice(0x1F0, 0x200)  # no room flags: which rupees are lef
 
 
 class Decoder:
-    """Decodes consecutive moments of one running game. Call `begin` after every load of a state.
-
-    `static` holds the static parts of the last image (see image_parts.py); `on_static_change` receives them when they
-    change. `dynamic` is where in the last image the dynamic bytes lie.
-    """
+    """Decodes consecutive moments of one running game. Call `begin` after every load of a state."""
 
     def __init__(self, capabilities: frozenset[str]) -> None:
         self._capabilities = capabilities
@@ -89,9 +80,7 @@ class Decoder:
         self._grid: Grid | None = None
         self._tail = 0
         self._silence: tuple[int, ...] | None = () if self._sound else None
-        self.static: ImageParts = ()
-        self.dynamic = slice(0)
-        self.on_static_change: Callable[[ImageParts], None] = noop
+        self._static: ImageParts = ()
         self._scene: Scene | None = None
         self._riding = self._obeys = False
         self._talkers: tuple[int, ...] = ()
@@ -107,9 +96,8 @@ class Decoder:
     def decode(self, image: bytes, fresh: bool = True) -> GameState:
         """The state in a RAM image (see table.py)."""
         sounds, scene, static = self._silence, self._scene, static_parts(image)
-        if scene is None or static != self.static:
-            self.static, self.dynamic = static, dynamic_range(static)
-            self.on_static_change(static)
+        if scene is None or static != self._static:
+            self._static = static
             scene, sounds = self._look(image), self._sounds(image)
         x, y, facing, hero_state, invincible, knockback = _HERO(image)
         if self._riding:
@@ -147,7 +135,7 @@ class Decoder:
         """Decode what stands still; the previous scene if it came out the same."""
         self._riding = self._companion and image[offsets.LINK_OBJECT_INDEX] == RIDING
         self._talkers = objects.talkers(image)
-        self._people, enemies, self._parts = enabled_of(self.static)
+        self._people, enemies, self._parts = enabled_of(self._static)
         self._alive = objects.live(enemies)
         self._things = self._people != objects.FREE or self._parts != objects.FREE
         self._grid = grid_of(image, self._grid)

@@ -49,7 +49,6 @@ class Emulator:
             log_level="CRITICAL",
         )
         self._pyboy.set_emulation_speed(0 if window == "null" else 1)
-        self._pixels: memoryview = self._pyboy.screen.ndarray.data.cast("B")
         self._memory = open_memory(self._pyboy)
         self._snapshots = VBlankSnapshots(self._pyboy, self._memory) if game.updates_after_vblank else None
         self._held: str | None = None
@@ -100,10 +99,6 @@ class Emulator:
         """The last rendered picture as packed little-endian RGBA, uint32 (144, 160); a cheap copy for later."""
         packed: NDArray[np.uint32] = self._pyboy.screen.ndarray.view(np.uint32)[:, :, 0].copy()
         return packed
-
-    def screen_bytes(self) -> memoryview:
-        """The last rendered picture as packed RGBA bytes, without a copy: it changes with the next drawn step."""
-        return self._pixels
 
     def save(self) -> bytes:
         """The whole state of the emulator (about 186 kB, 12 ms)."""

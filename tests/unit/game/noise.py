@@ -3,18 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from shared.game.decoding.objects import PAGE, PAGES
-from shared.game.ram import offsets, variables
+from shared.game.ram import variables
 from shared.game.ram.table import IMAGE_SIZE
-
-# What the next moment differs in: everything, what turns often (a push, a text, a sound), or only what moves.
-_ALL = (slice(0, IMAGE_SIZE),)
-_OFTEN = (
-    slice(offsets.PUSH_COUNTER, offsets.PUSH_COUNTER + 1),
-    slice(offsets.TEXT_LINE, offsets.TEXT_LINE + 16),
-    slice(offsets.SOUND_QUEUE, offsets.SOUND_QUEUE + 16),
-)
-_MOVING = (slice(PAGES, PAGES + 0x10), slice(PAGES + PAGE + 0x02, PAGES + PAGE + 0x10))
 
 
 @st.composite
@@ -27,15 +17,3 @@ def images(draw: st.DrawFn) -> bytes:
     for offset, value in draw(st.dictionaries(offsets, st.integers(0, 255), max_size=40)).items():
         noise[offset] = value
     return noise.tobytes()
-
-
-@st.composite
-def courses(draw: st.DrawFn) -> list[bytes]:
-    """Moments one after the other: most are the one before with a little changed, as in a game."""
-    moments = [draw(images())]
-    for parts in draw(st.lists(st.sampled_from((_ALL, _OFTEN, _MOVING, ())), max_size=5)):
-        other, moment = draw(images()), bytearray(moments[-1])
-        for part in parts:
-            moment[part] = other[part]
-        moments.append(bytes(moment))
-    return moments
