@@ -130,7 +130,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["demo", "-s", "epochs=0"], errors.USAGE, "--set epochs: Input should be greater than or equal to 1."),
         (["demo", "-s", "name=x"], errors.USAGE, "--set name: no such field; known are game, "),
         (["epoch", "-s", "sampling.bugdet=9"], errors.USAGE, "--set sampling.bugdet: no such field; known are share, "),
-        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: cannot be read"),
+        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: not readable"),
         (["demo", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
