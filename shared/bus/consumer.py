@@ -15,8 +15,8 @@ def _always() -> bool:
 class Consumer:
     """A subscription and what to do with its events.
 
-    `on_dead` is called before an event becomes a dead letter, with the reason; it may record the outcome and return
-    events to publish. While `active()` is false nothing is fetched (a coordinator that does not hold the lease).
+    `on_dead` receives the event and the reason before it becomes a dead letter; it may record the outcome and return
+    events to publish. While `active()` is false nothing is fetched (a coordinator without the lease).
     """
 
     subscription: Subscription

@@ -1,9 +1,9 @@
-"""THE guarded consumer loop: every event of every service passes through it, so its guards exist once.
+"""The guarded consumer loop: every event of every service passes through it, so its guards exist once.
 
-It fetches only what it can start, keeps long work alive on the bus, answers each message exactly once, retries
-Transient errors with growing pauses, sets Permanent ones aside as dead letters, and drains in an order that loses
-nothing: stop fetching, finish or give back the work in hand, and only then let the caller close the connection.
-It must never cancel a fetch: the server would hand the next message to a reader that is gone.
+It fetches only what it can start, signals progress of long work, and answers each message exactly once. Transient
+errors are retried with growing pauses; Permanent ones become dead letters. The drain order loses nothing: stop
+fetching, finish or give back the work in hand, then let the caller close the connection.
+It must never cancel a fetch: the server would hand the next message to a reader that no longer exists.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from shared.bus.port import Bus, ConsumerMissing, Delivery
 from shared.bus.topology import ACK_WAIT_S
 from shared.errors import Transient, ZeldaError
 
-FETCH_S: Final = 2.0  # after a bus restart a running fetch is deaf until it ends: a longer one is a longer delay
+FETCH_S: Final = 2.0  # a running fetch receives nothing after a bus restart: a longer one delays the recovery
 BATCH: Final = 64  # larger pulls made the client drop messages
-WATCH_S: Final = 15.0  # how often the consumer's existence is checked: a deleted one is silent, not an error
+WATCH_S: Final = 15.0  # between checks that the consumer exists: a deleted one is silent, not an error
 KEEP_ALIVE_S: Final = ACK_WAIT_S / 3
-OUTAGE_S: Final = 1.0  # between questions whether the dependencies are back
+OUTAGE_S: Final = 1.0  # between checks whether the dependencies are back
 PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)  # after failing fetches
 
 log = structlog.get_logger(__name__)
 
 
 class ConsumerLoop:
-    """Runs one consumer until `stop` is set. `missing` says why events cannot come now, or is None."""
+    """Runs one consumer until `stop` is set. `missing` is the reason why no events can arrive, or None."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ConsumerLoop:
         self.name = self._subscription.name
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Consume until `stop`, then drain. Raises Fatal (alone or in a group) when the process cannot go on."""
+        """Consume until `stop`, then drain. Raises Fatal, alone or in a group, when the process must end."""
         try:
             async with asyncio.TaskGroup() as group:
                 watcher = group.create_task(self._watch())
@@ -66,7 +66,7 @@ class ConsumerLoop:
                 watcher.cancel()
                 await self._drain()
         finally:
-            # A task that is cancelled before its first step never runs at all: its message is given back here.
+            # A task cancelled before its first step never runs: its message is given back here.
             for delivery in self._unstarted:
                 await self._handler.give_back(delivery)
 
@@ -74,22 +74,22 @@ class ConsumerLoop:
         failures = 0
         while not stop.is_set():
             if self._outage.active and await self._outage.check():
-                await _pause(stop, OUTAGE_S)
+                await _wait_for_stop(stop, OUTAGE_S)
                 continue
             if not self._consumer.active() or not (free := await self._free_slots(stop)):
-                await _pause(stop, PAUSES_S[0])
+                await _wait_for_stop(stop, PAUSES_S[0])
                 continue
             try:
                 deliveries = await self._bus.fetch(self._subscription, min(free, BATCH), self._fetch_s)
             except ConsumerMissing as error:
                 await self._restore(error)
-                await _pause(stop, PAUSES_S[-1 if self.missing else 0])
+                await _wait_for_stop(stop, PAUSES_S[-1 if self.missing else 0])
                 continue
             except Transient as error:
                 pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
                 failures += 1
                 log.warning("fetch failed", consumer=self.name, error=str(error), retry_s=pause)
-                await _pause(stop, pause)
+                await _wait_for_stop(stop, pause)
                 continue
             failures = 0
             metrics.LAST_FETCH.labels(self.name).set_to_current_time()
@@ -97,7 +97,7 @@ class ConsumerLoop:
                 self._start(group, delivery)
 
     async def _free_slots(self, stop: asyncio.Event) -> int:
-        """How many events may start now; waits a moment when none may."""
+        """How many events may start now; waits for a free slot or for the stop."""
         if len(self._work) >= self._subscription.slots:
             self._slot_free.clear()
             waits = (asyncio.ensure_future(self._slot_free.wait()), asyncio.ensure_future(stop.wait()))
@@ -111,9 +111,9 @@ class ConsumerLoop:
         task = group.create_task(self._handle(delivery))
         self._work.add(task)
         metrics.IN_FLIGHT.labels(self.name).set(len(self._work))
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._work_ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _work_ended(self, task: asyncio.Task[None]) -> None:
         self._work.discard(task)
         metrics.IN_FLIGHT.labels(self.name).set(len(self._work))
         self._slot_free.set()
@@ -121,18 +121,18 @@ class ConsumerLoop:
     async def _handle(self, delivery: Delivery) -> None:
         self._unstarted.discard(delivery)
         with structlog.contextvars.bound_contextvars(consumer=self.name):
-            async with self._kept_alive(delivery):
+            async with self._signal_progress(delivery):
                 await self._handler.handle(delivery)
 
     @asynccontextmanager
-    async def _kept_alive(self, delivery: Delivery) -> AsyncIterator[None]:
+    async def _signal_progress(self, delivery: Delivery) -> AsyncIterator[None]:
         async def keep() -> None:
             while True:
                 await asyncio.sleep(self._keep_alive_s)
                 try:
                     await delivery.in_progress()
-                except ZeldaError as error:  # the bus is away; it will deliver again, and the commit object decides
-                    log.warning("work in progress not confirmed", error=str(error))
+                except ZeldaError as error:  # the bus is away and will redeliver; the commit object decides
+                    log.warning("progress signal not confirmed", error=str(error))
 
         keeper = asyncio.create_task(keep())
         try:
@@ -145,7 +145,7 @@ class ConsumerLoop:
             try:
                 pending = await self._bus.pending(self._subscription)
                 metrics.PENDING.labels(self.name).set(pending)
-                if len(self._work) >= self._subscription.slots:  # no fetch until one is free, which may be tomorrow
+                if len(self._work) >= self._subscription.slots:  # no fetch until a slot is free, which may take hours
                     metrics.LAST_FETCH.labels(self.name).set_to_current_time()
                 self.missing = None
             except ConsumerMissing as error:
@@ -156,7 +156,7 @@ class ConsumerLoop:
 
     async def _restore(self, reason: ConsumerMissing) -> None:
         self.missing = str(reason)
-        log.error("consumer missing, making it again", consumer=self.name)
+        log.error("consumer missing", consumer=self.name, error=str(reason))
         metrics.RESTORED.labels(self.name).inc()
         try:
             await self._bus.ensure(self._subscription)
@@ -165,7 +165,7 @@ class ConsumerLoop:
             log.warning("consumer not restored", consumer=self.name, error=str(error))
 
     async def _drain(self) -> None:
-        """Let the work in hand finish within the budget; what does not is cancelled and thereby given back."""
+        """Let running work finish within the budget; cancel the rest, which gives it back."""
         if not self._work:
             return
         _, late = await asyncio.wait(set(self._work), timeout=self._drain_s)
@@ -176,7 +176,7 @@ class ConsumerLoop:
             await asyncio.wait(late)
 
 
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
+async def _wait_for_stop(stop: asyncio.Event, seconds: float) -> None:
     try:
         await asyncio.wait_for(stop.wait(), seconds)
     except TimeoutError:

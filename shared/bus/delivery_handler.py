@@ -1,7 +1,7 @@
-"""Gives one delivery its one answer: done, again later, or never again. The heart of the guarded loop.
+"""Handles one delivery and answers it exactly once: acknowledge, retry later, or dead letter.
 
-Nothing is swallowed: an unexpected error counts as Transient, is logged with its traceback once a minute per kind, and
-ends as a dead letter when it repeats. An answer that the bus does not confirm leads to another delivery, never to loss.
+No error is swallowed. An unexpected one counts as Transient, is logged with its traceback once a minute per kind, and
+becomes a dead letter when it repeats. An answer that the bus does not confirm causes another delivery, never a loss.
 """
 
 import asyncio
@@ -23,57 +23,57 @@ from shared.errors import ContractError, Fatal, Permanent, Transient
 from shared.process.failpoints import failpoint
 from shared.process.in_progress import InProgress
 
-# The bus does the slow retries, adapters try at most twice, quickly. Longest pauses; the real ones are random shares.
+# The bus does the slow retries; adapters retry at most twice, quickly. Upper bounds: the actual pause is random.
 BACKOFF_S: Final = (2.0, 10.0, 30.0, 120.0, 600.0)
-ATTEMPTS: Final = len(BACKOFF_S) + 2  # some ten minutes of trying, longer than a restart of anything
+ATTEMPTS: Final = len(BACKOFF_S) + 2  # about ten minutes of retries, longer than any restart
 QUIET_S: Final = 60.0  # one traceback per kind of error in this time
 
 log = structlog.get_logger(__name__)
 
 
 class DeliveryHandler:
-    """Handles deliveries of one consumer; safe for many at once."""
+    """Handles deliveries of one consumer; several may run concurrently."""
 
     def __init__(self, bus: Bus, consumer: Consumer, outage: OutageDetector, rng: random.Random) -> None:
         self._bus, self._consumer, self._outage, self._rng = bus, consumer, outage, rng
         self._name = consumer.subscription.name
-        metrics.begin(self._name)
-        self._told: dict[str, float] = {}
+        metrics.initialise(self._name)
+        self._last_logged: dict[str, float] = {}
         self._in_progress: InProgress[int] = InProgress()  # numbers of messages
 
     async def handle(self, delivery: Delivery) -> None:
-        """Handle the delivery and answer it. Raises only Fatal and CancelledError, after giving the message back."""
+        """Handle the delivery and answer it. Raises only Fatal and CancelledError, after the message was given back."""
         if delivery.attempt > 1:
             metrics.REDELIVERIES.labels(self._name).inc()
         if delivery.number in self._in_progress:
-            # Our signs of life did not arrive, and the bus delivers again what is in work here. That work answers for
-            # both when it ends; a message that is acknowledged before would be lost if it fails.
+            # The bus missed the progress signals and delivers the message again. The running work answers for both: an
+            # acknowledgement now would lose the message if that work fails.
             metrics.DELIVERIES.labels(self._name, "in_work").inc()
             return
         try:
-            outcome = await self._outcome(delivery)
+            outcome = await self._handle_raw(delivery)
         except (Fatal, asyncio.CancelledError):
-            # Shielded, because the cancellation that brought us here may be repeated.
+            # Shielded: the cancellation may come again.
             await asyncio.shield(self.give_back(delivery))
             raise
-        except Transient as error:  # the answer itself did not reach the bus
+        except Transient as error:  # of the answer itself: it did not reach the bus
             log.warning("answer not confirmed", error=str(error), delivery=delivery.attempt)
             outcome = "unconfirmed"
         metrics.DELIVERIES.labels(self._name, outcome).inc()
 
-    async def _outcome(self, delivery: Delivery) -> str:
+    async def _handle_raw(self, delivery: Delivery) -> str:
         try:
             event = parse(delivery.raw)
-            self._expected(event)
+            self._check_type(event)
         except ContractError as error:
             return await self._dead(delivery, None, "contract", str(error))
         if delivery.attempt >= MAX_DELIVER - 1:
-            reason = f"delivered {delivery.attempt} times without an answer: handling it seems to end the process"
+            reason = f"delivered {delivery.attempt} times without an answer: its handling probably crashes the process"
             return await self._dead(delivery, event, "crashing", reason)
         with structlog.contextvars.bound_contextvars(**event_fields(event, delivery.attempt)):
-            return await self._handled(delivery, event)
+            return await self._handle_event(delivery, event)
 
-    async def _handled(self, delivery: Delivery, event: Envelope) -> str:
+    async def _handle_event(self, delivery: Delivery, event: Envelope) -> str:
         try:
             metrics.AGE.labels(self._name).observe(max(0.0, (datetime.now(UTC) - event.time).total_seconds()))
             with metrics.HANDLE.labels(self._name).time():
@@ -82,7 +82,7 @@ class DeliveryHandler:
             return await self._dead(delivery, event, "permanent", str(error))
         except Fatal:
             raise
-        except Exception as error:  # the one place that turns unknown errors into retries
+        except Exception as error:  # the only place that turns unknown errors into retries
             return await self._retry(delivery, event, error)
         failpoint(f"{self._name.partition('-')[0]}.before_ack")
         with metrics.ACK.labels(self._name).time():
@@ -105,29 +105,29 @@ class DeliveryHandler:
             await self._bus.publish(event)
 
     async def _retry(self, delivery: Delivery, event: Envelope, error: Exception) -> str:
-        self._tell(error)
-        # In an outage the event is not to blame: it waits for a moment, and nothing is fetched until the outage ends.
+        self._log_retry(error)
+        # An outage is not the event's fault: it waits shortly, and the loop fetches nothing until the outage ends.
         away = isinstance(error, Transient) and await self._outage.check()
         if delivery.attempt >= ATTEMPTS and not away:
-            reason = (
-                f"given up after {delivery.attempt} deliveries, the last ended with {type(error).__name__}: {error}"
-            )
+            reason = f"given up after {delivery.attempt} deliveries; last error: {type(error).__name__}: {error}"
             return await self._dead(delivery, event, "exhausted", reason[:500])
         longest = BACKOFF_S[0 if away else min(delivery.attempt, len(BACKOFF_S)) - 1]
-        await delivery.nak(self._rng.uniform(0, longest))  # full jitter: replicas must not retry in step
+        await delivery.nak(self._rng.uniform(0, longest))  # full jitter: replicas must not retry in lockstep
         return "retried"
 
     async def _dead(self, delivery: Delivery, event: Envelope | None, cause: str, reason: str) -> str:
-        if event is not None and not await self._recorded(event, reason) and delivery.attempt < MAX_DELIVER - 1:
+        if event is not None and not await self._record_dead(event, reason) and delivery.attempt < MAX_DELIVER - 1:
             await delivery.nak(BACKOFF_S[0])
             return "retried"
         await delivery.reject(reason)
         metrics.DEAD.labels(self._name, cause).inc()
-        log.error("dead letter", cause=cause, reason=reason, delivery=delivery.attempt, on=delivery.subject)
+        log.error(
+            "event dead-lettered", cause=cause, reason=reason, delivery=delivery.attempt, subject=delivery.subject
+        )
         return "dead"
 
-    async def _recorded(self, event: Envelope, reason: str) -> bool:
-        """Whether the service has recorded that this event is dead (or has nothing to record)."""
+    async def _record_dead(self, event: Envelope, reason: str) -> bool:
+        """Let the service record that this event is dead; return False if that failed."""
         if self._consumer.on_dead is None:
             return True
         try:
@@ -135,36 +135,36 @@ class DeliveryHandler:
         except Fatal:
             raise
         except Exception as error:
-            self._tell(error)
+            self._log_retry(error)
             return False
         return True
 
     async def give_back(self, delivery: Delivery) -> None:
-        """Return the message unhandled, so that nobody waits for the acknowledgement time."""
+        """Return the message unhandled: the bus redelivers it without waiting for the acknowledgement timeout."""
         try:
             await delivery.nak(0)
             metrics.DELIVERIES.labels(self._name, "given_back").inc()
-        except Transient as error:  # it comes back by itself after the acknowledgement time
+        except Transient as error:  # the bus redelivers it after the acknowledgement timeout
             log.warning("message not given back", error=str(error))
 
-    def _expected(self, event: Envelope) -> None:
+    def _check_type(self, event: Envelope) -> None:
         wanted = self._consumer.subscription.events
         if not isinstance(event.data, wanted):
             names = ", ".join(kind.TYPE for kind in wanted)
-            raise ContractError(f"event type {event.type} on a consumer of {names}")
+            raise ContractError(f"event type {event.type} does not belong on a consumer of {names}")
 
-    def _tell(self, error: Exception) -> None:
+    def _log_retry(self, error: Exception) -> None:
         if isinstance(error, Transient):
-            log.warning("handling failed, will retry", error=str(error))
+            log.warning("handling failed", error=str(error))
             return
         kind, now = f"{type(error).__name__}", time.monotonic()
-        if now - self._told.get(kind, -QUIET_S) >= QUIET_S:
-            self._told[kind] = now
-            log.error("unexpected error, will retry", kind=kind, exc_info=error)
+        if now - self._last_logged.get(kind, -QUIET_S) >= QUIET_S:
+            self._last_logged[kind] = now
+            log.error("handling failed unexpectedly", kind=kind, exc_info=error)
 
 
 def event_fields(event: Envelope, delivery: int) -> dict[str, Any]:
-    """The fields that every log line about an event carries."""
+    """The fields of every log line about an event."""
     fields: dict[str, Any] = {"run": event.runid, "epoch": event.epoch, "event_id": event.id[:16], "delivery": delivery}
     segment = getattr(event.data, "segment", None)
     return {**fields, "type": event.type} if segment is None else {**fields, "type": event.type, "segment": segment}

@@ -1,7 +1,7 @@
-"""The bus in memory, for tests, simulations and single-process tools: the same promises, and the same lack of them.
+"""The bus in memory, for tests, simulations and single-process tools, with the guarantees of the real one.
 
-Events are delivered at least once, repeated after `ACK_WAIT_S` without an answer, and forgotten by `purge`.
-Never for production: it ends with its process.
+Events are delivered at least once, redelivered after `ACK_WAIT_S` without an answer, and lost by `purge`.
+Never for production: the events end with the process.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class _Queue:
     messages: dict[int, _Message] = field(default_factory=dict)
 
     def offer(self, number: int, raw: bytes, on: str) -> None:
-        """Take a message in, if it is of a kind that this consumer wants."""
+        """Enqueue a message if this consumer subscribes to its kind."""
         if any(on.endswith(f".{event.NAME}") for event in self.subscription.events):
             self.messages[number] = _Message(raw, on)
 
@@ -46,20 +46,20 @@ class MemoryBus:
         self._queues = {s.name: _Queue(s) for role in ROLES.values() for s in role.subscriptions}
         self._seen: dict[str, float] = {}
         self._numbers = 0
-        self._news = asyncio.Event()
+        self._arrival = asyncio.Event()
         self._dead: dict[int, DeadLetter] = {}
         self.connected = True
         self.closed = asyncio.Event()
 
     async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
-        """Hand the event to every consumer whose events include it, unless its id was seen lately."""
+        """Hand the event to every subscribed consumer, unless its id was seen within the duplicate window."""
         self._require_connection()
         key = event.id if replay_nonce == 0 else f"{event.id}.{replay_nonce}"
-        if self._is_news(key):
+        if self._record_id(key):
             self._store(event.to_bytes(), subject(event.data))
 
     def inject(self, raw: bytes, on: str) -> None:
-        """Put any bytes on any subject: what a faulty or hostile publisher could do."""
+        """Put any bytes on any subject, as a faulty or hostile publisher could."""
         self._store(raw, on)
 
     async def fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence["MemoryDelivery"]:
@@ -71,9 +71,9 @@ class MemoryBus:
             left = deadline - time.monotonic()
             if found or left <= 0:
                 return found
-            self._news.clear()
-            try:  # a repeat falls due without news, so look again after a while
-                await asyncio.wait_for(self._news.wait(), min(left, 0.05))
+            self._arrival.clear()
+            try:  # a redelivery becomes due without a notification
+                await asyncio.wait_for(self._arrival.wait(), min(left, 0.05))
             except TimeoutError:
                 continue
 
@@ -83,7 +83,7 @@ class MemoryBus:
         return len(self._queue(subscription).messages)
 
     async def ensure(self, subscription: Subscription) -> None:
-        """Make the consumer if it is missing; it gets what other consumers still hold, as on the real server."""
+        """Create a missing consumer; it receives what other consumers still hold, as on the real server."""
         self._require_connection()
         if subscription.name in self._queues:
             return
@@ -97,7 +97,7 @@ class MemoryBus:
         """Nothing to flush; the same object may serve the next service."""
 
     def purge(self) -> None:
-        """Lose every event, as an operator could. Seen ids stay, as on the real server: only a new ring passes."""
+        """Lose every event, as an operator could. Seen ids stay, as on the real server: only a new nonce passes."""
         for queue in self._queues.values():
             queue.messages.clear()
 
@@ -114,15 +114,15 @@ class MemoryBus:
         if not self.connected:
             raise Transient("bus: not connected")
 
-    def _is_news(self, key: str) -> bool:
-        """Whether this id was not seen lately; from now on it was."""
+    def _record_id(self, key: str) -> bool:
+        """Record this id; return whether it was not seen within the duplicate window."""
         now = self._clock()
         self._seen = {seen: at for seen, at in self._seen.items() if now - at < DUPLICATE_WINDOW_S}
-        news = key not in self._seen
+        new = key not in self._seen
         self._seen.setdefault(key, now)
-        return news
+        return new
 
-    def _bury(self, consumer: str, one: "MemoryDelivery", reason: str) -> None:
+    def _add_dead_letter(self, consumer: str, one: "MemoryDelivery", reason: str) -> None:
         self._numbers += 1
         number, now = self._numbers, datetime.now(UTC)
         self._dead[number] = DeadLetter(number, consumer, one.subject, reason, one.attempt, now, one.raw)
@@ -131,7 +131,7 @@ class MemoryBus:
         self._numbers += 1
         for queue in self._queues.values():
             queue.offer(self._numbers, raw, on)
-        self._news.set()
+        self._arrival.set()
 
     def _queue(self, subscription: Subscription) -> _Queue:
         if subscription.name not in self._queues:
@@ -166,14 +166,14 @@ class MemoryDelivery:
         """Again after `delay_s`."""
         self._require_consumer()
         self._message.due = self._bus._clock() + delay_s
-        self._bus._news.set()
+        self._bus._arrival.set()
 
     async def reject(self, reason: str) -> None:
-        """Move to the dead letters. The bus knows the message's id by then: a second rejection adds none."""
+        """Move to the dead letters. The bus remembers the id: a second rejection adds nothing."""
         await self.ack()
         consumer = self._queue.subscription.name
-        if self._bus._is_news(f"dead.{consumer}.{self.number}"):
-            self._bus._bury(consumer, self, one_line(reason))
+        if self._bus._record_id(f"dead.{consumer}.{self.number}"):
+            self._bus._add_dead_letter(consumer, self, one_line(reason))
 
     async def in_progress(self) -> None:
         """Restart the timer."""
@@ -181,7 +181,7 @@ class MemoryDelivery:
         self._message.due = self._bus._clock() + ACK_WAIT_S
 
     def _require_consumer(self) -> None:
-        """Nobody confirms an answer while the bus is away or after the consumer was deleted."""
+        """No answer is confirmed while the bus is away or after the consumer was deleted."""
         self._bus._require_connection()
         self._bus._queue(self._queue.subscription)
 

@@ -6,9 +6,9 @@ from shared.config.settings import BusSettings
 
 
 async def open_bus(settings: BusSettings, service: str) -> Bus:
-    """The bus behind `bus.url`, connected as `service`; raises Transient while it cannot be reached."""
+    """The bus at `bus.url`, connected as `service`; raises Transient while it is unreachable."""
     if settings.url == "memory://":
         return MemoryBus()
-    from shared.bus.jetstream.bus import connect  # the client is only loaded where it is used
+    from shared.bus.jetstream.bus import connect  # loaded only where it is used
 
     return await connect(settings, service)

@@ -1,7 +1,7 @@
-"""Tells an outage of what handlers depend on (the store) from trouble with one event.
+"""Distinguishes an outage of the handlers' dependencies (the store) from a problem with one event.
 
-During an outage nothing is fetched: else every waiting event would use up its tries and end as a dead letter, or sleep
-for minutes after the store is back.
+During an outage the loop fetches nothing. Otherwise every waiting event would exhaust its attempts, or wait for minutes
+after the store is back.
 """
 
 import asyncio
@@ -9,27 +9,27 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-CHECK_S: Final = 1.0  # one question in this time, however many events fail: a store that comes back must not drown
+CHECK_S: Final = 1.0  # at most one check in this time: a recovering store must not be flooded
 
 
 async def always_available() -> bool:
-    """For handlers that depend on nothing but the bus."""
+    """For handlers that depend only on the bus."""
     return True
 
 
 class OutageDetector:
-    """`answers` says whether the dependencies can be used now; it is asked at most once a second."""
+    """`available` reports whether the dependencies can be used now; it is called at most once a second."""
 
-    def __init__(self, answers: Callable[[], Awaitable[bool]] = always_available) -> None:
-        self._answers = answers
+    def __init__(self, available: Callable[[], Awaitable[bool]] = always_available) -> None:
+        self._available = available
         self._lock = asyncio.Lock()
-        self._asked = -CHECK_S
+        self._checked_at = -CHECK_S
         self.active = False
 
     async def check(self) -> bool:
-        """Whether there is an outage, as of at most a second ago."""
+        """Whether there is an outage; the answer is at most a second old."""
         async with self._lock:
-            if time.monotonic() - self._asked >= CHECK_S:
-                self.active = not await self._answers()
-                self._asked = time.monotonic()
+            if time.monotonic() - self._checked_at >= CHECK_S:
+                self.active = not await self._available()
+                self._checked_at = time.monotonic()
         return self.active

@@ -1,4 +1,4 @@
-"""The event bus as the services see it. Adapters: NATS JetStream and memory; one contract suite for both.
+"""The event bus as services see it. Adapters: NATS JetStream and memory; one contract suite tests both.
 
 A bus may lose, repeat and reorder events; services survive all three, because the store is the truth.
 """
@@ -14,19 +14,19 @@ from shared.contracts.events import EventData
 from shared.errors import Transient
 
 Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
-"""Does the work of one event and returns the events to publish. Raises Transient, Permanent or Fatal."""
+"""Handles one event and returns the events to publish. Raises Transient, Permanent or Fatal."""
 
 
 class ConsumerMissing(Transient):
-    """The durable consumer was deleted: fetching would stay silent for ever. `ensure` makes it again."""
+    """The durable consumer was deleted: a fetch would never return a message. `ensure` recreates it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One durable consumer of a service: which events it takes and how.
+    """One durable consumer of a service: which events it receives and how.
 
-    `name` is shared by all replicas, which compete for messages. `slots` bounds the events in work at once.
-    `timeout_s` bounds one handler call; it may be long, because the loop keeps telling the bus that work goes on.
+    All replicas share `name` and compete for messages. `slots` bounds the events handled concurrently. `timeout_s`
+    bounds one handler call; it may be long, because the loop signals progress to the bus.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Subscription:
 
 
 class Delivery(Protocol):
-    """One received message. At most one of the three endings is called; without one it is delivered again."""
+    """One received message. At most one of `ack`, `nak` and `reject` is called; without one it is redelivered."""
 
     raw: bytes
     subject: str
@@ -44,19 +44,19 @@ class Delivery(Protocol):
     attempt: int  # 1 for the first delivery
 
     async def ack(self) -> None:
-        """Done: never deliver again. Returns after the bus has confirmed."""
+        """Done: never redeliver. Returns after the bus has confirmed."""
         ...
 
     async def nak(self, delay_s: float) -> None:
-        """Not done: deliver again after `delay_s`."""
+        """Not done: redeliver after `delay_s`."""
         ...
 
     async def reject(self, reason: str) -> None:
-        """Never deliver again; keep the message and the reason in the dead-letter stream."""
+        """Never redeliver; keep the message and the reason in the dead-letter stream."""
         ...
 
     async def in_progress(self) -> None:
-        """Work goes on: restart the acknowledgement timer."""
+        """Signal progress: restart the acknowledgement timer."""
         ...
 
 
@@ -65,19 +65,19 @@ class Bus(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether the bus can be reached now, as far as is known."""
+        """Whether the connection is up, as far as the client knows."""
         ...
 
     @property
     def closed(self) -> asyncio.Event:
-        """Set when the connection is gone for good without having been closed by us."""
+        """Set when the client gave up the connection without a call of `close`."""
         ...
 
     async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
         """Store the event, retrying with the same id; raise Transient if the bus does not confirm in time.
 
-        The bus drops an id that it has seen in the last ten minutes. A `ring` above 0 makes the event pass once more:
-        only the reconciler rings again, when an event went missing (consumer deleted, stream purged).
+        The bus drops an id that it has seen in the last ten minutes. A new `replay_nonce` above 0 lets the event pass
+        once more: only the reconciler republishes lost events (consumer deleted, stream purged).
         """
         ...
 
@@ -94,24 +94,24 @@ class Bus(Protocol):
         ...
 
     async def ensure(self, subscription: Subscription) -> None:
-        """Make sure that the consumer is there as declared; a missing one is made again and gets what is still kept.
+        """Check that the consumer exists as declared; recreate a missing one, which receives the events still kept.
 
         Raises Fatal when the stream is missing or differs from the topology, Transient when the bus is away.
         """
         ...
 
 
-LONGEST_REASON: Final = 500  # characters: it travels as a header, for which a message has 1 KiB of room
+LONGEST_REASON: Final = 500  # characters: a message has 1 KiB for headers
 
 
 def one_line(reason: str) -> str:
-    """A reason as a dead letter carries it: a header takes no line breaks and nothing but ASCII."""
+    """A reason as header value: ASCII without line breaks."""
     return reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:LONGEST_REASON]
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that no consumer could handle, kept with the reason until somebody replays or drops it."""
+    """A message that no consumer could handle, kept with its reason until an operator replays or drops it."""
 
     number: int
     consumer: str
@@ -123,7 +123,7 @@ class DeadLetter:
 
 
 class DeadLetters(Protocol):
-    """The dead-letter stream, for people."""
+    """The dead-letter stream, for operators."""
 
     async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
         """The oldest `limit` dead letters, by number."""
@@ -134,7 +134,7 @@ class DeadLetters(Protocol):
         ...
 
     async def replay(self, number: int) -> None:
-        """Publish the message again on its subject and drop the dead letter. Doing it twice delivers it once."""
+        """Republish the message on its subject and drop the dead letter. A second call delivers nothing."""
         ...
 
     async def drop(self, number: int) -> None:

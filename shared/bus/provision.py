@@ -1,6 +1,6 @@
 """Makes the bus equal to the topology: `python -m shared.bus.provision [--replicas N] [--without SERVICE ...]`.
 
-The only place where streams are made or changed; it may be run again at any time. It never deletes a message.
+Only this command creates or changes streams. It may run at any time and never deletes a message.
 """
 
 import argparse
@@ -29,8 +29,8 @@ async def provision(
 ) -> None:
     """Create or update streams and consumers, waiting up to `wait_s` for the bus.
 
-    Services in `without` get no consumer: an event is kept until every consumer has acknowledged it, so one that
-    nobody reads would fill the stream.
+    Services in `without` get no consumer: a stream keeps an event until every consumer has acknowledged it, so a
+    consumer without a reader would fill the stream.
     """
     bus = await _connected(settings, wait_s)
     try:

@@ -1,7 +1,7 @@
-"""Who says and who hears what on the bus, as data: streams, consumers, and what each service may publish.
+"""The bus topology as data: streams, consumers, and what each service may publish.
 
-Provisioning makes the bus equal to this page, services only check it, and the server's permissions are derived from it.
-Streams keep an event only as long as a consumer still needs it: the store is the truth, the bus a doorbell.
+Provisioning makes the bus equal to this module, services only check it, and the server's permissions are derived from
+it. A stream keeps an event only while a consumer needs it: the store is the truth, the bus is a doorbell.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from shared.contracts.events import (
 )
 from shared.contracts.subjects import pattern
 
-ACK_WAIT_S: Final = 30.0  # a dead worker's message waits this long; longer work is kept alive every third of it
-MAX_DELIVER: Final = 20  # the server goes silent on a message after this many; the loop dead-letters it before
-DUPLICATE_WINDOW_S: Final = 600.0  # repeats inside it never reach a consumer; later ones meet the commit object
-MAX_ACK_PENDING: Final = 1_000  # events in work over all replicas of one consumer
+ACK_WAIT_S: Final = 30.0  # redelivery delay after a worker died; longer work signals progress every third of it
+MAX_DELIVER: Final = 20  # the server stops delivering a message after this many; the loop dead-letters it before
+DUPLICATE_WINDOW_S: Final = 600.0  # duplicates within it never reach a consumer; later ones find the commit object
+MAX_ACK_PENDING: Final = 1_000  # unacknowledged events over all replicas of one consumer
 DAY_S: Final = 86_400.0
 MIB: Final = 1024 * 1024
 
@@ -34,7 +34,7 @@ ADVISORIES: Final = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.*.*"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One stream of events. When it is full, publishing fails (and is retried): nothing is dropped silently."""
+    """One stream of events. When it is full, publishing fails and is retried: no event is dropped silently."""
 
     name: str
     events: tuple[type[EventData], ...]
@@ -43,20 +43,20 @@ class Stream:
 
     @property
     def subjects(self) -> list[str]:
-        """The subjects of its events, of every run."""
+        """The subjects of its events, for all runs."""
         return [pattern(event) for event in self.events]
 
 
-# Two streams, so that a flood of segments cannot crowd out the few events that steer runs.
+# Two streams: a flood of segments must not crowd out the few events that control runs.
 SEGMENTS: Final = Stream("ZELDA_SEGMENTS", (SegmentReady, ScoresReady, SegmentExported), max_bytes=256 * MIB)
 RUNS: Final = Stream("ZELDA_RUNS", (EpochFinished, RmTrained, RmReady, RunChanged), max_bytes=64 * MIB)
 STREAMS: Final = (SEGMENTS, RUNS)
 
 JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8, timeout_s=300)
-# Both: a policy decides by the segment itself or by what the judges said of it.
+# Both: an export policy decides by the segment or by its scores.
 EXPORTER_SEGMENTS: Final = Subscription("exporter-segments", (SegmentReady, ScoresReady), slots=1, timeout_s=300)
 REWARDMODEL_SCORES: Final = Subscription("rewardmodel-scores", (ScoresReady,), slots=32)
-# Held until the epoch's scores are in, which a run may allow a day for; several, so that runs do not wait for another.
+# Held until the epoch's scores are in, for which a run may allow a day; several slots keep runs independent.
 REWARDMODEL_EPOCHS: Final = Subscription("rewardmodel-epochs", (EpochFinished,), slots=8, timeout_s=DAY_S + 3_600)
 COORDINATOR_RUNS: Final = Subscription("coordinator-runs", (EpochFinished, RmTrained), slots=4)
 TRAINER_RUNS: Final = Subscription("trainer-runs", (RmReady, RunChanged), slots=4)
@@ -75,14 +75,14 @@ ROLES: Final[dict[str, Role]] = {
     "judge": Role((ScoresReady,), (JUDGE_SEGMENTS,)),
     "rewardmodel": Role((RmTrained,), (REWARDMODEL_SCORES, REWARDMODEL_EPOCHS)),
     "exporter": Role((SegmentExported,), (EXPORTER_SEGMENTS,)),
-    # The reconciler rings again for commit objects without a successor, whoever wrote them. Scores and cards need no
-    # ring: who waits for them looks into the store.
+    # The reconciler republishes events of commit objects without a successor. Scores and cards are polled in the store
+    # and need no republishing.
     "coordinator": Role((RmReady, RunChanged, SegmentReady, EpochFinished), (COORDINATOR_RUNS,)),
 }
 
 
 def stream_of(subscription: Subscription) -> Stream:
-    """The stream that holds all events of a subscription, or ValueError: one consumer reads one stream."""
+    """The stream that holds all events of a subscription; ValueError if no single stream does."""
     for stream in STREAMS:
         if set(subscription.events) <= set(stream.events):
             return stream
@@ -91,5 +91,5 @@ def stream_of(subscription: Subscription) -> Stream:
 
 
 def dead_subject(subscription: Subscription) -> str:
-    """Where a consumer's dead letters go."""
+    """The subject of a consumer's dead letters."""
     return f"{DEAD_ROOT}.{subscription.name}"

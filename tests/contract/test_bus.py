@@ -74,7 +74,7 @@ async def nothing(bus: Bus, subscription: Subscription = JUDGE_SEGMENTS) -> bool
     return len(await bus.fetch(subscription, 1, 0.2)) == 0
 
 
-async def test_an_event_reaches_each_consumer_once(world: World) -> None:
+async def test_event_reaches_each_consumer_once(world: World) -> None:
     event = segment_ready()
     await world.bus.publish(event)
     for subscription in (JUDGE_SEGMENTS, EXPORTER_SEGMENTS):
@@ -86,7 +86,7 @@ async def test_an_event_reaches_each_consumer_once(world: World) -> None:
         assert await world.bus.pending(subscription) == 0
 
 
-async def test_a_consumer_gets_only_its_kinds_of_events(world: World) -> None:
+async def test_consumer_receives_only_its_kinds_of_events(world: World) -> None:
     await world.bus.publish(scores_ready())
     await world.bus.publish(rm_ready())
     assert await nothing(world.bus)
@@ -101,7 +101,7 @@ async def test_publishing_again_is_the_same_event(world: World) -> None:
     assert await nothing(world.bus)
 
 
-async def test_after_a_purge_only_a_new_ring_passes(world: World) -> None:
+async def test_only_a_new_replay_nonce_passes_after_a_purge(world: World) -> None:
     await world.bus.publish(segment_ready())
     await world.purge(JUDGE_SEGMENTS)
     await world.bus.publish(segment_ready())
@@ -112,7 +112,7 @@ async def test_after_a_purge_only_a_new_ring_passes(world: World) -> None:
     assert await nothing(world.bus)
 
 
-async def test_a_message_given_back_comes_again_after_its_delay(world: World) -> None:
+async def test_message_given_back_is_redelivered_after_its_delay(world: World) -> None:
     await world.bus.publish(segment_ready())
     first = await one(world.bus)
     await first.nak(0)
@@ -125,7 +125,7 @@ async def test_a_message_given_back_comes_again_after_its_delay(world: World) ->
     assert 0.4 < asyncio.get_running_loop().time() - started < 1.5
 
 
-async def test_a_message_that_is_always_given_back_is_delivered_so_often_and_no_more(world: World) -> None:
+async def test_message_given_back_each_time_reaches_max_deliver(world: World) -> None:
     await world.bus.publish(segment_ready())
     for attempt in range(1, MAX_DELIVER + 1):
         delivery = await one(world.bus)
@@ -134,7 +134,7 @@ async def test_a_message_that_is_always_given_back_is_delivered_so_often_and_no_
     assert await nothing(world.bus)
 
 
-async def test_an_answer_to_an_earlier_delivery_counts(world: World) -> None:
+async def test_answer_to_an_earlier_delivery_counts(world: World) -> None:
     await world.bus.publish(segment_ready())
     first = await one(world.bus)
     await first.nak(0)
@@ -147,7 +147,7 @@ async def test_an_answer_to_an_earlier_delivery_counts(world: World) -> None:
     assert await world.bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_fetch_returns_what_is_there_without_waiting_for_a_full_batch(world: World) -> None:
+async def test_fetch_returns_available_messages_without_waiting_for_a_batch(world: World) -> None:
     for number in range(3):
         await world.bus.publish(segment_ready(number))
     started = asyncio.get_running_loop().time()
@@ -157,13 +157,13 @@ async def test_fetch_returns_what_is_there_without_waiting_for_a_full_batch(worl
     assert asyncio.get_running_loop().time() - started < 0.5
 
 
-async def test_an_empty_fetch_ends_in_time(world: World) -> None:
+async def test_empty_fetch_ends_in_time(world: World) -> None:
     started = asyncio.get_running_loop().time()
     assert await world.bus.fetch(JUDGE_SEGMENTS, 5, 0.3) == []
     assert 0.25 < asyncio.get_running_loop().time() - started < 1.0
 
 
-async def test_a_waiting_fetch_wakes_at_the_first_event(world: World) -> None:
+async def test_waiting_fetch_returns_at_the_first_event(world: World) -> None:
     fetching = asyncio.create_task(world.bus.fetch(JUDGE_SEGMENTS, 5, 5))
     await asyncio.sleep(0.2)
     started = asyncio.get_running_loop().time()
@@ -172,7 +172,7 @@ async def test_a_waiting_fetch_wakes_at_the_first_event(world: World) -> None:
     assert asyncio.get_running_loop().time() - started < 0.5
 
 
-async def test_a_cancelled_fetch_loses_no_message(world: World) -> None:
+async def test_cancelled_fetch_loses_no_message(world: World) -> None:
     fetching = asyncio.create_task(world.bus.fetch(JUDGE_SEGMENTS, 5, 1.0))
     await asyncio.sleep(0.2)
     fetching.cancel()
@@ -190,7 +190,7 @@ async def test_pending_counts_waiting_and_unanswered_messages(world: World) -> N
     assert await world.bus.pending(JUDGE_SEGMENTS) == 2
 
 
-async def test_a_deleted_consumer_is_noticed_and_made_again(world: World) -> None:
+async def test_deleted_consumer_is_detected_and_recreated(world: World) -> None:
     await world.delete_consumer(JUDGE_SEGMENTS)
     with pytest.raises(ConsumerMissing, match="judge-segments"):
         await world.bus.pending(JUDGE_SEGMENTS)
@@ -201,7 +201,7 @@ async def test_a_deleted_consumer_is_noticed_and_made_again(world: World) -> Non
     await (await one(world.bus)).ack()
 
 
-async def test_an_answer_to_a_consumer_that_is_gone_is_not_confirmed(world: World) -> None:
+async def test_answer_to_a_deleted_consumer_is_not_confirmed(world: World) -> None:
     await world.bus.publish(segment_ready())
     delivery = await one(world.bus)
     await world.delete_consumer(JUDGE_SEGMENTS)
@@ -210,7 +210,7 @@ async def test_an_answer_to_a_consumer_that_is_gone_is_not_confirmed(world: Worl
             await answer
 
 
-async def test_a_consumer_that_was_made_again_gets_what_others_still_need(world: World) -> None:
+async def test_recreated_consumer_receives_what_others_still_need(world: World) -> None:
     await world.bus.publish(segment_ready())
     await (await one(world.bus)).ack()
     await world.delete_consumer(JUDGE_SEGMENTS)
@@ -224,7 +224,7 @@ async def test_a_consumer_that_was_made_again_gets_what_others_still_need(world:
     assert await nothing(world.bus)
 
 
-async def test_a_rejected_message_becomes_a_dead_letter_with_its_reason(world: World) -> None:
+async def test_rejected_message_becomes_a_dead_letter_with_its_reason(world: World) -> None:
     await world.bus.publish(segment_ready())
     await (await one(world.bus)).reject("the archive is not a zip: é\nsecond line" + "." * 900)
     assert await nothing(world.bus)
@@ -235,7 +235,7 @@ async def test_a_rejected_message_becomes_a_dead_letter_with_its_reason(world: W
     assert (await world.dead.get(letter.number)).subject == "zelda.v1.demo.segment.ready"
 
 
-async def test_a_message_rejected_at_two_deliveries_is_one_dead_letter(world: World) -> None:
+async def test_message_rejected_twice_is_one_dead_letter(world: World) -> None:
     await world.bus.publish(segment_ready())
     first = await one(world.bus)
     await first.nak(0)
@@ -251,7 +251,7 @@ def segment_ready_bytes(raw: bytes) -> bytes:
     return raw
 
 
-async def test_a_replayed_dead_letter_is_delivered_once_more_and_gone(world: World) -> None:
+async def test_replayed_dead_letter_is_delivered_once_and_removed(world: World) -> None:
     await world.bus.publish(segment_ready())
     await (await one(world.bus)).reject("the judge was misconfigured")
     [letter] = await world.dead.list()
@@ -272,7 +272,7 @@ async def test_replaying_all_dead_letters_loses_none(world: World) -> None:
     assert {parse(delivery.raw).id for delivery in found} == {segment_ready(number).id for number in range(2)}
 
 
-async def test_a_dropped_dead_letter_is_gone_for_good(world: World) -> None:
+async def test_dropped_dead_letter_is_gone(world: World) -> None:
     for number in range(2):
         await world.bus.publish(segment_ready(number))
         await (await one(world.bus)).reject(f"reason {number}")

@@ -241,7 +241,7 @@ async def _until(condition: Callable[[], bool], seconds: float) -> float:
     return time.monotonic() - started
 
 
-async def test_a_full_stream_refuses_and_drops_nothing(server: NatsServer, bus: NatsBus) -> None:
+async def test_full_stream_refuses_and_drops_nothing(server: NatsServer, bus: NatsBus) -> None:
     config = (await bus.context.stream_info(SEGMENTS.name)).config
     await bus.context.update_stream(config.evolve(max_bytes=8_000))
     outcomes = [await _outcome(bus, number) for number in range(12)]
@@ -254,9 +254,7 @@ async def test_a_full_stream_refuses_and_drops_nothing(server: NatsServer, bus: 
     assert await bus.pending(JUDGE_SEGMENTS) == stored + 1
 
 
-async def test_provisioning_again_mends_a_changed_stream_and_keeps_its_messages(
-    server: NatsServer, bus: NatsBus
-) -> None:
+async def test_provisioning_repairs_a_changed_stream_and_keeps_its_messages(server: NatsServer, bus: NatsBus) -> None:
     await bus.publish(segment_ready())
     config = (await bus.context.stream_info(SEGMENTS.name)).config
     await bus.context.update_stream(config.evolve(max_bytes=8_000))
@@ -320,7 +318,7 @@ async def test_leaving_while_the_bus_is_away_is_no_error(server: NatsServer) -> 
     assert not bus.closed.is_set()
 
 
-async def test_poison_between_good_events_delays_nobody(bus: NatsBus) -> None:
+async def test_invalid_messages_do_not_delay_good_events(bus: NatsBus) -> None:
     seen = Seen()
     running = Running(bus, seen)
     for number in range(50):

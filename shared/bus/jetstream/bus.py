@@ -1,7 +1,7 @@
-"""The bus on NATS JetStream. The only module that imports the client, because its habits need guards.
+"""The bus on NATS JetStream, with guards around the client's habits.
 
-Each guard here answers something measured: a denied publish looks like a timeout, a deleted consumer like silence, a
-cancelled fetch swallows the next message, and `ack()` alone is lost with the process.
+Each guard answers a measured behaviour: a denied publish looks like a timeout, a deleted consumer like silence, a
+cancelled fetch swallows the next message, and an unconfirmed `ack()` is lost with the process.
 """
 
 import asyncio
@@ -28,9 +28,13 @@ from shared.contracts.subjects import pattern, subject
 from shared.errors import Fatal, Permanent, Transient
 
 CALL_S: Final = 5.0
-PUBLISH_PAUSES_S: Final = (0.25, 0.5, 0.0)  # one try each, with the same id: an unanswered publish may be stored
-CONNECT_S: Final = 10.0  # with endless reconnects the client's own connect would never return
-PING_S: Final = 4  # a paused server is noticed after three of them; with the client's defaults after six minutes
+PUBLISH_PAUSES_S: Final = (
+    0.25,
+    0.5,
+    0.0,
+)  # one attempt each, with one id: an unanswered publish may be stored
+CONNECT_S: Final = 10.0  # the client's own connect never returns when it reconnects endlessly
+PING_S: Final = 4  # three of them detect a paused server; the client's defaults take six minutes
 _DENIED: Final = re.compile(r'permissions violation for (?:publish|subscription) to "([^"]+)"', re.IGNORECASE)
 # What the client raises when the server is away, slow or restarting.
 AWAY: Final = (nats_errors.Error, js_errors.Error, OSError, TimeoutError)
@@ -46,7 +50,7 @@ async def connect(settings: BusSettings, service: str) -> "NatsBus":
 
 
 class NatsBus:
-    """One connection, kept for ever. `closed` is set when the client gave up without being asked to."""
+    """One connection that reconnects endlessly. `closed` is set when the client gave up on its own."""
 
     def __init__(self, service: str) -> None:
         self._service = service
@@ -60,12 +64,12 @@ class NatsBus:
         self.closed = asyncio.Event()
 
     async def open(self, settings: BusSettings) -> None:
-        """Connect, or raise with the first reason why not: the client itself would try silently, for ever."""
+        """Connect, or raise with the first reason of failure; the client alone would retry silently and endlessly."""
         connecting = asyncio.ensure_future(self._client.connect(**self._options(settings)))
         both: set[asyncio.Future[Any]] = {connecting, self._first_error}
         await asyncio.wait(both, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
         if connecting.done() and connecting.exception() is None:
-            self._first_error.cancel()  # later ones are only told
+            self._first_error.cancel()  # later errors are only logged
             return
         self._closing = True
         connecting.cancel()
@@ -78,7 +82,7 @@ class NatsBus:
 
     @property
     def connected(self) -> bool:
-        """Whether the client has a living connection."""
+        """Whether the client is connected."""
         return bool(self._client.is_connected)
 
     @property
@@ -96,11 +100,11 @@ class NatsBus:
         metrics.PUBLISHED.labels("repeated" if repeated else "stored").inc()
 
     async def publish_raw(self, on: str, raw: bytes, headers: dict[str, str]) -> bool:
-        """Store bytes on a subject; whether the bus knew the message's id already."""
+        """Store bytes on a subject; return whether the bus knew the message's id already."""
         last: Exception | None = None
         for pause in PUBLISH_PAUSES_S:
             try:
-                # A copy, because the client writes into the headers it is given.
+                # A copy: the client modifies the headers.
                 return bool((await self._js.publish(on, raw, timeout=CALL_S, headers=dict(headers))).duplicate)
             except AWAY as error:
                 last = error
@@ -119,15 +123,15 @@ class NatsBus:
         try:
             return await asyncio.shield(fetching)
         except asyncio.CancelledError:
-            # The request stands at the server: wait for its answer elsewhere and give the messages back.
+            # The server still holds the request: wait for its answer in a task and give the messages back.
             self._abandoned.add(asyncio.ensure_future(_give_back(fetching)))
             raise
 
     async def _fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence[Delivery]:
         name = subscription.name
         if not self.connected:
-            # The client would keep the requests of a whole outage and send them all at its end: the server would hand
-            # out far more messages than are in work here, and nobody else would get them.
+            # The client would queue the requests of a whole outage and send them all at its end. The server would hand
+            # out far more messages than this process can handle, and no other process would get them.
             raise Transient(f"bus: fetch for {name!r} failed: not connected")
         if name not in self._pulls:
             self._pulls[name] = PullConsumer(self._client, stream_of(subscription).name, name)
@@ -150,7 +154,7 @@ class NatsBus:
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
 
     async def ensure(self, subscription: Subscription) -> None:
-        """Check stream and consumer against the topology; make a missing consumer."""
+        """Check stream and consumer against the topology; create a missing consumer."""
         stream = stream_of(subscription)
         await self._check(f"stream {stream.name}", stream_config(stream), STREAM_FIELDS)
         declared = consumer_config(subscription, [pattern(event) for event in subscription.events])
@@ -160,7 +164,7 @@ class NatsBus:
             try:
                 await self._js.add_consumer(stream.name, declared)
             except AWAY as error:
-                raise Transient(f"bus: consumer {subscription.name!r} not made: {error}") from error
+                raise Transient(f"bus: consumer {subscription.name!r} not created: {error}") from error
 
     async def _check(self, what: str, declared: Any, fields: tuple[str, ...], stream: str | None = None) -> None:
         try:
@@ -175,10 +179,10 @@ class NatsBus:
         except AWAY as error:
             raise Transient(f"bus: no information on {what}: {error}") from error
         if diff := differences(declared, real.config, fields):
-            raise Fatal(f"bus: {what} is not as declared ({diff}): run `python -m shared.bus.provision`")
+            raise Fatal(f"bus: {what} differs from its declaration ({diff}): run `python -m shared.bus.provision`")
 
     async def close(self) -> None:
-        """Leave the inboxes (or the server hands messages to nobody), flush, close."""
+        """Leave the inboxes, flush, close. The server would hand further messages to an inbox that was not left."""
         self._closing = True
         await asyncio.gather(*self._abandoned)  # at most as long as one fetch
         try:
@@ -187,17 +191,17 @@ class NatsBus:
             if self._client.is_connected:
                 await self._client.flush(timeout=2)
         except AWAY as error:
-            log.warning("bus not left in order", error=str(error))
+            log.warning("bus not flushed", error=str(error))
         try:
             await self._client.close()
-        except AWAY as error:  # unsent in an outage: an answer comes to be given again, a publish was never confirmed
-            log.warning("bus left with something unsent", error=str(error))
+        except AWAY as error:  # an outage: unsent answers are repeated, unsent publishes were never confirmed
+            log.warning("bus closed with unsent data", error=str(error))
 
     def _options(self, settings: BusSettings) -> dict[str, Any]:
         options: dict[str, Any] = {
             "servers": [settings.url],
             "name": self._service,
-            "inbox_prefix": f"_INBOX_{self._service}",  # so that permissions can keep services out of others' replies
+            "inbox_prefix": f"_INBOX_{self._service}",  # permissions keep services out of each other's replies
             "max_reconnect_attempts": -1,
             "reconnect_time_wait": 0.5,
             "connect_timeout": 5,
@@ -217,9 +221,9 @@ class NatsBus:
     async def _on_error(self, error: Exception) -> None:
         denied = _DENIED.search(str(error))
         if denied:
-            self._denied.add(denied[1].lower())  # the client lowers the case of what the server says
+            self._denied.add(denied[1].lower())  # the client lower-cases the server's message
             metrics.DENIED.inc()
-            log.error("bus refused", error=str(error))
+            log.error("bus operation denied", error=str(error))
         elif not self._first_error.done():
             self._first_error.set_result(error)
         else:
@@ -242,7 +246,7 @@ async def _give_back(fetching: "asyncio.Future[Sequence[Delivery]]") -> None:
     try:
         for delivery in await fetching:
             await delivery.nak(0)
-    except (Transient, Fatal) as error:  # the messages come back by themselves after the acknowledgement time
+    except (Transient, Fatal) as error:  # the bus redelivers the messages after the acknowledgement timeout
         log.warning("messages not given back", error=str(error))
 
 

@@ -1,4 +1,4 @@
-"""The topology in JetStream's words, one delivered message, and how declared and real configurations are compared."""
+"""The topology as JetStream configurations, and how declared and actual ones are compared."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from shared.contracts.envelope import MAX_EVENT_BYTES
 
 HEADER_BYTES: Final = 1024  # room for headers beside the largest event
 REASON, CONSUMER, SUBJECT, ATTEMPT = "Zelda-Reason", "Zelda-Consumer", "Zelda-Subject", "Zelda-Attempt"
-# What must agree between declared and real; the rest are the server's own defaults.
+# Fields that must agree between declared and actual; the others are the server's defaults.
 STREAM_FIELDS: Final = ("subjects", "retention", "discard", "max_bytes", "max_age", "max_msg_size", "duplicate_window")
 CONSUMER_FIELDS: Final = ("ack_policy", "ack_wait", "max_deliver", "max_ack_pending", "filter_subjects")
 
@@ -43,7 +43,7 @@ def stream_config(stream: Stream, replicas: int = 1) -> api.StreamConfig:
 
 
 def dead_stream_config(replicas: int = 1) -> api.StreamConfig:
-    """The dead-letter stream: a month's, the oldest dropped when full. It also catches the server's own advisory."""
+    """The dead-letter stream: a month's, the oldest dropped when full. It also stores the server's advisories."""
     return api.StreamConfig(
         name=DEAD_STREAM,
         subjects=[f"{DEAD_ROOT}.*", ADVISORIES],
@@ -72,11 +72,11 @@ def consumer_config(subscription: Subscription, subjects: list[str]) -> api.Cons
     )
 
 
-def differences(declared: Any, real: Any, fields: tuple[str, ...]) -> str:
+def differences(declared: Any, actual: Any, fields: tuple[str, ...]) -> str:
     """The fields in which two configurations differ, as `field: declared X, found Y`; empty when they agree."""
     found = []
     for field in fields:
-        want, have = _plain(getattr(declared, field)), _plain(getattr(real, field))
+        want, have = _plain(getattr(declared, field)), _plain(getattr(actual, field))
         if want != have:
             found.append(f"{field}: declared {want}, found {have}")
     return "; ".join(found)

@@ -1,4 +1,4 @@
-"""The dead-letter stream on JetStream, for people: look, replay, drop. Reads messages in place, consumes nothing."""
+"""The dead-letter stream on JetStream, for operators: list, replay, drop. It reads messages without consuming them."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -42,17 +42,17 @@ class NatsDeadLetters:
         return _letter(message)
 
     async def replay(self, number: int) -> None:
-        """Publish again, under an id of its own because the old one is remembered, then drop."""
+        """Publish again under a new id, because the bus remembers the old one; then drop."""
         letter = await self.get(number)
         if not letter.subject.startswith("zelda."):
             raise Permanent(
-                f"dead letter {number} is the server's own notice: drop it, and let the reconciler ring again"
+                f"dead letter {number} is the server's own notice: drop it; the reconciler republishes its event"
             )
         await self._bus.publish_raw(letter.subject, letter.raw, {"Nats-Msg-Id": f"replay.{number}"})
         await self.drop(number)
 
     async def drop(self, number: int) -> None:
-        """Remove."""
+        """Remove one dead letter."""
         await self.get(number)
         try:
             await self._bus.context.delete_msg(DEAD_STREAM, number)
@@ -77,7 +77,7 @@ def _letter(message: api.RawStreamMsg) -> DeadLetter:
         number=message.seq or 0,
         consumer=headers.get(CONSUMER, on.rpartition(".")[2]),
         subject=headers.get(SUBJECT, on),
-        reason=headers.get(REASON, "no reason given" if own else "delivered too often; the bus gave it up by itself"),
+        reason=headers.get(REASON, "no reason given" if own else "delivered too often: the bus gave up"),
         attempt=int(headers.get(ATTEMPT, "0")),
         time=message.time or _NOWHERE,
         raw=message.data or b"",

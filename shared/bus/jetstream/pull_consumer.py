@@ -1,7 +1,7 @@
-"""Pulls messages of one durable consumer, speaking JetStream's pull protocol itself.
+"""Pulls messages of one durable consumer with JetStream's pull protocol.
 
-The client's own `fetch` turns every status into "no message yet", so that a deleted consumer looks like silence. Here a
-status is an answer. (https://docs.nats.io/reference/reference-protocols/nats_api_reference, CONSUMER.MSG.NEXT)
+The client's own `fetch` reports every status as "no message yet", so a deleted consumer looks like silence. This module
+interprets each status. (https://docs.nats.io/reference/reference-protocols/nats_api_reference, CONSUMER.MSG.NEXT)
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from nats.aio.subscription import Subscription as InboxSubscription
 from shared.bus.port import ConsumerMissing
 from shared.errors import Transient
 
-GRACE_S: Final = 0.5  # the server ends a request itself; this much later its answer is taken for lost
+GRACE_S: Final = 0.5  # the server ends a request itself; this much later its answer counts as lost
 QUEUE_BYTES: Final = 16 * 1024 * 1024  # 64 events of 8 KiB are half a megabyte: the client must never drop any
 _EMPTY: Final = ("404", "408")
 _GONE: Final = ("503",)
 
 
 class PullConsumer:
-    """Requests of one consumer on `subject`, answered into one inbox. Not for concurrent use: one fetch at a time."""
+    """Requests of one consumer on `subject`, answered into one inbox. One fetch runs at a time."""
 
     def __init__(self, client: Client, stream: str, consumer: str) -> None:
         self._client = client
@@ -36,7 +36,7 @@ class PullConsumer:
         self._lock = asyncio.Lock()
 
     async def fetch(self, batch: int, timeout_s: float) -> list[Msg]:
-        """What is there now, up to `batch`; else the first message within `timeout_s`."""
+        """The waiting messages, up to `batch`; if there are none, the first one within `timeout_s`."""
         async with self._lock:
             if self._answers is None:
                 self._answers = await self._client.subscribe(f"{self._inbox}.*", pending_bytes_limit=QUEUE_BYTES)
@@ -49,13 +49,13 @@ class PullConsumer:
             return await self._request({"batch": 1, "expires": expires}, 1, timeout_s + GRACE_S)
 
     async def close(self) -> None:
-        """Leave, so that the server hands no further message to this reader."""
+        """Leave the inbox, so that the server hands no further message to this reader."""
         if self._answers is not None:
             await self._answers.unsubscribe()
             self._answers = None
 
     async def _late(self, batch: int) -> list[Msg]:
-        """What answered an earlier request after it was given up: with more asked for, it would lie here for ever."""
+        """Messages that arrived after their request was given up; a new request alone would never return them."""
         messages: list[Msg] = []
         while self._answers is not None and self._answers.pending_msgs > 0 and len(messages) < batch:
             message = await self._answer(time.monotonic() + GRACE_S)
@@ -72,7 +72,7 @@ class PullConsumer:
         while len(messages) < batch:
             message = await self._answer(deadline)
             if message is None:
-                return messages  # no answer: the connection was lost meanwhile, and the next fetch asks anew
+                return messages  # the connection was lost; the next fetch requests again
             status = _status(message)
             if status is None:
                 messages.append(message)
@@ -91,7 +91,7 @@ class PullConsumer:
             raise Transient(f"bus: fetch for {self._consumer!r} failed: {error}") from error
 
     def _ends(self, status: str, message: Msg) -> bool:
-        """Whether a status ends the request; raises when it means more than "nothing there"."""
+        """Whether a status ends the request; raises when it means more than "no message"."""
         text = (message.headers or {}).get("Description", "").strip().splitlines()[:1]
         if status in _EMPTY:
             return True

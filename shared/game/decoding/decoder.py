@@ -1,7 +1,7 @@
 """From a RAM image to a GameState: once a step, for the policy, the rewards and the judges alike.
 
 The table says which capability a variable needs; without it the value is None. The static parts (inventory, room flags,
-walls: see image_parts.py) are decoded only when their bytes changed. Any bytes give a state: a crashing game must not
+walls: see static_parts.py) are decoded only when their bytes changed. Any bytes give a state: a crashing game must not
 stop the training, so nothing here raises on content.
 """
 
@@ -10,8 +10,8 @@ from typing import Final
 
 from shared.game.decoding import objects
 from shared.game.decoding.grid import Grid, grid_of
-from shared.game.decoding.image_parts import ImageParts, enabled_of, static_parts
 from shared.game.decoding.state import Dialog, GameState, Inventory, Neighbours, Progress, Puzzle, Scene
+from shared.game.decoding.static_parts import ImageParts, enabled_of, static_parts
 from shared.game.ram import offsets
 from shared.game.ram.variables import entries, read, read_number
 
@@ -50,22 +50,22 @@ _AHEAD: Final = tuple((_columns(right), _rows(down)) for right, down in ((0, -9)
 
 
 def _flag_table(mask: int) -> bytes:
-    """For `bytes.translate`: 1 where the flag byte has the bit."""
+    """A table for `bytes.translate`: 1 where the flag byte has the bit."""
     return bytes(1 if value & mask else 0 for value in range(256))
 
 
 _HAS_VISITED, _HAS_ITEM, _HAS_EVENT, _HAS_DONE = (_flag_table(mask) for mask in (0x10, 0x20, 0x40, 0x80))
 _HAS_DOOR: Final = tuple(_flag_table(mask) for mask in (1, 2, 4, 8))
-# Outdoors the bits of doors mean something else in each room: in group 0, and in the first half of the page that
-# Oracle's Subrosia shares with houses. Bramble has houses and caves there.
+# Outdoors the door bits have another meaning in each room: in group 0, and in the first half of the page that Oracle's
+# Subrosia shares with houses. In Bramble that page has houses and caves.
 _OVERWORLD: Final = 0x100
 _WITH_SUBROSIA: Final = 0x180
-_FLOORS: Final = 4  # of a dungeon's map in RAM; of a higher floor nothing is known
-_RUPEE_ROOMS: Final = slice(0x1F0, 0x200)  # no room flags: which rupees are left in two rooms of dungeons
+_FLOORS: Final = 4  # of a dungeon's map in RAM; higher floors are unknown
+_RUPEE_ROOMS: Final = slice(0x1F0, 0x200)  # not room flags: the rupees left in two dungeon rooms
 
 
 class Decoder:
-    """Decodes consecutive moments of one running game. Call `begin` after every load of a state."""
+    """Decodes consecutive RAM images of one running game. Call `begin` after every load of a state."""
 
     def __init__(self, capabilities: frozenset[str]) -> None:
         self._capabilities = capabilities
@@ -82,14 +82,14 @@ class Decoder:
         self._silence: tuple[int, ...] | None = () if self._sound else None
         self._static: ImageParts = ()
         self._scene: Scene | None = None
-        self._riding = self._obeys = False
+        self._riding = self._control = False
         self._talkers: tuple[int, ...] = ()
         self._alive = 0
         self._people = self._parts = objects.FREE
         self._things = False
 
     def begin(self, image: bytes) -> GameState:
-        """The first state after a load: what the sound log holds by then is no event."""
+        """The first state after a load; sounds logged before it are no events."""
         self._tail = image[offsets.SOUND_QUEUE_TAIL]
         return self.decode(image)
 
@@ -98,7 +98,7 @@ class Decoder:
         sounds, scene, static = self._silence, self._scene, static_parts(image)
         if scene is None or static != self._static:
             self._static = static
-            scene, sounds = self._look(image), self._sounds(image)
+            scene, sounds = self._decode_static(image), self._sounds(image)
         x, y, facing, hero_state, invincible, knockback = _HERO(image)
         if self._riding:
             x, y = image[offsets.COMPANION_X], image[offsets.COMPANION_Y]
@@ -106,7 +106,7 @@ class Decoder:
         columns, rows = _AHEAD[facing]
         ahead = rows[y] | columns[x]
         pickups, dangers = objects.parts(image, self._parts, self._people) if self._things else ((), ())
-        # Made by the call that a named tuple's own constructor ends in: this runs each step.
+        # `tuple.__new__` skips the named tuple's slower constructor: this runs every step.
         return tuple.__new__(
             GameState,
             (
@@ -119,7 +119,7 @@ class Decoder:
                 image[offsets.ROOM_LAYOUT + (_UNDERFOOT_ROW[y] | _UNDERFOOT_COLUMN[x])],
                 image[offsets.ROOM_LAYOUT + ahead],
                 image[offsets.ROOM_COLLISIONS + ahead],
-                self._obeys and hero_state == 1,
+                self._control and hero_state == 1,
                 objects.enemies(image, self._alive) if self._alive else (),
                 objects.talkables(image, self._talkers) if self._talkers else (),
                 pickups,
@@ -131,8 +131,8 @@ class Decoder:
             ),
         )
 
-    def _look(self, image: bytes) -> Scene:
-        """Decode what stands still; the previous scene if it came out the same."""
+    def _decode_static(self, image: bytes) -> Scene:
+        """Decode the static parts; return the previous scene if the result is equal."""
         self._riding = self._companion and image[offsets.LINK_OBJECT_INDEX] == RIDING
         self._talkers = objects.talkers(image)
         self._people, enemies, self._parts = enabled_of(self._static)
@@ -143,7 +143,7 @@ class Decoder:
         idle = image[offsets.GAME_STATE] == IN_PLAY and image[offsets.DISABLED_OBJECTS] & 0x81 == 0
         busy = scene.transition or scene.dying or scene.dialog or scene.menu or image[offsets.PALETTE_FADE_MODE]
         led = self._scripts and image[offsets.SIMULATED_INPUT] != 0  # a script presses the buttons
-        self._obeys = idle and not busy and not led and image[offsets.CUTSCENE_INDEX] == 1
+        self._control = idle and not busy and not led and image[offsets.CUTSCENE_INDEX] == 1
         if self._scene is None or scene != self._scene:
             self._scene = scene
         return self._scene
@@ -171,7 +171,7 @@ class Decoder:
             floor=image[offsets.DUNGEON_FLOOR] & 7 if in_dungeon else None,
             neighbours=_neighbours(image, group, room, progress, in_dungeon),
             dialog=self._text(image),
-            puzzle=self._riddle(image),
+            puzzle=self._puzzle_parts(image),
             inventory=inventory,
             progress=progress,
             grid=self._grid or grid_of(image, None),
@@ -210,7 +210,7 @@ class Decoder:
         }  # fmt: skip
         shield = self._known(image, "shield_level")
         if shield is not None and treasures is not None and not treasures >> 1 & 1:
-            shield = 0  # a new file says level 1 although there is no shield yet
+            shield = 0  # a new file has level 1 without a shield
         seeds = [self._known(image, f"{kind}_seeds") for kind in SEED_KINDS]
         return Inventory(
             health=image[offsets.HEALTH],
@@ -253,8 +253,8 @@ class Decoder:
             choice=image[offsets.TEXT_OPTION_CURSOR] if choosing and "choice" in self._capabilities else None,
         )
 
-    def _riddle(self, image: bytes) -> Puzzle:
-        """The puzzle's parts; the previous object if none of them changed."""
+    def _puzzle_parts(self, image: bytes) -> Puzzle:
+        """The puzzle's parts; the previous object if none changed."""
         source = (
             image[offsets.NUM_ENEMIES : offsets.SWITCH_STATE + 1],
             image[offsets.ACTIVE_TRIGGERS],
@@ -286,7 +286,7 @@ class Decoder:
         )
 
     def _sounds(self, image: bytes) -> tuple[int, ...] | None:
-        """Sounds started since the last decoded moment: the game's own log of events."""
+        """Sounds started since the last decoded image: the game's own event log."""
         if not self._sound:
             return None
         first, self._tail = self._tail & 15, image[offsets.SOUND_QUEUE_TAIL]
@@ -298,14 +298,14 @@ class Decoder:
 
 
 def _neighbours(image: bytes, group: int, room: int, progress: Progress, in_dungeon: bool | None) -> Neighbours:
-    """Flags of the rooms up, right, down and left; None where there is none."""
+    """Flags of the rooms up, right, down and left; None where no room is."""
     around = _dungeon_rooms(image) if in_dungeon else _map_rooms(room) if group < 2 else (None,) * 4
     flags = [None if number is None else progress.room(group, number) for number in around]
     return flags[0], flags[1], flags[2], flags[3]
 
 
 def _progress_of(flags: bytes, outdoors: int) -> Progress:
-    """What the room flags say; those of the first `outdoors` rooms have no doors."""
+    """Progress from the room flags; the first `outdoors` rooms have no door bits."""
     rooms = flags[: _RUPEE_ROOMS.start] + flags[_RUPEE_ROOMS.stop :]
     inside = rooms[outdoors:]
     return Progress(

@@ -264,7 +264,7 @@ async def test_a_score_that_cannot_be_read_does_not_hold_up_other_exports(store:
     assert await top.handle(await judged(store, 2, number=1))
 
 
-async def test_a_dimension_that_two_judges_rated_counts_by_their_mean(store: Store, tmp_path: Path) -> None:
+async def test_dimension_rated_by_two_judges_counts_by_their_mean(store: Store, tmp_path: Path) -> None:
     event = await judged(store, 5, number=0)
     scores = SegmentScores.from_bytes(await store.get(event.data.key))
     low = DimensionScore(votes=[1] * 3, value=0.2, unanimous=True, spread=0)

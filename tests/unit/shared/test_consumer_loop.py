@@ -22,7 +22,7 @@ from tests.events import segment_ready
 from tests.unit.shared.loop import Clock, judged, running, until, until_equal
 
 
-async def test_an_event_is_handled_its_results_published_and_acknowledged() -> None:
+async def test_event_is_handled_its_results_published_and_acknowledged() -> None:
     bus, seen = MemoryBus(), []
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -61,7 +61,7 @@ async def test_no_more_events_start_than_there_are_slots() -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_a_consumer_whose_slots_are_all_in_work_is_not_silent() -> None:
+async def test_consumer_with_all_slots_busy_still_reports_its_last_fetch() -> None:
     bus, gate, started = MemoryBus(), asyncio.Event(), False
     labels = {"consumer": JUDGE_SEGMENTS.name}
 
@@ -82,7 +82,7 @@ async def test_a_consumer_whose_slots_are_all_in_work_is_not_silent() -> None:
         gate.set()
 
 
-async def test_a_transient_error_is_retried_after_a_growing_pause() -> None:
+async def test_transient_error_is_retried_after_a_growing_pause() -> None:
     clock, attempts = Clock(), 0
     bus = MemoryBus(clock)
 
@@ -104,7 +104,7 @@ async def test_a_transient_error_is_retried_after_a_growing_pause() -> None:
     assert await bus.dead.list() == []
 
 
-async def test_in_an_outage_nothing_is_fetched_and_no_try_is_used_up() -> None:
+async def test_outage_stops_fetching_and_costs_no_attempt() -> None:
     clock, away, tries, done = Clock(), True, 0, 0
     bus = MemoryBus(clock)
 
@@ -134,7 +134,7 @@ async def test_in_an_outage_nothing_is_fetched_and_no_try_is_used_up() -> None:
     assert await bus.dead.list() == []
 
 
-async def test_a_handler_that_hangs_is_cut_off_and_retried() -> None:
+async def test_hanging_handler_is_cancelled_and_retried() -> None:
     bus, tries = MemoryBus(), 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -163,7 +163,7 @@ class LongWork:
         return []
 
 
-async def test_long_work_is_kept_alive_and_not_delivered_twice() -> None:
+async def test_long_work_signals_progress_and_is_not_delivered_twice() -> None:
     clock, work = Clock(), LongWork()
     bus = MemoryBus(clock)
     await bus.publish(segment_ready())
@@ -177,7 +177,7 @@ async def test_long_work_is_kept_alive_and_not_delivered_twice() -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_a_sign_of_life_that_is_lost_is_followed_by_others() -> None:
+async def test_lost_progress_signal_is_followed_by_others() -> None:
     clock, work = Clock(), LongWork()
     bus = MemoryBus(clock)
     await bus.publish(segment_ready())
@@ -185,7 +185,7 @@ async def test_a_sign_of_life_that_is_lost_is_followed_by_others() -> None:
         await until(lambda: work.starts == 1)
         with capture_logs() as lines:
             bus.connected = False
-            await until(lambda: any(line["event"] == "work in progress not confirmed" for line in lines))
+            await until(lambda: any(line["event"] == "progress signal not confirmed" for line in lines))
             bus.connected = True
         clock.now += ACK_WAIT_S - 1
         due = bus._queues[JUDGE_SEGMENTS.name].messages[1].due
@@ -194,7 +194,7 @@ async def test_a_sign_of_life_that_is_lost_is_followed_by_others() -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_however_many_events_fail_the_store_is_asked_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_is_checked_once_a_second_however_many_events_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, asked = Clock(), 0
     monkeypatch.setattr(outage, "time", SimpleNamespace(monotonic=clock))
 
@@ -210,7 +210,7 @@ async def test_however_many_events_fail_the_store_is_asked_once_a_second(monkeyp
     assert not await away.check()
 
 
-async def test_work_that_fails_after_the_bus_took_it_for_dead_is_done_again() -> None:
+async def test_failed_work_is_redelivered_although_the_bus_lost_its_signals() -> None:
     clock, starts, gate = Clock(), 0, asyncio.Event()
     bus = MemoryBus(clock)
 
@@ -236,7 +236,7 @@ async def test_work_that_fails_after_the_bus_took_it_for_dead_is_done_again() ->
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_draining_finishes_the_work_in_hand_and_fetches_no_more() -> None:
+async def test_drain_finishes_running_work_and_fetches_nothing() -> None:
     bus, started, done = MemoryBus(), 0, 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -254,7 +254,7 @@ async def test_draining_finishes_the_work_in_hand_and_fetches_no_more() -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 3
 
 
-async def test_work_beyond_the_drain_budget_is_given_back_at_once() -> None:
+async def test_work_beyond_the_drain_budget_is_given_back() -> None:
     bus, started = MemoryBus(), 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -270,7 +270,7 @@ async def test_work_beyond_the_drain_budget_is_given_back_at_once() -> None:
     assert again.attempt == 2
 
 
-async def test_a_fatal_error_ends_the_loop_and_gives_the_message_back() -> None:
+async def test_fatal_error_ends_the_loop_and_gives_the_message_back() -> None:
     bus = MemoryBus()
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -283,7 +283,7 @@ async def test_a_fatal_error_ends_the_loop_and_gives_the_message_back() -> None:
     assert len(await bus.fetch(JUDGE_SEGMENTS, 1, 0.1)) == 1
 
 
-async def test_a_bus_that_is_away_is_waited_for() -> None:
+async def test_loop_waits_for_an_absent_bus() -> None:
     bus, seen = MemoryBus(), 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -300,7 +300,7 @@ async def test_a_bus_that_is_away_is_waited_for() -> None:
         await until(lambda: loop.missing is None)
 
 
-async def test_each_outage_of_the_bus_begins_with_the_shortest_pause() -> None:
+async def test_each_bus_outage_begins_with_the_shortest_pause() -> None:
     bus, seen = MemoryBus(), 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -320,7 +320,7 @@ async def test_each_outage_of_the_bus_begins_with_the_shortest_pause() -> None:
                 assert lines[before]["retry_s"] == PAUSES_S[0]
 
 
-async def test_what_was_handled_is_not_given_back_at_the_end() -> None:
+async def test_handled_message_is_not_given_back_at_the_end() -> None:
     def given_back() -> float:
         labels = {"consumer": "judge-segments", "outcome": "given_back"}
         return REGISTRY.get_sample_value("zelda_bus_deliveries_total", labels) or 0.0
@@ -338,7 +338,7 @@ async def test_what_was_handled_is_not_given_back_at_the_end() -> None:
     assert given_back() == before
 
 
-async def test_an_acknowledgement_that_fails_leads_to_a_second_delivery_not_to_a_crash() -> None:
+async def test_failed_acknowledgement_causes_a_redelivery_not_a_crash() -> None:
     clock = Clock()
     bus, seen = MemoryBus(clock), 0
 
@@ -357,7 +357,7 @@ async def test_an_acknowledgement_that_fails_leads_to_a_second_delivery_not_to_a
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_a_deleted_consumer_is_reported_and_made_again() -> None:
+async def test_deleted_consumer_is_reported_and_recreated() -> None:
     bus, seen = MemoryBus(), 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -372,7 +372,7 @@ async def test_a_deleted_consumer_is_reported_and_made_again() -> None:
         await until(lambda: seen == 1)
 
 
-async def test_an_inactive_consumer_leaves_the_messages_to_others() -> None:
+async def test_inactive_consumer_leaves_messages_to_others() -> None:
     bus, leads, seen = MemoryBus(), False, 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:

@@ -73,49 +73,49 @@ async def answered(
     return delivery.answers
 
 
-async def test_what_is_handled_is_done() -> None:
+async def test_handled_event_is_acknowledged() -> None:
     assert await answered(1) == ["done"]
 
 
-async def test_the_pause_grows_with_every_failure_until_none_is_left() -> None:
+async def test_pause_grows_with_each_failure_until_the_attempts_end() -> None:
     pauses = [(await answered(attempt, Transient("busy")))[0] for attempt in range(1, ATTEMPTS)]
     assert pauses == [*BACKOFF_S, BACKOFF_S[-1]]
     assert await answered(ATTEMPTS, Transient("busy")) == [
-        f"dead: given up after {ATTEMPTS} deliveries, the last ended with Transient: busy"
+        f"dead: given up after {ATTEMPTS} deliveries; last error: Transient: busy"
     ]
 
 
-async def test_replicas_do_not_try_again_in_step() -> None:
+async def test_replicas_retry_at_different_times() -> None:
     rng = random.Random(1)
     pauses = [float((await answered(3, Transient("busy"), rng=rng))[0]) for _ in range(50)]
     assert 0 <= min(pauses) < BACKOFF_S[2] / 10
     assert BACKOFF_S[2] * 9 / 10 < max(pauses) <= BACKOFF_S[2]
 
 
-async def test_an_outage_uses_up_no_try_and_is_asked_about_soon() -> None:
+async def test_outage_costs_no_attempt_and_is_checked_soon() -> None:
     assert await answered(ATTEMPTS + 5, Transient("no store"), away=True) == [BACKOFF_S[0]]
     (dead,) = await answered(ATTEMPTS + 5, ValueError("a bug"), away=True)
     assert str(dead).startswith("dead: "), "an error of our own is no outage"
 
 
-async def test_a_time_limit_of_the_handlers_own_is_not_taken_for_that_of_the_loop() -> None:
+async def test_timeout_inside_a_handler_is_not_the_loops_timeout() -> None:
     (dead,) = await answered(ATTEMPTS, TimeoutError("the judge was silent"))
-    assert dead == f"dead: given up after {ATTEMPTS} deliveries, the last ended with TimeoutError: the judge was silent"
+    assert dead == f"dead: given up after {ATTEMPTS} deliveries; last error: TimeoutError: the judge was silent"
 
 
-async def test_what_cannot_be_recorded_as_dead_comes_again_but_not_beyond_the_buss_patience() -> None:
+async def test_unrecordable_dead_event_is_retried_up_to_max_deliver() -> None:
     away = Transient("the store is away")
     assert await answered(1, Permanent("no manifest"), dead_error=away) == [BACKOFF_S[0]]
     (dead,) = await answered(MAX_DELIVER - 1, dead_error=away)
     assert str(dead).startswith(f"dead: delivered {MAX_DELIVER - 1} times without an answer")
 
 
-async def test_a_fatal_error_while_the_dead_is_recorded_ends_the_process_and_gives_the_message_back() -> None:
+async def test_fatal_error_in_on_dead_ends_the_loop_and_gives_the_message_back() -> None:
     with pytest.raises(Fatal, match="the key was withdrawn"):
         await answered(1, Permanent("no manifest"), dead_error=Fatal("the key was withdrawn"))
 
 
-async def test_the_traceback_of_an_error_that_repeats_is_shown_once() -> None:
+async def test_repeated_error_logs_one_traceback() -> None:
     async def handler(event: Envelope) -> Sequence[Envelope]:
         raise ValueError("a bug")
 
@@ -123,4 +123,4 @@ async def test_the_traceback_of_an_error_that_repeats_is_shown_once() -> None:
     with capture_logs() as lines:
         for _ in range(3):
             await answer.handle(Noted(1))
-    assert [line["event"] for line in lines] == ["unexpected error, will retry"]
+    assert [line["event"] for line in lines] == ["handling failed unexpectedly"]

@@ -27,7 +27,7 @@ def test_a_run_has_three_epochs_unless_something_else_bounds_it(asked: dict[str,
     assert RunConfig.model_validate(asked).planned_epochs == planned
 
 
-def test_one_batch_may_be_an_epoch_and_one_segment_an_episode_but_no_more() -> None:
+def test_batch_fits_in_an_epoch_and_segment_in_an_episode() -> None:
     RunConfig(epoch_steps=600, batch_size=600, episode_length=300, segment_steps=300)
     with pytest.raises(ValidationError, match="lower batch_size"):
         RunConfig(epoch_steps=600, batch_size=601)
@@ -43,7 +43,7 @@ def test_the_deadline_counts_from_the_epochs_end_or_from_a_later_resume() -> Non
     assert finished.deadline(60, changed=end + minute) == end + 2 * minute
 
 
-def test_a_dimension_that_two_judges_rated_counts_by_their_mean() -> None:
+def test_dimension_rated_by_two_judges_counts_by_their_mean() -> None:
     scores = SegmentScores.from_bytes((SAMPLES / "segment-scores.json").read_bytes())
     one = next(result for result in scores.judges if result.dimensions)
     (name, rated), *_ = one.dimensions.items()
@@ -52,27 +52,25 @@ def test_a_dimension_that_two_judges_rated_counts_by_their_mean() -> None:
 
 
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e999"])
-def test_a_number_that_is_none_is_refused_with_its_field(number: bytes) -> None:
+def test_non_finite_number_is_refused_with_its_field(number: bytes) -> None:
     raw = b'{"run": "demo", "epoch": 0, "time": "2026-01-01T00:00:00Z", "steps_per_s": %s}' % number
     with pytest.raises(ContractError, match=r"not a valid DriverHeartbeat: (steps_per_s|document): "):
         DriverHeartbeat.from_bytes(raw)
 
 
-def test_what_is_no_document_at_all_is_refused_as_such() -> None:
+def test_bytes_that_are_no_document_are_refused() -> None:
     with pytest.raises(ContractError, match="not a valid DriverHeartbeat: document: "):
         DriverHeartbeat.from_bytes(b"{")
 
 
-def test_a_filter_is_for_every_run_or_for_one() -> None:
+def test_subject_filter_matches_all_runs_or_one() -> None:
     kind = type(segment_ready().data)
     assert pattern(kind) == "zelda.v1.*.segment.ready"
     assert pattern(kind, RunId("demo")) == "zelda.v1.demo.segment.ready"
 
 
 @pytest.mark.parametrize("text", ["judge", ":word", "judge:", "judge:word\ntrainer:word"])
-async def test_credentials_that_are_not_one_user_and_password_are_refused_and_not_shown(
-    text: str, tmp_path: Path
-) -> None:
+async def test_malformed_credentials_are_refused_and_not_shown(text: str, tmp_path: Path) -> None:
     (tmp_path / "credentials").write_text(text)
     with pytest.raises(Fatal, match="must hold one line USER:PASSWORD") as caught:
         await connect(BusSettings(url="nats://127.0.0.1:9", credentials_file=tmp_path / "credentials"), "judge")

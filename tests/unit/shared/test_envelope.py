@@ -99,7 +99,7 @@ def test_an_event_above_the_limit_is_refused_by_its_size() -> None:
 
 @settings(max_examples=50)
 @given(st.integers(0, 99_999), st.integers(0, 1_000))
-def test_the_id_depends_on_what_is_announced_and_on_nothing_else(number: int, epoch: int) -> None:
+def test_id_depends_only_on_the_announced_object(number: int, epoch: int) -> None:
     event = segment_ready(number, epoch=epoch)
     again = wrap(event.data, source="reconciler", fence=9)
     assert again.id == event.id == event_id(event.data)
@@ -107,7 +107,7 @@ def test_the_id_depends_on_what_is_announced_and_on_nothing_else(number: int, ep
     assert parse(event.to_bytes()) == event
 
 
-def test_another_object_or_another_kind_of_news_about_it_is_another_event() -> None:
+def test_id_differs_by_object_and_by_event_type() -> None:
     ready = segment_ready().data
     changed = ready.model_copy(update={"digest": Digest("0" * 64)})
     exported = SegmentExported.model_validate(ready.model_dump())

@@ -25,19 +25,19 @@ def test_the_object_becomes_the_file(store: Path, capsys: pytest.CaptureFixture[
     assert "15 bytes" in capsys.readouterr().out
 
 
-def test_a_missing_object_is_one_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_object_is_reported_in_one_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fetch.main(["models/roms/other.gbc", str(store / "game.gbc")]) == 1
     assert "models/roms/other.gbc" in capsys.readouterr().err
     assert not (store / "game.gbc").exists()
 
 
-def test_a_place_that_cannot_be_written_is_one_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_file_is_reported_in_one_sentence(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fetch.main(["models/roms/game.gbc", str(store / "nowhere" / "game.gbc")]) == 1
     [sentence] = capsys.readouterr().err.splitlines()
     assert str(store / "nowhere") in sentence
 
 
-def test_a_disk_that_fills_leaves_the_former_file_as_it_was(
+def test_full_disk_leaves_the_former_file_unchanged(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (store / "game.gbc").write_bytes(b"the game of yesterday")
@@ -53,7 +53,7 @@ def test_a_disk_that_fills_leaves_the_former_file_as_it_was(
     assert (store / "game.gbc").read_bytes() == b"the game of yesterday"
 
 
-def test_a_store_that_cannot_be_made_is_one_sentence(
+def test_unusable_store_is_reported_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ZELDA_STORE__URL", "file:///proc/zelda")

@@ -33,7 +33,7 @@ _FORMS = ["{step}{end}", "run-1{step}{end}", "/{step}{end}", "{step}{step}{end}"
 TRAVERSALS = sorted({form.format(step=step, end=end) for form, step, end in itertools.product(_FORMS, _STEPS, _ENDS)})
 
 
-def test_there_are_five_hundred_of_them() -> None:
+def test_five_hundred_hostile_names_are_collected() -> None:
     assert len(TRAVERSALS) >= 500
 
 
@@ -68,7 +68,7 @@ def test_near_misses_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 7, b"demo", ["demo"]])
-def test_what_is_no_text_is_no_id(value: Any) -> None:
+def test_non_text_value_is_no_id(value: Any) -> None:
     with pytest.raises(ValueError, match="is not a RunId"):
         RunId(value)
     with pytest.raises(ValidationError):

@@ -31,7 +31,7 @@ def test_a_segment_is_found_at_its_own_key(epoch: int) -> None:
         "old/e1/s1.zip",
     ],
 )
-def test_what_else_lies_among_the_segments_is_no_segment(path: str) -> None:
+def test_foreign_objects_among_segments_are_ignored(path: str) -> None:
     assert keys.segment_place(keys.segments_prefix(RUN) + path) is None
 
 
@@ -39,7 +39,7 @@ LONG = f"models/{'/'.join(['x' * 200] * 2)}/{'y' * 103}"
 
 
 @pytest.mark.parametrize("key", ["models/x", f"models/{'x' * 200}", LONG, "episodes/_a=b+c@d-e.f/0"])
-def test_a_key_up_to_the_limits_is_taken(key: str) -> None:
+def test_key_at_the_limits_is_accepted(key: str) -> None:
     bucket, path = keys.split(key)
     assert f"{bucket}/{path}" == key
 
@@ -48,7 +48,7 @@ def test_a_key_up_to_the_limits_is_taken(key: str) -> None:
     "key",
     [f"models/{'x' * 201}", f"{LONG}y", "models/a..b", "models/a.", "models/.a", "models/-a", "models/a b", "x/y"],
 )
-def test_a_key_beyond_the_limits_is_refused(key: str) -> None:
+def test_key_beyond_the_limits_is_refused(key: str) -> None:
     with pytest.raises(Permanent, match="store key"):
         keys.split(key)
 

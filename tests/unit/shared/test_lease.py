@@ -41,7 +41,7 @@ class Forgetful(MemoryStore):
         return digest
 
 
-async def test_the_first_takes_it_and_the_second_waits() -> None:
+async def test_first_process_takes_the_lease_and_the_second_waits() -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
     await first.step()
@@ -49,7 +49,7 @@ async def test_the_first_takes_it_and_the_second_waits() -> None:
     assert (first.fence, second.fence) == (1, None)
 
 
-async def test_a_takeover_counts_also_in_a_process_that_never_led() -> None:
+async def test_first_takeover_is_counted_from_zero() -> None:
     store, clock = MemoryStore(), Clock()
     lease = Lease(store, "watched", "first", TTL_S, clock)
     before = REGISTRY.get_sample_value("zelda_lease_taken_total", {"lease": "watched"})
@@ -68,7 +68,7 @@ async def test_renewing_keeps_the_fence() -> None:
     assert KEPT <= len(await store.list(keys.lease_prefix("c"))) <= KEPT + 2
 
 
-async def test_a_holder_that_cannot_renew_stops_long_before_another_starts() -> None:
+async def test_holder_without_renewal_stops_long_before_another_starts() -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
     await first.step()
@@ -82,7 +82,7 @@ async def test_a_holder_that_cannot_renew_stops_long_before_another_starts() -> 
     assert second.fence == 2
 
 
-async def test_a_sleeper_that_wakes_up_finds_itself_replaced() -> None:
+async def test_holder_that_slept_finds_itself_replaced() -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
     await first.step()
@@ -96,7 +96,7 @@ async def test_a_sleeper_that_wakes_up_finds_itself_replaced() -> None:
     assert second.fence == 2
 
 
-async def test_a_released_lease_is_free_at_once_and_the_fence_grows() -> None:
+async def test_released_lease_is_free_immediately_and_the_fence_grows() -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
     await first.step()
@@ -106,14 +106,14 @@ async def test_a_released_lease_is_free_at_once_and_the_fence_grows() -> None:
     assert second.fence == 3  # taking, releasing and taking again are revisions 1, 2 and 3
 
 
-async def test_of_many_who_try_at_once_one_wins() -> None:
+async def test_one_of_many_concurrent_takers_wins() -> None:
     store, clock = MemoryStore(), Clock()
     crowd = [Lease(store, "c", f"owner-{number}", TTL_S, clock) for number in range(20)]
     await asyncio.gather(*(lease.step() for lease in crowd))
     assert sum(lease.fence is not None for lease in crowd) == 1
 
 
-async def test_a_creation_whose_answer_was_lost_still_counts_as_ours() -> None:
+async def test_creation_with_a_lost_answer_counts() -> None:
     store, clock = Forgetful(), Clock()
     lease = Lease(store, "c", "first", TTL_S, clock)
     store.lose = True
@@ -142,7 +142,7 @@ class Eventful(MemoryStore):
         return digest
 
 
-async def test_a_creation_that_was_repeated_on_its_way_is_ours_at_once() -> None:
+async def test_creation_repeated_by_the_client_counts_immediately() -> None:
     store = Eventful()
     lease = Lease(store, "c", "first", TTL_S, Clock())
     store.says_taken = True
@@ -150,7 +150,7 @@ async def test_a_creation_that_was_repeated_on_its_way_is_ours_at_once() -> None
     assert lease.fence == 1
 
 
-async def test_who_creates_a_number_that_the_others_have_left_behind_holds_nothing() -> None:
+async def test_creating_an_outdated_revision_takes_no_lease() -> None:
     store, clock = Eventful(), Clock()
     first, late = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "late", TTL_S, clock)
     await first.step()
@@ -165,7 +165,7 @@ async def test_who_creates_a_number_that_the_others_have_left_behind_holds_nothi
     assert (first.fence, late.fence) == (3, None)
 
 
-async def test_a_lease_is_held_from_before_the_request_because_others_count_from_when_it_appears() -> None:
+async def test_lease_time_starts_before_the_request() -> None:
     store, clock = Eventful(), Clock()
 
     async def slowly() -> None:
@@ -179,7 +179,7 @@ async def test_a_lease_is_held_from_before_the_request_because_others_count_from
     assert lease.fence is None
 
 
-async def test_a_lease_that_somebody_has_taken_meanwhile_stays_with_him_when_it_is_given_back() -> None:
+async def test_release_leaves_a_lease_that_another_has_taken() -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
     await first.step()
@@ -191,7 +191,7 @@ async def test_a_lease_that_somebody_has_taken_meanwhile_stays_with_him_when_it_
     assert (first.fence, second.fence) == (None, 2)
 
 
-async def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease() -> None:
+async def test_renewal_with_a_lost_answer_keeps_the_lease() -> None:
     store, clock = Forgetful(), Clock()
     lease = Lease(store, "c", "first", TTL_S, clock)
     await lease.step()
@@ -205,7 +205,7 @@ async def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease() -> None
 
 
 @pytest.mark.parametrize("raw", [b"", b'{"owner": "fir'])
-async def test_a_revision_that_is_damaged_expires_like_any_other(raw: bytes) -> None:
+async def test_damaged_revision_expires_like_any_other(raw: bytes) -> None:
     store, clock = MemoryStore(), Clock()
     await Lease(store, "c", "first", TTL_S, clock).step()
     await store.put(keys.lease_revision("c", 2), raw)  # the power failed while it was renewed

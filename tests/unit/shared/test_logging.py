@@ -27,7 +27,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in err.splitlines()]
 
 
-async def test_a_line_about_an_event_names_run_epoch_segment_id_and_delivery(
+async def test_log_line_of_an_event_names_run_epoch_segment_id_delivery(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     setup_logging("judge", LogSettings())
@@ -41,14 +41,14 @@ async def test_a_line_about_an_event_names_run_epoch_segment_id_and_delivery(
     await bus.publish(segment_ready(7))
     await asyncio.wait_for(ConsumerLoop(bus, Consumer(JUDGE_SEGMENTS, handler), fetch_s=0.05).run(stop), 5)
     looking, dead = lines(capsys)
-    assert (looking["event"], dead["event"], dead["reason"]) == ("looking at it", "dead letter", "no manifest")
+    assert (looking["event"], dead["event"], dead["reason"]) == ("looking at it", "event dead-lettered", "no manifest")
     for line in (looking, dead):
         assert (line["service"], line["run"], line["epoch"], line["delivery"]) == ("judge", "demo", 0, 1)
         assert (line["segment"], line["consumer"]) == ("e0000-s00007", "judge-segments")
         assert segment_ready(7).id.startswith(str(line["event_id"]))
 
 
-def test_a_long_field_is_cut_and_a_traceback_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_field_is_cut_and_a_traceback_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     setup_logging("judge", LogSettings())
     log = structlog.get_logger("test")
     try:
@@ -60,7 +60,7 @@ def test_a_long_field_is_cut_and_a_traceback_is_not(capsys: pytest.CaptureFixtur
     assert "x" * 3 * LONGEST in str(line["exception"])
 
 
-def test_lines_of_libraries_look_like_ours(capsys: pytest.CaptureFixture[str]) -> None:
+def test_library_log_lines_have_the_same_format(capsys: pytest.CaptureFixture[str]) -> None:
     setup_logging("judge", LogSettings(level="warning"))
     logging.getLogger("some.library").warning("slow %s", "disk")
     structlog.get_logger("test").info("below the level")
@@ -68,7 +68,7 @@ def test_lines_of_libraries_look_like_ours(capsys: pytest.CaptureFixture[str]) -
     assert (line["event"], line["level"], line["service"]) == ("slow disk", "warning", "judge")
 
 
-def test_people_may_have_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_console_format_prints_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     setup_logging("judge", LogSettings(format="console"))
     structlog.get_logger("test").info("ready", port=1)
     assert "ready" in (text := capsys.readouterr().err)
@@ -77,6 +77,6 @@ def test_people_may_have_plain_lines(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("name", ["events", "zelda_bus_events_total", "Bus_total", "bus_events"])
-def test_a_counter_with_a_foreign_name_is_refused(name: str) -> None:
+def test_counter_with_a_foreign_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="metric"):
         metrics.counter(name, "of a test")

@@ -19,7 +19,7 @@ from tests.events import scores_ready, segment_ready
 from tests.unit.shared.loop import Clock, judged, running, until, until_equal
 
 
-async def test_a_permanent_error_is_a_dead_letter_at_once_and_the_service_records_it() -> None:
+async def test_permanent_error_becomes_a_dead_letter_that_the_service_records() -> None:
     bus, recorded = MemoryBus(), []
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -39,7 +39,7 @@ async def test_a_permanent_error_is_a_dead_letter_at_once_and_the_service_record
 
 
 @pytest.mark.parametrize("cause", ["contract", "permanent", "exhausted", "crashing"])
-def test_the_first_dead_letter_of_a_consumer_can_be_seen_to_come(cause: str) -> None:
+def test_dead_letter_counter_exists_before_the_first_one(cause: str) -> None:
     labels = {"consumer": f"new-{cause}", "cause": cause}
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -66,7 +66,7 @@ WITHOUT_A_ZONE = json.dumps({**json.loads(segment_ready().to_bytes()), "time": "
         WITHOUT_A_ZONE,
     ],
 )
-async def test_poison_bytes_are_dead_letters_without_a_single_try(raw: bytes) -> None:
+async def test_invalid_bytes_become_dead_letters_without_an_attempt(raw: bytes) -> None:
     bus, tries = MemoryBus(), 0
 
     async def handler(event: Envelope) -> Sequence[Envelope]:
@@ -82,20 +82,20 @@ async def test_poison_bytes_are_dead_letters_without_a_single_try(raw: bytes) ->
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_an_event_of_a_foreign_kind_is_a_dead_letter() -> None:
+async def test_event_of_a_foreign_type_is_a_dead_letter() -> None:
     bus = MemoryBus()
     bus.inject(scores_ready().to_bytes(), "zelda.v1.demo.segment.ready")
     async with running(bus, Consumer(JUDGE_SEGMENTS, _must_not_run)):
         await asyncio.sleep(0.2)
     [letter] = await bus.dead.list()
-    assert "event type zelda.scores.ready.v1 on a consumer of zelda.segment.ready.v1" in letter.reason
+    assert "event type zelda.scores.ready.v1 does not belong on a consumer of zelda.segment.ready.v1" in letter.reason
 
 
 async def _must_not_run(event: Envelope) -> Sequence[Envelope]:
     raise AssertionError("the handler must not see this event")
 
 
-async def test_an_event_that_always_fails_ends_as_a_dead_letter_before_the_bus_goes_silent() -> None:
+async def test_failing_event_is_dead_lettered_before_the_bus_stops_delivery() -> None:
     clock = Clock()
     bus, attempts = MemoryBus(clock), 0
 
@@ -111,11 +111,11 @@ async def test_an_event_that_always_fails_ends_as_a_dead_letter_before_the_bus_g
             await asyncio.sleep(0.02)
             clock.now += BACKOFF_S[-1]
     [letter] = await bus.dead.list()
-    assert letter.reason == f"given up after {ATTEMPTS} deliveries, the last ended with ValueError: a bug"
+    assert letter.reason == f"given up after {ATTEMPTS} deliveries; last error: ValueError: a bug"
     assert attempts == ATTEMPTS < MAX_DELIVER
 
 
-async def test_an_event_that_kills_its_process_every_time_is_set_aside_unhandled() -> None:
+async def test_event_that_crashes_its_process_becomes_a_dead_letter() -> None:
     clock = Clock()
     bus = MemoryBus(clock)
     await bus.publish(segment_ready())
@@ -128,7 +128,7 @@ async def test_an_event_that_kills_its_process_every_time_is_set_aside_unhandled
     assert "handling it seems to end the process" in letter.reason
 
 
-async def test_when_recording_a_dead_event_fails_it_is_not_rejected_yet() -> None:
+async def test_failed_on_dead_postpones_the_rejection() -> None:
     bus = MemoryBus()
 
     async def handler(event: Envelope) -> Sequence[Envelope]:

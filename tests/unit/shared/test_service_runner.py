@@ -40,17 +40,17 @@ async def idle(settings: ServiceSettings, ports: ServicePorts) -> Service:
     return Service()
 
 
-async def test_a_bus_that_is_not_reached_in_time_ends_it_with_3() -> None:
+async def test_unreachable_bus_ends_the_service_with_3() -> None:
     assert await live(idle, bus="nats://127.0.0.1:9") == 3
 
 
-async def test_a_store_that_cannot_be_opened_ends_it_with_1_and_a_sentence() -> None:
+async def test_unusable_store_ends_the_service_with_1_and_a_sentence() -> None:
     with capture_logs() as lines:
         assert await live(idle, store="file:///proc/zelda") == 1
     assert "file:///proc/zelda" in lines[-1]["error"]
 
 
-async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time() -> None:
+async def test_starting_service_answers_503_with_a_sentence_and_retry_after() -> None:
     listener, stop, connected = listen("127.0.0.1", 0), asyncio.Event(), asyncio.Event()
 
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
@@ -78,7 +78,7 @@ async def test_while_it_starts_its_paths_answer_503_with_a_sentence_and_a_time()
     assert await asyncio.wait_for(living, 10) == 0
 
 
-async def test_a_fatal_handler_ends_it_with_1() -> None:
+async def test_fatal_handler_ends_the_service_with_1() -> None:
     async def handler(event: Envelope) -> Sequence[Envelope]:
         raise Fatal("the judge's key was withdrawn")
 
@@ -89,14 +89,14 @@ async def test_a_fatal_handler_ends_it_with_1() -> None:
     assert await live(build) == 1
 
 
-async def test_a_fatal_build_ends_it_with_1() -> None:
+async def test_fatal_build_ends_the_service_with_1() -> None:
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
         raise Fatal("no judges are configured")
 
     assert await live(build) == 1
 
 
-async def test_a_connection_closed_for_good_ends_it_with_6() -> None:
+async def test_closed_connection_ends_the_service_with_6() -> None:
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
         asyncio.get_running_loop().call_later(0.2, ports.bus.closed.set)
         return Service()
@@ -104,7 +104,7 @@ async def test_a_connection_closed_for_good_ends_it_with_6() -> None:
     assert await live(build) == 6
 
 
-async def test_a_failing_background_job_is_started_again_and_cancelled_at_the_end() -> None:
+async def test_failing_background_job_restarts_and_is_cancelled_at_the_end() -> None:
     starts, cancelled, drained = 0, False, False
 
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
@@ -130,7 +130,7 @@ async def test_a_failing_background_job_is_started_again_and_cancelled_at_the_en
     assert (starts, cancelled, drained) == (2, True, True)
 
 
-async def test_the_first_restart_of_a_background_job_can_be_seen_to_come() -> None:
+async def test_restart_counter_exists_before_the_first_restart() -> None:
     counted: list[float | None] = []
 
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
@@ -148,7 +148,7 @@ async def test_the_first_restart_of_a_background_job_can_be_seen_to_come() -> No
     assert counted == [0, 1]
 
 
-async def test_a_background_job_that_ran_for_long_does_not_wait_for_failures_of_last_week(
+async def test_long_running_background_job_restarts_with_the_shortest_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     starts, later = 0, 0.0
@@ -171,7 +171,7 @@ async def test_a_background_job_that_ran_for_long_does_not_wait_for_failures_of_
     assert [line["retry_s"] for line in lines if line["event"] == "background job failed"] == [1.0, 1.0]
 
 
-async def test_a_fatal_background_job_ends_it_with_1() -> None:
+async def test_fatal_background_job_ends_the_service_with_1() -> None:
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
         async def job() -> None:
             raise Fatal("no lease possible")
@@ -181,7 +181,7 @@ async def test_a_fatal_background_job_ends_it_with_1() -> None:
     assert await live(build) == 1
 
 
-async def test_a_drain_that_hangs_is_cut_off_by_its_budget() -> None:
+async def test_hanging_drain_is_cut_off_by_its_budget() -> None:
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
         ports.stopping.set()
         return Service(drain=lambda: asyncio.sleep(60), drain_s=0.2)
@@ -191,7 +191,7 @@ async def test_a_drain_that_hangs_is_cut_off_by_its_budget() -> None:
     assert asyncio.get_running_loop().time() - started < 5
 
 
-async def test_a_drain_that_finds_the_store_away_is_told_and_ends_it_with_0() -> None:
+async def test_drain_without_a_store_is_logged_and_ends_with_0() -> None:
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
         async def release() -> None:
             raise Transient("store: create 'models/lease/coordinator/7' gave no answer in 15 s")
@@ -202,7 +202,7 @@ async def test_a_drain_that_finds_the_store_away_is_told_and_ends_it_with_0() ->
     assert await live(build) == 0
 
 
-def test_a_port_is_taken_before_anybody_is_served_on_it() -> None:
+def test_port_is_bound_before_it_serves() -> None:
     """Two services that start together on one port: the second must not live without its probes."""
     with listen("127.0.0.1", 0) as first, pytest.raises(OSError, match="in use"):
         listen("127.0.0.1", first.getsockname()[1])

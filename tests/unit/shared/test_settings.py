@@ -103,7 +103,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(("settings", "sentence"), WRONG, ids=[sentence[:40] for _, sentence in WRONG])
-def test_a_wrong_configuration_is_told_in_one_sentence(
+def test_wrong_configuration_is_reported_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], settings: dict[str, str], sentence: str
 ) -> None:
     said = refusal(monkeypatch, capsys, {**GOOD, **settings})
@@ -112,7 +112,9 @@ def test_a_wrong_configuration_is_told_in_one_sentence(
     assert "hunter2" not in said
 
 
-def test_all_problems_are_told_at_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_problems_are_reported_together(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = refusal(
         monkeypatch,
         capsys,
@@ -134,7 +136,7 @@ def test_a_real_process_refuses_in_under_a_second() -> None:
     assert ended.stderr.startswith("judge: ZELDA_BUS__URL: 'http://x' is not a bus")
 
 
-def test_check_config_answers_and_starts_nothing() -> None:
+def test_check_config_prints_a_sentence_and_starts_nothing() -> None:
     ended = start(GOOD, "--check-config")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "judge: the configuration is valid\n", "")
 
@@ -152,7 +154,7 @@ def test_print_config_names_the_files_of_secrets_and_never_the_secrets(tmp_path:
     assert f'"secret_key_file": "{tmp_path}/secret"' in ended.stdout
 
 
-def test_help_lists_every_variable_with_its_default_and_what_it_is_about() -> None:
+def test_help_lists_every_variable_with_default_and_description() -> None:
     text = start({}, "--help").stdout
     for name in ("ZELDA_BUS__URL", "ZELDA_STORE__SECRET_KEY_FILE", "ZELDA_HTTP__PORT", "ZELDA_STUB__WORK_S"):
         assert name in text
@@ -177,7 +179,7 @@ OF_SERVICES = (
         (DriverSettings, "ZELDA_DRIVER__CURRICULUM", "0.1,0.2"),
     ],
 )
-def test_a_list_that_is_not_written_as_one_is_named_and_shown_how(
+def test_malformed_list_is_named_with_an_example(
     owner: type[ServiceSettings], name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, text in {**GOOD, name: value}.items():
@@ -186,18 +188,18 @@ def test_a_list_that_is_not_written_as_one_is_named_and_shown_how(
 
 
 @pytest.mark.parametrize("owner", OF_SERVICES)
-def test_another_services_group_in_a_shared_environment_is_left_alone(owner: type[ServiceSettings]) -> None:
+def test_other_services_groups_are_ignored(owner: type[ServiceSettings]) -> None:
     names = {*known_names(owner)} - {*known_names(ServiceSettings)}
     shared = {name: "x" for name in names if "__" in name}
     assert shared
     assert unknown_names(ServiceSettings, shared) == []
 
 
-def test_a_misspelt_group_of_another_service_is_told() -> None:
+def test_misspelt_group_of_another_service_is_reported() -> None:
     assert unknown_names(ServiceSettings, {"ZELDA_JUGDE__SLOTS": "3"})
 
 
-def test_names_that_kubernetes_injects_for_its_services_are_left_alone() -> None:
+def test_names_injected_by_kubernetes_are_ignored() -> None:
     links = {
         "ZELDA_NATS_SERVICE_HOST": "10.0.0.1",
         "ZELDA_NATS_SERVICE_PORT": "4222",
@@ -212,7 +214,7 @@ def test_the_known_names_are_the_leaves_and_the_groups() -> None:
     assert {"ZELDA_BUS", "ZELDA_BUS__URL", "ZELDA_STORE__REGION", "ZELDA_LOG__FORMAT"} <= names
 
 
-def test_a_secret_is_read_without_its_final_newline(tmp_path: Path) -> None:
+def test_secret_is_read_without_its_final_newline(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("abc\n")
     assert read_secret(tmp_path / "key") == "abc"
 

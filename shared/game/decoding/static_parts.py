@@ -1,7 +1,6 @@
-"""The static parts of a RAM image: bytes that decoding needs and that stay the same in most steps.
+"""The static parts of a RAM image: bytes that decoding needs and that are unchanged in most steps.
 
-All other bytes that decoding needs lie in the pages of objects. The decoder decodes the static parts again only when
-one of them changed: a byte outside this list must not be decoded into a `Scene`.
+The decoder decodes them again only when they change. Every other byte that it reads must lie in the pages of objects.
 """
 
 from operator import itemgetter
@@ -37,7 +36,7 @@ STATIC: Final = (
     slice(offsets.TEXT_OPTION_CURSOR, offsets.TEXT_OPTION_CURSOR + 1),
     *ENABLED,  # which objects there are
 )
-static_parts: Final = itemgetter(*STATIC)  # one call, because it is made each step
+static_parts: Final = itemgetter(*STATIC)  # one call: it runs every step
 
 
 def enabled_of(static: ImageParts) -> ImageParts:
