@@ -1,13 +1,13 @@
-"""The errors that decide what happens next.
+"""The error tree: the class of an error decides what happens next.
 
 ZeldaError
-├── Transient      try again later (the bus redelivers with backoff)
-├── Permanent      never succeeds as it is (dead letter, with the reason)
-│   ├── ContractError    bytes that are not the document they claim to be
-│   └── DigestMismatch   an object whose content is not what the event promised
-└── Fatal          this process cannot go on (exit, and let the platform restart it)
+├── Transient      retry later (the bus redelivers with backoff)
+├── Permanent      never succeeds (dead letter with the reason)
+│   ├── ContractError    bytes that do not parse as the claimed document
+│   └── DigestMismatch   an object whose content differs from the event's digest
+└── Fatal          this process cannot continue (exit; the platform restarts it)
 
-Anything else that escapes a handler is treated as Transient and logged with its traceback.
+Any other exception of a handler counts as Transient and is logged with its traceback.
 """
 
 

@@ -24,7 +24,7 @@ def addresses(logs: Path) -> dict[str, str]:
     for path in sorted(logs.glob("*.log")):
         for line in path.read_text(errors="replace").splitlines():
             record = _record(line)
-            if record.get("event") == "started" and "address" in record:
+            if record.get("event") == "service started" and "address" in record:
                 found[record["service"]] = record["address"].replace("0.0.0.0", "127.0.0.1")  # noqa: S104
     return found
 

@@ -1,4 +1,4 @@
-"""Connects to the bus that the settings name. The only place where an adapter is chosen."""
+"""Connects to the bus that the settings name. Only this module chooses an adapter."""
 
 from shared.bus.memory import MemoryBus
 from shared.bus.port import Bus

@@ -1,4 +1,4 @@
-"""Whose settings are whose: each service's own groups of variables (`ZELDA_<GROUP>__<FIELD>`)."""
+"""Each service's own groups of variables (`ZELDA_<GROUP>__<FIELD>`)."""
 
 from typing import Final
 

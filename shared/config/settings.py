@@ -1,7 +1,7 @@
 """Settings common to all services: where bus and store are, where to listen, how to log.
 
-Every name is an environment variable `ZELDA_<GROUP>__<FIELD>`. Secrets are never values: a setting names the file that
-holds one. This module imports nothing heavy, because a wrong configuration must be answered in under a second.
+Each setting is an environment variable `ZELDA_<GROUP>__<FIELD>`. A setting never contains a secret; it names the file
+that does. This module imports nothing heavy: a wrong configuration must be reported in under a second.
 """
 
 import re
@@ -23,17 +23,17 @@ def _readable(path: Path) -> Path:
 
 
 def _certificates(path: Path) -> Path:
-    import ssl  # only where it is asked for
+    import ssl  # only where a certificate is configured
 
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
-    except OSError as error:  # what ssl raises, too
+    except OSError as error:  # ssl errors are OSErrors
         raise ValueError(f"no certificate in {str(path)!r}: name a file in PEM, with BEGIN CERTIFICATE") from error
     return path
 
 
 def _parts(url: str) -> SplitResult:
-    """The address taken apart. Its port is only looked at when it is asked for, and may be part of a password."""
+    """The parsed address. `urlsplit` validates the port only on access; the port may be part of a password."""
     parts = urlsplit(url)
     try:
         _ = parts.port
@@ -43,12 +43,12 @@ def _parts(url: str) -> SplitResult:
 
 
 def _http_url(url: str) -> str:
-    """Only configured http(s) servers, and never the cloud's metadata address, which hands out credentials."""
+    """Accept http(s) addresses only, and never the cloud's metadata address, which hands out credentials."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url!r:.80} is not an address: use http://HOST:PORT or https://HOST:PORT")
     if parts.username or parts.password:
-        raise ValueError("an address must not contain a password: put it into a file and name the file")
+        raise ValueError("the address must not contain a password: put it into a file and name that file")
     if parts.hostname.startswith("169.254.") or parts.hostname.lower() == "fd00:ec2::254":
         raise ValueError(f"{parts.hostname!r} is a link-local metadata address: name the real server")
     return url
@@ -83,7 +83,7 @@ HttpUrl = Annotated[str, AfterValidator(_http_url)]
 
 
 HEADER_SAFE: Final = r"[\x21-\x7e]+"
-"""What an HTTP header carries as it stands: printable ASCII without blanks."""
+"""What an HTTP header carries unencoded: printable ASCII without blanks."""
 
 
 def read_secret(path: Path) -> str:
@@ -92,26 +92,26 @@ def read_secret(path: Path) -> str:
 
 
 def read_token(path: Path) -> str:
-    """The one token in a file. ValueError if there is none that a header can carry, without a word of what is there."""
+    """The one token in a file. ValueError, without the content, if a header cannot carry it."""
     try:
         token = read_secret(path)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     except UnicodeDecodeError:
         token = ""
-    if not re.fullmatch(HEADER_SAFE, token):  # the HTTP client would complain, too, and quote the secret
+    if not re.fullmatch(HEADER_SAFE, token):  # the HTTP client would also refuse it, but quote the secret
         raise ValueError(f"{path} must hold one token of printable ASCII")
     return token
 
 
 class SettingsGroup(BaseModel):
-    """Base of one group of settings: unknown fields are refused, values cannot change after the start."""
+    """Base of one group of settings: unknown fields are refused, values are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class BusSettings(SettingsGroup):
-    """Where the event bus is and who we are on it."""
+    """Address of the event bus and the service's credentials."""
 
     url: Annotated[str, AfterValidator(_bus_url)] = Field(
         "nats://127.0.0.1:4222", description="nats://HOST:PORT, tls://HOST:PORT, or memory://"
@@ -121,45 +121,47 @@ class BusSettings(SettingsGroup):
 
 
 class StoreSettings(SettingsGroup):
-    """Where the object store is."""
+    """Address of the object store and its credentials."""
 
     url: Annotated[str, AfterValidator(_store_url)] = Field(
         "s3://zelda",
         description="s3://PREFIX (buckets PREFIX-episodes, PREFIX-models), bucket://NAME (one for both), file:///DIR",
     )
     endpoint: HttpUrl | None = Field(None, description="S3 server, e.g. http://127.0.0.1:8333")
-    access_key_file: ReadableFile | None = None
-    secret_key_file: ReadableFile | None = None
+    access_key_file: ReadableFile | None = Field(None, description="file with the access key")
+    secret_key_file: ReadableFile | None = Field(None, description="file with the secret key")
     ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust for https://")
-    region: str = Field("us-east-1", min_length=1, max_length=40, description="most S3 servers ignore it")
+    region: str = Field("us-east-1", min_length=1, max_length=40, description="S3 region; most servers ignore it")
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         wanted = ("endpoint", "access_key_file", "secret_key_file")
         missing = [name for name in wanted if getattr(self, name) is None]
         if missing and self.url.startswith(("s3://", "bucket://")):
-            raise ValueError(f"{', '.join(missing)} must be set for an s3:// store, or url to file:///DIR")
+            raise ValueError(f"{', '.join(missing)} must be set for an S3 store; or set url to file:///DIR")
         return self
 
 
 class HttpSettings(SettingsGroup):
-    """Where /livez, /readyz and /metrics (and the service's own routes) answer."""
+    """Address of /livez, /readyz, /metrics and the service's own routes."""
 
-    host: str = Field("127.0.0.1", min_length=1, description="0.0.0.0 inside a container")
-    port: int = Field(8080, ge=0, le=65_535, description="0 takes any free port and logs it")
+    host: str = Field("127.0.0.1", min_length=1, description="address to listen on; 0.0.0.0 inside a container")
+    port: int = Field(8080, ge=0, le=65_535, description="port to listen on; 0 takes a free port and logs it")
 
 
 class LogSettings(SettingsGroup):
-    """How to log, on standard error."""
+    """Logging on standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["json", "console"] = "json"
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is logged")
+    format: Literal["json", "console"] = Field("json", description="json for machines, console for people")
 
 
 class RomSettings(SettingsGroup):
-    """The user's own game image, for services that run an emulator. Bramble needs none."""
+    """The user's own ROM image, for services that run an emulator. Bramble needs none."""
 
-    file: ReadableFile | None = Field(None, description="ROM image of Oracle of Seasons (US); never part of an image")
+    file: ReadableFile | None = Field(
+        None, description="ROM image of Oracle of Seasons (US); never part of a container image"
+    )
 
 
 class ProcessSettings(BaseSettings):
@@ -171,16 +173,16 @@ class ProcessSettings(BaseSettings):
 
 
 class BusOnlySettings(ProcessSettings):
-    """For commands that only need the bus; variables of the other groups may be there, too."""
+    """For commands that need only the bus; they ignore the variables of other groups."""
 
     bus: BusSettings = Field(default_factory=BusSettings)
 
 
 class ServiceSettings(ProcessSettings):
-    """What every service knows. A service derives from it and adds its own groups as fields."""
+    """Settings of every service. A service derives from it and adds its own groups as fields."""
 
     bus: BusSettings = Field(default_factory=BusSettings)
-    # Made by validation, so that what is missing is told with the name of the variable.
+    # Created by validation, so that a missing field is reported with the name of its variable.
     store: StoreSettings = Field(default_factory=lambda: cast(StoreSettings, {}), validate_default=True)
     http: HttpSettings = Field(default_factory=HttpSettings)
     log: LogSettings = Field(default_factory=LogSettings)

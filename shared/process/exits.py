@@ -1,4 +1,4 @@
-"""The end of a process that used the store, Ray or an emulator."""
+"""Ends a process that used the store, Ray or an emulator."""
 
 import os
 import sys
@@ -7,12 +7,12 @@ from typing import NoReturn
 
 
 def flush_and_exit(code: int) -> NoReturn:
-    """End this process at once, with everything written; the caller has closed what is its own.
+    """Flush the output and end this process immediately; the caller has closed its own resources.
 
-    The interpreter's own way down may abort (134) while threads of the store's client are on their way, and exit
-    handlers of Ray and of the emulator can hang: whoever waits for the code would get another one, or none.
+    A normal interpreter exit may abort (134) while threads of the store's client run, and exit handlers of Ray and of
+    the emulator may hang. The parent would then receive a wrong exit code, or none.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(BrokenPipeError):  # its reader has gone
+        with suppress(BrokenPipeError):  # the reader is gone
             stream.flush()
     os._exit(code)

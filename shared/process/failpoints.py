@@ -1,7 +1,7 @@
-"""Named places where tests let a process die or fail: `failpoint("judge.after_score")`. Does nothing unless asked to.
+"""Named places where tests crash a process or inject an error: `failpoint("judge.after_score")`. Otherwise a no-op.
 
-`ZELDA_FAILPOINTS="judge.after_score=exit;judge.before_ack=error:2"` makes the process end by SIGKILL at the first, and
-the second raise Transient twice. Production images set ZELDA_PRODUCTION, with which the variable refuses the start.
+`ZELDA_FAILPOINTS="judge.after_score=exit;judge.before_ack=error:2"` kills the process (SIGKILL) at the first one and
+raises Transient twice at the second. Production images set ZELDA_PRODUCTION and then refuse to start with failpoints.
 """
 
 import os
@@ -23,7 +23,7 @@ Action = Literal["exit", "error"]
 @dataclass(slots=True)
 class _Failpoint:
     action: Action
-    number: int  # exit: at which visit; error: for how many visits
+    number: int  # exit: the visit that kills; error: the number of failing visits
     visits: int = 0
 
 
@@ -31,7 +31,7 @@ _armed: dict[str, _Failpoint] = {}
 
 
 def arm(environ: Mapping[str, str] = os.environ) -> None:
-    """Read the variable, replacing what was armed. Raises ValueError with one sentence when it is wrong."""
+    """Arm the failpoints of the variable, replacing all earlier ones. Raises ValueError when it is malformed."""
     _armed.clear()
     text = environ.get(VARIABLE, "")
     if text and environ.get(PRODUCTION):
@@ -44,7 +44,7 @@ def arm(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def failpoint(name: str) -> None:
-    """Pass the failpoint `name`: go on, die like by `kill -9`, or raise Transient."""
+    """Pass the failpoint `name`: do nothing, kill the process (SIGKILL), or raise Transient."""
     point = _armed.get(name)
     if point is None:
         return

@@ -1,6 +1,6 @@
-"""Answers /livez, /readyz and /metrics, and passes every other path to the service's own application.
+"""Serves /livez, /readyz and /metrics, and passes every other path to the service's own application.
 
-Liveness depends on nothing outside the process: an outage of bus, store or judges must not restart everything.
+Liveness depends on nothing outside the process: an outage of bus, store or judges must not restart the services.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-LAG_S: Final = 10.0  # an event loop that is blocked longer than this is taken for hung and restarted
+LAG_S: Final = 10.0  # an event loop blocked for longer counts as hung: the platform restarts the process
 TICK_S: Final = 1.0
 
 NOT_FOUND: Final = PlainTextResponse("no such path\n", status_code=404)
-"""What a service without an application answers."""
+"""The answer of a service without an application."""
 
-# Until it is known what the service serves, a 404 would be a lie: a client would give up what is about to exist.
+# A 404 before the application is known would be wrong: a client would give up on a path that appears soon.
 STARTING: Final = JSONResponse(
     {
         "type": "about:blank",
         "title": "Service Unavailable",
         "status": 503,
-        "detail": "The service is starting: ask again in 2 seconds; /readyz says what it waits for.",
+        "detail": "The service is starting: retry in 2 seconds; /readyz gives the reason.",
     },
     status_code=503,
     headers={"Retry-After": "2"},
@@ -40,7 +40,7 @@ Reason = Callable[[], str | None]
 
 @dataclass(slots=True)
 class Health:
-    """The state behind the probes. Each reason gives one sentence when something is wrong, else None."""
+    """The state behind the probes. Each reason returns one sentence when something is wrong, else None."""
 
     not_live: list[Reason] = field(default_factory=list)
     not_ready: list[Reason] = field(default_factory=list)
@@ -80,7 +80,7 @@ def _probe(reasons: list[Reason]) -> JSONResponse:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: the service decides what a signal means."""
+    """uvicorn without its signal handlers: the service handles signals."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -88,13 +88,13 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, made before anything else, so that a taken port is told at once (OSError)."""
+    """A listening socket. The service creates it first, so that a port in use is reported immediately (OSError)."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()  # now, because two may bind one port until the first of them listens
+        listener.listen()  # now: two processes may bind one port until the first one listens
     except OSError:
         listener.close()
         raise

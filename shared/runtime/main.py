@@ -43,7 +43,7 @@ def run_service(name: str, settings_type: type[S], build: Build[S], argv: Sequen
 
 
 async def _run(name: str, settings: S, build: Build[S], listener: "socket.socket") -> int:
-    from shared.runtime.runner import ServiceRunner  # the life loads bus, store and server
+    from shared.runtime.runner import ServiceRunner  # loads bus, store and HTTP server
 
     stop = asyncio.Event()
     _listen_for_signals(stop)
@@ -55,7 +55,7 @@ def _listen_for_signals(stop: asyncio.Event) -> None:
 
     def on_signal() -> None:
         if stop.is_set() and time.monotonic() - first[0] > SECOND_SIGNAL_S:
-            os._exit(1)  # somebody insists
+            os._exit(1)  # a second signal
         first[0] = first[0] or time.monotonic()
         stop.set()
 

@@ -1,6 +1,6 @@
-"""A service's life after its settings are known: probes up, connect, check the topology, work, drain, leave.
+"""Runs a service once its settings are known: serve probes, connect, check the topology, work, drain, exit.
 
-The order of the end matters: not ready, stop fetching, finish or give back, drain the service, close the bus.
+The order of the shutdown matters: not ready, stop fetching, finish or give back, drain the service, close the bus.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from shared.telemetry import metrics
 
 CONNECT_S: Final = 60.0
 STORE_PROBE_S: Final = 20.0
-STORE_SILENT_S: Final = 60.0  # longer than this without an answer and the service is not ready
-SETTLED_S: Final = 60.0  # a background job that ran for longer fails anew, not again
+STORE_SILENT_S: Final = 60.0  # a longer silence makes the service not ready
+SETTLED_S: Final = 60.0  # a job that ran longer restarts with the shortest pause
 PROBE_KEY: Final = "models/probe"
 EXIT_FATAL, EXIT_CONNECT, EXIT_TOPOLOGY, EXIT_CLOSED = 1, 3, 4, 6
 
-RESTARTS: Final = metrics.counter("service_background_restarts_total", "failed background jobs started again", ["job"])
+RESTARTS: Final = metrics.counter("service_background_restarts_total", "restarts of failed background jobs", ["job"])
 BUILD: Final = metrics.gauge("build_info", "always 1; what runs here", ["service", "version"])
 S = TypeVar("S", bound=ServiceSettings)
 T = TypeVar("T")
@@ -40,11 +40,11 @@ log = structlog.get_logger(__name__)
 
 
 class ConnectionClosed(Fatal):
-    """The bus client gave up; only a new process connects again."""
+    """The bus client gave up; only a new process can reconnect."""
 
 
-class _Leave(Exception):
-    """Ends the life early with an exit code."""
+class _EarlyExit(Exception):
+    """Ends the run early with an exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -60,38 +60,38 @@ class ServiceRunner(Generic[S]):
         self._store_answered = time.monotonic()
 
     async def run(self, build: Callable[[S, ServicePorts], Awaitable[Service]], listener: socket.socket) -> int:
-        """Live, and return the exit code."""
+        """Run until the stop, and return the exit code."""
         BUILD.labels(self._name, version("zelda-rlaif")).set(1)
         async with serve(self._health, listener):
-            log.info("started", address="{}:{}".format(*listener.getsockname()[:2]))
+            log.info("service started", address="{}:{}".format(*listener.getsockname()[:2]))
             try:
-                return await self._live(build)
-            except _Leave as leave:
-                return leave.code
+                return await self._run_connected(build)
+            except _EarlyExit as early:
+                return early.code
 
-    async def _live(self, build: Callable[[S, ServicePorts], Awaitable[Service]]) -> int:
-        ports = await self._connected()
+    async def _run_connected(self, build: Callable[[S, ServicePorts], Awaitable[Service]]) -> int:
+        ports = await self._connect()
         try:
-            # A build may read the store: what is Transient there is tried again, what is Fatal ends it with a sentence.
-            service = await self._reach("service", lambda: _built(build, self._settings, ports))
+            # A build may read the store: Transient errors are retried, Fatal ones end the process with a sentence.
+            service = await self._retry("service", lambda: _build(build, self._settings, ports))
             for consumer in service.consumers:
-                await self._reach("topology", partial(ports.bus.ensure, consumer.subscription))
-            return await self._work(ports, service)
+                await self._retry("topology", partial(ports.bus.ensure, consumer.subscription))
+            return await self._consume(ports, service)
         finally:
             await ports.bus.close()
 
-    async def _connected(self) -> ServicePorts:
-        """Bus and store, both having answered."""
-        bus: Bus = await self._reach("bus", lambda: open_bus(self._settings.bus, self._name))
+    async def _connect(self) -> ServicePorts:
+        """Bus and store, after both have answered."""
+        bus: Bus = await self._retry("bus", lambda: open_bus(self._settings.bus, self._name))
         try:
-            store = await self._reach("store", lambda: _opened(self._settings.store))
-        except _Leave:
+            store = await self._retry("store", lambda: _open_store(self._settings.store))
+        except _EarlyExit:
             await bus.close()
             raise
         return ServicePorts(bus, store, self._stop)
 
-    async def _reach(self, what: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Repeat `attempt` until it succeeds, the time is over (exit 3), it is fatal, or the service has to end."""
+    async def _retry(self, what: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Repeat `attempt` until it succeeds, the time is over (exit 3), it fails fatally, or the service must stop."""
         deadline = time.monotonic() + self._connect_s
         pause = 0.1
         while not self._stop.is_set():
@@ -102,40 +102,40 @@ class ServiceRunner(Generic[S]):
                     return await attempt()
             except (Transient, TimeoutError) as error:
                 if time.monotonic() + pause > deadline:
-                    log.error("not reached", what=what, seconds=self._connect_s, error=str(error))
-                    raise _Leave(EXIT_CONNECT) from error
-                log.warning("waiting", what=what, error=str(error))
+                    log.error("connection failed", target=what, seconds=self._connect_s, error=str(error))
+                    raise _EarlyExit(EXIT_CONNECT) from error
+                log.warning("connection retried", target=what, error=str(error))
             except Fatal as error:
-                log.error("refused", what=what, error=str(error))
-                raise _Leave(EXIT_TOPOLOGY if what == "topology" else EXIT_FATAL) from error
+                log.error("connection refused", target=what, error=str(error))
+                raise _EarlyExit(EXIT_TOPOLOGY if what == "topology" else EXIT_FATAL) from error
             await _sleep_until(self._stop, pause)
             pause = min(pause * 2, 2.0)
-        raise _Leave(0)
+        raise _EarlyExit(0)
 
-    async def _work(self, ports: ServicePorts, service: Service) -> int:
-        outage = OutageDetector(partial(_answers, ports.store))
+    async def _consume(self, ports: ServicePorts, service: Service) -> int:
+        outage = OutageDetector(partial(_store_available, ports.store))
         loops = [
             ConsumerLoop(ports.bus, consumer, drain_s=service.drain_s, outage=outage) for consumer in service.consumers
         ]
-        self._watch_health(ports, service, loops)
+        self._configure_probes(ports, service, loops)
         code = 0
         try:
             async with asyncio.TaskGroup() as group:
-                jobs = [group.create_task(self._supervised(job)) for job in (*service.background, self._probe(ports))]
-                jobs.append(group.create_task(_closed(ports.bus)))
+                jobs = [group.create_task(self._supervise(job)) for job in (*service.background, self._probe(ports))]
+                jobs.append(group.create_task(_raise_when_closed(ports.bus)))
                 consuming = [group.create_task(loop.run(self._stop)) for loop in loops]
-                log.info("ready", consumers=[loop.name for loop in loops])
+                log.info("service ready", consumers=[loop.name for loop in loops])
                 await self._stop.wait()
-                await self._drained(service, consuming)
+                await self._drain(service, consuming)
                 for job in jobs:
                     job.cancel()
         except* Fatal as errors:
-            code = _report(errors)
+            code = _log_fatal(errors)
         else:
-            log.info("drained")
+            log.info("service drained")
         return code
 
-    async def _drained(self, service: Service, consuming: list[asyncio.Task[None]]) -> None:
+    async def _drain(self, service: Service, consuming: list[asyncio.Task[None]]) -> None:
         self._health.not_ready.insert(0, lambda: "draining")
         deadline = time.monotonic() + service.drain_s
         if consuming:
@@ -146,20 +146,20 @@ class ServiceRunner(Generic[S]):
             async with asyncio.timeout(max(1.0, deadline - time.monotonic())):
                 await service.drain()
         except TimeoutError:
-            log.warning("drain not finished", budget_s=service.drain_s)
-        except Transient as error:  # the store is away; a lease that was not given back expires
-            log.warning("drain not finished", error=str(error))
+            log.warning("drain cut off", budget_s=service.drain_s)
+        except Transient as error:  # the store is away; an unreleased lease expires
+            log.warning("drain failed", error=str(error))
 
-    async def _supervised(self, job: Callable[[], Awaitable[None]]) -> None:
+    async def _supervise(self, job: Callable[[], Awaitable[None]]) -> None:
         pause, name = 1.0, getattr(job, "__qualname__", type(job).__name__)
-        RESTARTS.labels(name)  # says 0 until then: Prometheus sees no growth in a series that begins at 1
+        RESTARTS.labels(name)  # exported as 0: Prometheus sees no increase in a series that begins at 1
         while True:
             started = time.monotonic()
             try:
                 await job()
             except Fatal:
                 raise
-            except Exception as error:  # a background job must not take the whole service down with one bad moment
+            except Exception as error:  # one failure of a background job must not end the service
                 pause = 1.0 if time.monotonic() - started > SETTLED_S else pause
                 RESTARTS.labels(name).inc()
                 log.error("background job failed", job=name, retry_s=pause, exc_info=error)
@@ -168,7 +168,7 @@ class ServiceRunner(Generic[S]):
             await asyncio.sleep(pause)
             pause = min(pause * 2, 30.0)
 
-    def _watch_health(self, ports: ServicePorts, service: Service, loops: list[ConsumerLoop]) -> None:
+    def _configure_probes(self, ports: ServicePorts, service: Service, loops: list[ConsumerLoop]) -> None:
         def store_silent() -> str | None:
             silent = time.monotonic() - self._store_answered
             return f"store silent for {silent:.0f} s" if silent > STORE_SILENT_S else None
@@ -185,36 +185,36 @@ class ServiceRunner(Generic[S]):
     def _probe(self, ports: ServicePorts) -> Callable[[], Awaitable[None]]:
         async def probe_store() -> None:
             while True:
-                if await _answers(ports.store):
+                if await _store_available(ports.store):
                     self._store_answered = time.monotonic()
                 await asyncio.sleep(STORE_PROBE_S)
 
         return probe_store
 
 
-async def _built(build: Callable[[S, ServicePorts], Awaitable[Service]], settings: S, ports: ServicePorts) -> Service:
+async def _build(build: Callable[[S, ServicePorts], Awaitable[Service]], settings: S, ports: ServicePorts) -> Service:
     return await build(settings, ports)
 
 
-async def _opened(settings: StoreSettings) -> Store:
+async def _open_store(settings: StoreSettings) -> Store:
     store = open_store(settings)
     await store.exists(PROBE_KEY)
     return store
 
 
-async def _answers(store: Store) -> bool:
+async def _store_available(store: Store) -> bool:
     try:
         await store.exists(PROBE_KEY)
     except Transient as error:
-        log.warning("store not answering", error=str(error))
+        log.warning("store unavailable", error=str(error))
         return False
     return True
 
 
-async def _closed(bus: Bus) -> None:
-    """Raise as soon as the bus's client has given up."""
+async def _raise_when_closed(bus: Bus) -> None:
+    """Raise ConnectionClosed when the bus client has given up."""
     await bus.closed.wait()
-    raise ConnectionClosed("the bus closed the connection for good: the process has to connect anew")
+    raise ConnectionClosed("the bus closed the connection: only a new process can reconnect")
 
 
 async def _sleep_until(stop: asyncio.Event, seconds: float) -> None:
@@ -224,12 +224,12 @@ async def _sleep_until(stop: asyncio.Event, seconds: float) -> None:
         return
 
 
-def _report(errors: BaseExceptionGroup[Fatal]) -> int:
+def _log_fatal(errors: BaseExceptionGroup[Fatal]) -> int:
     code = EXIT_FATAL
     for error in errors.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            code = max(code, _report(error))
+            code = max(code, _log_fatal(error))
             continue
-        log.error("fatal", error=str(error))
+        log.error("service failed", error=str(error))
         code = max(code, EXIT_CLOSED if isinstance(error, ConnectionClosed) else EXIT_FATAL)
     return code

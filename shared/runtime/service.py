@@ -1,4 +1,4 @@
-"""What the runtime gives to a service, and what a service gives to the runtime."""
+"""The interface between the runtime and a service: what each provides to the other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,24 +21,24 @@ S = TypeVar("S", bound=ServiceSettings)
 
 @dataclass(frozen=True, slots=True)
 class ServicePorts:
-    """What the runtime gives to a service."""
+    """What the runtime provides to a service."""
 
     bus: "Bus"
     store: "Store"
     stopping: asyncio.Event
-    """Set when the service has to end; long work looks at it."""
+    """Set when the service must stop; long work polls it."""
 
 
-def _nothing() -> str | None:
+def _always_ready() -> str | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a service gives to the runtime.
+    """What a service provides to the runtime.
 
-    `background` jobs run until the end and are then cancelled; one that fails is started again with a growing pause,
-    unless it raised Fatal. `drain` is awaited once consumption has ended. `not_ready` adds a reason to /readyz.
+    `background` jobs run until the end and are then cancelled; a failed one restarts with a growing pause, unless it
+    raised Fatal. `drain` is awaited once consumption has ended. `not_ready` adds a reason to /readyz.
     """
 
     consumers: "Sequence[Consumer]" = ()
@@ -46,7 +46,7 @@ class Service:
     app: "ASGIApp | None" = None
     drain: Callable[[], Awaitable[None]] | None = None
     drain_s: float = DRAIN_S
-    not_ready: Callable[[], str | None] = _nothing
+    not_ready: Callable[[], str | None] = _always_ready
 
 
 Build = Callable[[S, ServicePorts], Awaitable[Service]]

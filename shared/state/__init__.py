@@ -1,1 +1,1 @@
-"""Durable run records and the leader lease, both built on create-if-absent."""
+"""Durable state on create-if-absent: run records, leader lease, score and segment listings."""

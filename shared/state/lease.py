@@ -1,9 +1,9 @@
-"""A lease in the object store: at most one of several processes acts, and its fence proves which one it was.
+"""A lease in the object store: at most one of several processes acts, and its fence identifies it.
 
-Every change is a new revision, made by `create`, so that two takers cannot both win. No clock is compared between
-hosts: a lease has expired for me when *I* have seen the same revision for the whole of its time. The holder renews at a
-third of that time and stops acting at two thirds, long before anybody else may start. What a holder does late anyway
-(paused just after the check) is refused where it lands: by the fence, which only ever grows.
+Every change is a new revision, made by `create`, so only one taker wins. Clocks of different hosts are never compared:
+a lease has expired for a process that has seen the same revision for its whole TTL. The holder renews at a third of the
+TTL and stops acting at two thirds, long before another process may start. A late action (the holder paused after its
+check) is refused by the receiver: the fence only grows.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry import metrics
 
-KEPT: Final = 20  # old revisions are removed only so far behind: a late `create` must still meet the number it wants
-UNKNOWN: Final = "?"  # no owner is called so
+KEPT: Final = 20  # newest revisions that are kept: a late `create` must still find its number taken
+UNKNOWN: Final = "?"  # never the name of an owner
 HELD: Final = metrics.gauge("lease_held_ratio", "1 while this process holds the lease", ["lease"])
-TAKEN: Final = metrics.counter("lease_taken_total", "times this process took the lease", ["lease"])
+TAKEN: Final = metrics.counter("lease_taken_total", "times this process acquired the lease", ["lease"])
 
 log = structlog.get_logger(__name__)
 
 
 class LeaseRevision(Contract):
-    """One revision. An empty owner means that the lease was given back. `fence` changes only with the owner."""
+    """One revision. An empty owner means a released lease. `fence` changes only with the owner."""
 
     owner: str = Field(max_length=200)
     fence: int = Field(ge=1)
@@ -43,7 +43,7 @@ class Lease:
         self, store: Store, name: str, owner: str, ttl_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store, self._name, self._owner, self._ttl_s, self._clock = store, name, owner, ttl_s, clock
-        TAKEN.labels(name)  # says 0 until then: Prometheus would not see a takeover in a series that begins at 1
+        TAKEN.labels(name)  # exported as 0: Prometheus sees no increase in a series that begins at 1
         self._seen: LeaseRevision | None = None
         self._seen_at = clock()
         self._mine: LeaseRevision | None = None
@@ -51,13 +51,13 @@ class Lease:
 
     @property
     def fence(self) -> int | None:
-        """The fence under which this process may act now, or None when it must not."""
+        """The fence with which this process may act now, or None."""
         if self._mine is None or self._clock() - self._renewed_at > self._ttl_s * 2 / 3:
             return None
         return self._mine.fence
 
     async def run(self) -> None:
-        """Take the lease when it is free and keep it, for ever. A silent store lets the fence run out by itself."""
+        """Acquire the lease when it is free and keep it. Without the store the fence expires."""
         while True:
             try:
                 await self.step()
@@ -67,10 +67,10 @@ class Lease:
             await asyncio.sleep(self._ttl_s / 3)
 
     async def step(self) -> None:
-        """Look once, and take or renew if that is right."""
+        """Read the latest revision once; acquire or renew the lease if possible."""
         latest = await self._latest()
         if self._mine is not None and latest is not None and latest.owner == self._owner:
-            self._mine = latest  # also a revision whose answer was lost on its way
+            self._mine = latest  # including a revision whose answer was lost
         if self._mine is not None and latest != self._mine:
             log.warning("lease lost", lease=self._name, fence=self._mine.fence)
             self._mine = None
@@ -81,17 +81,17 @@ class Lease:
             await self._write(number, number)
 
     async def release(self) -> None:
-        """Give the lease back, so that the next one need not wait for it to expire."""
+        """Release the lease, so that another process can acquire it immediately."""
         mine, self._mine = self._mine, None
         if mine is not None:
             free = LeaseRevision(owner="", fence=mine.fence, revision=mine.revision + 1)
             try:
                 await self._store.create(keys.lease_revision(self._name, free.revision), free.to_bytes())
-            except AlreadyExists:  # somebody has taken it already
+            except AlreadyExists:  # another process has already acquired it
                 return
 
     def _expired(self, latest: LeaseRevision) -> bool:
-        """Whether this process has seen the same revision for the lease's whole time."""
+        """Whether this process has seen the same revision for the whole TTL."""
         if latest != self._seen:
             self._seen, self._seen_at = latest, self._clock()
         return self._clock() - self._seen_at > self._ttl_s
@@ -99,7 +99,7 @@ class Lease:
     async def _latest(self) -> LeaseRevision | None:
         entries = await self._store.list(keys.lease_prefix(self._name))
         found = (keys.lease_number(entry.key) for entry in entries)
-        numbers = [number for number in found if number is not None]  # what else lies there is passed over
+        numbers = [number for number in found if number is not None]  # other objects are ignored
         for number in numbers[:-KEPT]:
             await self._store.delete(keys.lease_revision(self._name, number))
         return await self._read(numbers[-1]) if numbers else None
@@ -107,29 +107,29 @@ class Lease:
     async def _read(self, revision: int) -> LeaseRevision:
         try:
             return LeaseRevision.from_bytes(await self._store.get(keys.lease_revision(self._name, revision)))
-        except NotFound as error:  # removed between list and get: we are far behind
+        except NotFound as error:  # deleted between list and get: this process is far behind
             raise Transient(f"lease {self._name!r} changes faster than it can be read") from error
         except ContractError:
-            # A machine that lost its power may leave half of the newest. Its owner is unknown, and it expires like any.
+            # A power failure may truncate the newest revision. Its owner is unknown, and it expires like any other.
             return LeaseRevision(owner=UNKNOWN, fence=revision, revision=revision)
 
     async def _write(self, fence: int, revision: int) -> None:
-        """Create a revision. Counted from before the request, because others count from when it appears."""
+        """Create a revision. The TTL starts before the request: other processes start theirs when it appears."""
         started = self._clock()
         wanted = LeaseRevision(owner=self._owner, fence=fence, revision=revision)
         key = keys.lease_revision(self._name, revision)
         try:
             await self._store.create(key, wanted.to_bytes())
         except AlreadyExists:
-            # Ours after all, if the answer to an earlier attempt was lost on its way.
+            # Our own revision, if the answer to an earlier attempt was lost.
             if await self._store.get(key) != wanted.to_bytes():
                 self._mine = None
                 return
-        # A process that slept may have created a number which everybody else has left behind.
+        # A process that slept may have created a revision that the others have already passed.
         if await self._latest() != wanted:
             self._mine = None
             return
         if self._mine is None:
             TAKEN.labels(self._name).inc()
-            log.info("lease taken", lease=self._name, fence=fence)
+            log.info("lease acquired", lease=self._name, fence=fence)
         self._mine, self._renewed_at = wanted, started

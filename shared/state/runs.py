@@ -1,7 +1,7 @@
-"""The book of runs: a run's record is an append-only list of revisions in the object store, the last one counts.
+"""Run records: an append-only list of revisions per run in the object store; the last one counts.
 
-Creating revision N+1 is the compare-and-swap. Nothing here decides; whoever writes has decided on the revision it read.
-A record that cannot be read is left out of the list and told: it must not stop the other runs.
+Creating revision N+1 is the compare-and-swap: the writer has decided on revision N. An unreadable record is logged and
+skipped; other runs proceed.
 """
 
 import asyncio
@@ -17,34 +17,34 @@ from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
-PARALLEL: Final = 16  # reads at once: more would only queue in the store
-UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last list left out: no record of use")
+PARALLEL: Final = 16  # concurrent reads: more would only queue in the store
+UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last listing skipped: unreadable record")
 log = structlog.get_logger(__name__)
 
 
 class RunRecords:
-    """Reads and appends revisions. Only records of finished runs are remembered, because nothing follows them.
+    """Reads and appends revisions. Caches only the records of finished runs, which never change.
 
-    They are remembered by their entry in the index: a run that was deleted and made again has another one.
+    The index entry is the cache key: a deleted and recreated run has another entry.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._finished: dict[ObjectEntry, RunRecord] = {}
-        self._unreadable: LogOnce[str] = LogOnce(log.error, "run left out")
+        self._unreadable: LogOnce[str] = LogOnce(log.error, "run skipped")
 
     async def create(self, record: RunRecord) -> str:
-        """Write the first revision and return its digest, or raise AlreadyExists: the name is taken."""
-        # The entry of the index comes first: an entry without a record is passed over, a record without one is lost.
+        """Write the first revision and return its digest, or raise AlreadyExists if the name is taken."""
+        # The index entry comes first: an entry without a record is ignored, a record without an entry is lost.
         await self._store.put(keys.run_index(record.run), record.run.encode())
         return await self._store.create(keys.run_revision(record.run, 0), record.to_bytes())
 
     async def append(self, record: RunRecord) -> str:
-        """Write the next revision and return its digest, or raise AlreadyExists: somebody else wrote it first."""
+        """Write the next revision and return its digest, or raise AlreadyExists if another writer was first."""
         return await self._store.create(keys.run_revision(record.run, record.revision), record.to_bytes())
 
     async def latest(self, run: RunId) -> RunRecord:
-        """The newest revision, or NotFound with a sentence for people."""
+        """The newest revision; NotFound, with a sentence for users, if there is no such run."""
         revisions = await self._store.list(keys.run_record_prefix(run))
         if not revisions:
             raise NotFound(f"There is no run {run!r}: see GET /runs.")
@@ -55,7 +55,7 @@ class RunRecords:
         return await self._read(run, keys.run_revision(run, number))
 
     async def all(self) -> list[RunRecord]:
-        """The newest revision of every run whose record can be read, by name."""
+        """The newest revision of every run with a readable record, by name."""
         entries = await self._store.list(keys.run_index_prefix())
         gate = asyncio.Semaphore(PARALLEL)
         found = await asyncio.gather(*(self._newest(entry, gate) for entry in entries))
@@ -74,7 +74,7 @@ class RunRecords:
                 record = await self.latest(RunId(name))
         except NotFound:
             return None
-        except (ContractError, ValueError) as error:  # ValueError: no name of a run, so nothing of ours
+        except (ContractError, ValueError) as error:  # ValueError: not a run id, so a foreign object
             self._unreadable.report(name, error, run=name)
             return None
         self._unreadable.clear(name)
@@ -96,5 +96,5 @@ class RunRecords:
 
 
 def _name(entry: ObjectEntry) -> str:
-    """The run's name in a key of the index."""
+    """The run in an index key."""
     return entry.key.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Score objects out of the store. They are created once and never change, so nobody has to read one twice."""
+"""Reads score objects. They are created once and never change, so each is read once."""
 
 import asyncio
 from collections.abc import Container, Sequence
@@ -15,7 +15,7 @@ from shared.store import keys
 from shared.store.port import ObjectEntry, Store
 from shared.telemetry.log_once import LogOnce
 
-PARALLEL: Final = 16  # reads at once: a store answers them together, more would only queue there
+PARALLEL: Final = 16  # concurrent reads: more would only queue in the store
 log = structlog.get_logger(__name__)
 
 
@@ -28,15 +28,15 @@ class ScoreObject:
 
 
 class ScoreReader:
-    """Reads score objects. One that is damaged is logged once and None: its segment must not hold up the others."""
+    """Reads score objects. A damaged one is logged once and read as None; other segments proceed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._slots = asyncio.Semaphore(PARALLEL)
-        self._refused: LogOnce[str] = LogOnce(log.error, "score object refused")
+        self._refused: LogOnce[str] = LogOnce(log.error, "score object unreadable")
 
     async def read(self, key: str) -> ScoreObject | None:
-        """One object. NotFound if there is none."""
+        """One object, or None if it is damaged; NotFound if it is missing."""
         async with self._slots:
             raw = await self._store.get(key)
         try:
@@ -46,16 +46,15 @@ class ScoreReader:
             return None
 
     async def list_epoch(self, run: RunId, epoch: int) -> list[ObjectEntry]:
-        """The objects of an epoch, unread. One that was deleted and made again is another entry; what else lies there
-        is passed over."""
+        """The entries of an epoch's objects. A recreated object has another entry; foreign objects are ignored."""
         entries = await self._store.list(keys.scores_prefix(run, epoch))
         return [entry for entry in entries if keys.is_score(entry.key, run, epoch)]
 
     async def read_all(self, entries: Sequence[ObjectEntry]) -> dict[ObjectEntry, ScoreObject | None]:
-        """What these entries hold."""
+        """Read the objects of these entries."""
         return dict(zip(entries, await asyncio.gather(*(self.read(entry.key) for entry in entries)), strict=True))
 
     async def read_epoch(self, run: RunId, epoch: int, known: Container[str] = ()) -> dict[str, ScoreObject | None]:
-        """The objects of an epoch by key, but those whose key is `known`."""
+        """Read the objects of an epoch whose key is not in `known`; by key."""
         fresh = [entry for entry in await self.list_epoch(run, epoch) if entry.key not in known]
         return {entry.key: found for entry, found in (await self.read_all(fresh)).items()}

@@ -1,6 +1,6 @@
-"""Copies one object into a file: `python -m shared.store.fetch KEY FILE`. For init containers, which bring a ROM.
+"""Copies one object into a file: `python -m shared.store.fetch KEY FILE`. For init containers that fetch a ROM.
 
-It overwrites nothing half: the file appears under its name when it is complete.
+The file appears under its name only when it is complete.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from shared.store.provision import ProvisionSettings
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m shared.store.fetch", description=__doc__)
-    parser.add_argument("key", help="object, its first part is the bucket: models/roms/game.gbc")
-    parser.add_argument("file", type=Path, help="where to write it")
+    parser.add_argument("key", help="key of the object; its first part is the bucket: models/roms/game.gbc")
+    parser.add_argument("file", type=Path, help="destination")
     arguments = parser.parse_args(argv)
     settings = read_or_exit("fetch", ProvisionSettings)
     try:
@@ -36,4 +36,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    flush_and_exit(main())  # an init container that ends with another code would start again for nothing
+    flush_and_exit(main())  # an init container with a wrong exit code would restart for nothing

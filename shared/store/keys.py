@@ -1,7 +1,7 @@
 """Every object key of the system, built here and nowhere else.
 
-Two buckets: EPISODES holds what was played and judged, MODELS what was learnt and decided. A store is opened on one
-root; the bucket is the first part of the key. Epoch numbers are not padded (`epoch_7`), as in the original system.
+Two buckets: EPISODES holds recordings and scores, MODELS everything learnt and decided. The bucket is the first part of
+the key. Epoch numbers are not padded (`epoch_7`), as in the original system.
 """
 
 import re
@@ -14,7 +14,7 @@ EPISODES = "episodes"
 MODELS = "models"
 BUCKETS = (EPISODES, MODELS)
 RUBRIC = "default"
-"""The rubric version whose scores a running system reads. Others are for judging a run again (`zelda judge`)."""
+"""The rubric version whose scores a running system reads. `zelda judge` writes others."""
 
 
 def segments_prefix(run: RunId, epoch: int | None = None) -> str:
@@ -28,7 +28,7 @@ def segment(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> s
 
 
 class SegmentPlace(NamedTuple):
-    """Where a segment belongs: what its archive's key is made of."""
+    """The ids in the key of a segment archive."""
 
     run: RunId
     epoch: int
@@ -40,7 +40,7 @@ _SEGMENT = re.compile(rf"{EPISODES}/episodes/([^/]+)/epoch_(0|[1-9][0-9]{{0,8}})
 
 
 def segment_place(key: str) -> SegmentPlace | None:
-    """What `segment` made this key of; None if it did not make it: somebody else put that object there."""
+    """The ids from which `segment` built this key; None for any other key."""
     found = _SEGMENT.fullmatch(key)
     if found is None:
         return None
@@ -62,21 +62,21 @@ def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> s
 
 
 def is_score(key: str, run: RunId, epoch: int, rubric: str = RUBRIC) -> bool:
-    """Whether `score` made this key; if not, somebody else put that object there."""
+    """Whether `score` built this key."""
     name = key.removeprefix(scores_prefix(run, epoch, rubric)).removesuffix(".json")
     try:
         return key == score(run, epoch, SegmentId(name), rubric)
-    except ValueError:  # no name of a segment
+    except ValueError:  # not a segment id
         return False
 
 
 def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> str:
-    """What some judges said while another one's route was away; gone once the score object exists."""
+    """Results of some judges while another one's route is away; deleted once the score object exists."""
     return f"{EPISODES}/partial/{run}/epoch_{epoch}/{rubric}/{segment}.json"
 
 
 def scores_jsonl(run: RunId, epoch: int) -> str:
-    """All scores of an epoch as lines, for people and other tools."""
+    """All scores of an epoch as JSON lines, for people and other tools."""
     return f"{EPISODES}/scores/{run}/epoch_{epoch}/scores.jsonl"
 
 
@@ -86,12 +86,12 @@ def export_prefix(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId
 
 
 def run_prefix(run: RunId) -> str:
-    """Everything learnt and decided in one run."""
+    """All objects of one run in MODELS."""
     return f"{MODELS}/runs/{run}/"
 
 
 def run_index_prefix() -> str:
-    """One tiny object a run, so that listing the runs does not list all that they learnt."""
+    """One tiny object per run, so that listing runs does not list all their objects."""
     return f"{MODELS}/index/runs/"
 
 
@@ -101,7 +101,7 @@ def run_index(run: RunId) -> str:
 
 
 def run_request(digest: str) -> str:
-    """Which run was made by the request whose Idempotency-Key has this SHA-256."""
+    """The run that was created by the request whose Idempotency-Key has this SHA-256."""
     return f"{MODELS}/index/requests/{digest}"
 
 
@@ -126,7 +126,7 @@ def epoch_start(run: RunId, epoch: int) -> str:
 
 
 def epoch_finished(run: RunId, epoch: int) -> str:
-    """The account of an epoch: the commit object of `epoch.finished`."""
+    """The record of a finished epoch: the commit object of `epoch.finished`."""
     return f"{epochs_prefix(run)}epoch_{epoch}/finished.json"
 
 
@@ -141,7 +141,7 @@ def reward_model_prefix(run: RunId, epoch: int) -> str:
 
 
 def reward_model_weights(run: RunId, epoch: int, digest: str) -> str:
-    """Weights with this SHA-256: the name that cards and start orders cite."""
+    """Weights with this SHA-256: cards and start orders cite this key."""
     return f"{reward_model_prefix(run, epoch)}rm-{digest[:16]}.safetensors"
 
 
@@ -151,17 +151,17 @@ def reward_model_card(run: RunId, epoch: int) -> str:
 
 
 def evaluations_prefix(run: RunId) -> str:
-    """Figures of all epochs of one run."""
+    """Evaluations of all epochs of one run."""
     return f"{run_prefix(run)}evaluations/"
 
 
 def evaluation_summary(run: RunId, epoch: int) -> str:
-    """Judged and trained figures of one epoch."""
+    """The summary row of one epoch."""
     return f"{evaluations_prefix(run)}epoch_{epoch}/summary.json"
 
 
 def judge_reports_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
-    """What each judge process noted about one epoch's judging, one object a process."""
+    """Each judge process's report on one epoch, one object per process."""
     return f"{evaluations_prefix(run)}epoch_{epoch}/judges/{rubric}/"
 
 
@@ -172,12 +172,12 @@ def judge_report(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
 
 
 def canary_set(run: RunId, rubric: str = RUBRIC) -> str:
-    """The segments of a run that are judged again in every epoch, to see whether the judges drift."""
+    """The segments that are judged again in every epoch, to measure the judges' drift."""
     return f"{evaluations_prefix(run)}canary-{rubric}.json"
 
 
 def canary_claim(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
-    """Which judge process judges the canary set in this epoch."""
+    """The judge process that judges the canary set in this epoch."""
     return f"{evaluations_prefix(run)}epoch_{epoch}/canary-{rubric}.json"
 
 
@@ -187,22 +187,22 @@ def progress(run: RunId) -> str:
 
 
 def run_summary(run: RunId) -> str:
-    """The final (and growing) table of a run, one row an epoch."""
+    """The growing summary of a run, one row per epoch."""
     return f"{run_prefix(run)}summary.json"
 
 
 def driver_heartbeat(run: RunId) -> str:
-    """Last sign of life of the training driver: time, epoch, steps done, steps per second."""
+    """Last heartbeat of the training driver: time, epoch, steps done, steps per second."""
     return f"{run_prefix(run)}driver/heartbeat.json"
 
 
 def driver_stopped(run: RunId, attempt: int) -> str:
-    """The driver's word that it obeyed the stop request of this attempt, and with which checkpoint."""
+    """The driver's confirmation of this attempt's stop request, with its checkpoint."""
     return f"{run_prefix(run)}driver/stopped-{attempt}.json"
 
 
 def driver_failed(run: RunId, attempt: int) -> str:
-    """The trainer's word that the driver of this attempt cannot go on, and why."""
+    """The trainer's report that this attempt's driver failed finally, with the reason."""
     return f"{run_prefix(run)}driver/failed-{attempt}.json"
 
 
@@ -212,7 +212,7 @@ def lease_prefix(name: str) -> str:
 
 
 def lease_revision(name: str, revision: int) -> str:
-    """One revision of a lease: taking, renewing and releasing each create the next one."""
+    """One revision of a lease: acquiring, renewing and releasing each create the next one."""
     return f"{lease_prefix(name)}{revision:012d}.json"
 
 
@@ -220,7 +220,7 @@ _LEASE_REVISION = re.compile(rf"{MODELS}/lease/[^/]+/([0-9]{{12}})\.json")
 
 
 def lease_number(key: str) -> int | None:
-    """The revision of which `lease_revision` made this key; None if it did not make it."""
+    """The revision in a key of `lease_revision`; None for any other key."""
     found = _LEASE_REVISION.fullmatch(key)
     return int(found[1]) if found else None
 
@@ -229,7 +229,7 @@ _PART = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._=+@-]{0,199}(?<!\.)")
 
 
 def split(key: str, *, prefix: bool = False) -> tuple[str, str]:
-    """Bucket and path within it, or Permanent if `key` could leave the bucket, be read two ways, or is too long.
+    """Bucket and path within it; Permanent if `key` could leave the bucket, is ambiguous, or is too long.
 
     With `prefix`, a trailing slash is expected and the path may be empty.
     """

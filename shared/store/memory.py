@@ -1,4 +1,4 @@
-"""The store in memory: for tests and simulations, with the same rules as the real ones. Never for production."""
+"""The store in memory, for tests and simulations, with the rules of the real ones. Never for production."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from shared.store.port import AlreadyExists, NotFound, ObjectEntry
 
 
 class MemoryStore:
-    """A dictionary that speaks the store's language. `clock` gives the modification times (seconds)."""
+    """A dictionary with the store's interface. `clock` gives modification times in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._objects: dict[str, tuple[bytes, float]] = {}
@@ -53,7 +53,7 @@ class MemoryStore:
 
 
 def verified(key: str, data: bytes, digest: str | None) -> bytes:
-    """`data`, if it is what the digest promises; used by every adapter, so that no reader can forget the check."""
+    """`data` if it matches the digest, else DigestMismatch. Every adapter calls this, so no reader forgets it."""
     if digest is not None and sha256(data) != digest:
         raise DigestMismatch(f"object {key!r} has SHA-256 {sha256(data)}, expected {digest}: it was changed or damaged")
     return data

@@ -1,7 +1,7 @@
-"""The store on S3 or in a local directory, through obstore. It never waits longer than `CALL_S` for one answer.
+"""The store on S3 or in a local directory, through obstore. No call waits longer than `CALL_S`.
 
-Quick retries (two) live here; slow ones belong to the bus. A server that is away or refuses is Transient, because
-stores also refuse while they start; whether credentials are right at all is found out when a service starts.
+The adapter makes two quick retries; the bus makes the slow ones. An absent or refusing server is Transient, because
+stores also refuse while they start. A service checks its credentials at its start.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import ClientConfig, RetryConfig
 
-CALL_S: Final = 15.0  # a handler that waits longer than this on a dead store looks like a hung service
+CALL_S: Final = 15.0  # a longer wait on a dead store looks like a hung service
 _CLIENT: "Final[ClientConfig]" = {"connect_timeout": "2s", "timeout": "14s", "read_timeout": "10s"}
 _RETRY: "Final[RetryConfig]" = {
-    "max_retries": 2,  # the bus redelivers; more attempts here would multiply with its own
+    "max_retries": 2,  # the bus redelivers; more retries here would multiply with its own
     "retry_timeout": timedelta(seconds=10),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
 }
@@ -59,7 +59,7 @@ class ObjectStore:
         return sha256(data)
 
     async def create(self, key: str, data: bytes) -> str:
-        """Write if free; see the port. The race is decided by the server (If-None-Match) or the file system (link)."""
+        """Write if free; see the port. The server (If-None-Match) or the file system (link) decides the race."""
         backend, path = self._locate(key)
         async with self._bounded("create", key, writes=True):
             await obstore.put_async(backend, path, data, mode="create", use_multipart=False)
@@ -73,7 +73,9 @@ class ObjectStore:
                 try:
                     await obstore.head_async(backend, path)
                 except (exceptions.NotFoundError, FileNotFoundError):
-                    await obstore.get_async(backend, path)  # HEAD has no words for what is missing: object or bucket
+                    await obstore.get_async(
+                        backend, path
+                    )  # HEAD cannot distinguish a missing object from a missing bucket
         except NotFound:
             return False
         return True
@@ -119,18 +121,18 @@ def _entry(bucket: str, meta: "ObjectMeta") -> ObjectEntry:
 
 
 def _translated(verb: str, key: str, error: Exception, writes: bool) -> ZeldaError:
-    """Our error for obstore's: what it means for the caller, with the first line of the cause."""
+    """Translate an error of obstore; the message has the first line of the cause."""
     if isinstance(error, exceptions.AlreadyExistsError | exceptions.PreconditionError | FileExistsError):
         return AlreadyExists(f"object {key!r} exists")
     missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
-    # A missing bucket must not look like a missing object: the one heals by provisioning, the other never does.
+    # A missing bucket must not look like a missing object: only the bucket can appear later, by provisioning.
     if missing and not writes and "NoSuchBucket" not in str(error):
         return NotFound(f"no object {key!r} in the store")
     return Transient(f"store: {verb} {key!r} failed: {str(error).splitlines()[0][:300]}")
 
 
 def local_store(directory: Path) -> ObjectStore:
-    """A store in `directory`, one sub-directory per bucket, made if missing."""
+    """A store in `directory`, one sub-directory per bucket, created if missing."""
     return ObjectStore({bucket: LocalStore(directory / bucket, mkdir=True) for bucket in keys.BUCKETS})
 
 
@@ -151,7 +153,7 @@ def s3_store(
 def single_bucket_store(
     name: str, endpoint: str, access_key: str, secret_key: str, region: str, ca: str | None = None
 ) -> ObjectStore:
-    """A store in one bucket that somebody else made, with `episodes/` and `models/` as folders in it."""
+    """A store in one existing bucket, with the folders `episodes/` and `models/`."""
     config = _s3_config(endpoint, access_key, secret_key, region, ca)
     return ObjectStore({bucket: S3Store(name, prefix=bucket, **config) for bucket in keys.BUCKETS})
 

@@ -1,4 +1,4 @@
-"""Opens the store that the settings name. The only place where an adapter is chosen."""
+"""Opens the store that the settings name; only this module chooses an adapter."""
 
 from pathlib import Path
 
@@ -9,17 +9,17 @@ from shared.store.port import Store
 
 
 def open_store(settings: StoreSettings) -> Store:
-    """The store behind `store.url`: `s3://PREFIX`, `bucket://NAME`, `file:///DIR`, `memory://` (gone with us)."""
+    """The store behind `store.url`: `s3://PREFIX`, `bucket://NAME`, `file:///DIR`, `memory://` (in this process)."""
     scheme, _, rest = settings.url.partition("://")
     if scheme == "memory":
         return MemoryStore()
-    from shared.store import object_store  # obstore is only loaded where it is used
+    from shared.store import object_store  # obstore is loaded only where it is used
 
     if scheme == "file":
         try:
             return object_store.local_store(Path(rest))
         except OSError as error:
-            raise Fatal(f"store {settings.url}: no directory can be made or used there ({error})") from error
+            raise Fatal(f"store {settings.url}: cannot create or use this directory ({error})") from error
     if settings.endpoint is None or settings.access_key_file is None or settings.secret_key_file is None:
         raise ValueError("an s3:// store needs endpoint, access_key_file and secret_key_file")
     opened = object_store.single_bucket_store if scheme == "bucket" else object_store.s3_store

@@ -1,6 +1,6 @@
-"""The object store as the services see it. Adapters: S3, a local directory, memory; one contract suite for all.
+"""The object store as services see it. Adapters: S3, a local directory, memory; one contract suite tests all.
 
-The store is the truth and `create` is the commit: the first writer of a key wins, all others learn that it exists.
+The store is the truth and `create` is the commit: the first writer of a key wins, all others receive AlreadyExists.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from shared.errors import Permanent, ZeldaError
 
 
 class AlreadyExists(ZeldaError):
-    """`create` found the key taken. Usually success: somebody did the same work before."""
+    """`create` found the key taken. Usually success: the same work was done before."""
 
 
 class NotFound(Permanent):
@@ -19,7 +19,7 @@ class NotFound(Permanent):
 
 @dataclass(frozen=True, slots=True)
 class ObjectEntry:
-    """One listed object. `modified` is seconds since the Unix epoch."""
+    """One listed object: its key, size in bytes and modification time in seconds since the Unix epoch."""
 
     key: str
     size: int
@@ -27,7 +27,7 @@ class ObjectEntry:
 
 
 class Store(Protocol):
-    """Asynchronous object store. No call lasts longer than 15 s; a server that is away raises Transient."""
+    """Asynchronous object store. No call lasts longer than 15 s; an unreachable server raises Transient."""
 
     async def get(self, key: str, digest: str | None = None) -> bytes:
         """Return the object, or raise NotFound; with `digest`, raise DigestMismatch if the content differs."""

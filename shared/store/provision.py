@@ -1,8 +1,7 @@
 """Makes buckets and their lifecycle: `python -m shared.store.provision [--help]`.
 
-The only place that creates a bucket; it may be run again at any time and deletes nothing by itself, but each time it
-replaces the lifecycle by what it is told. `--check` changes nothing. It uses the minio SDK, which any S3 server
-understands, because obstore has no buckets.
+Only this command creates buckets. It may run at any time and deletes nothing, but it replaces the lifecycle rules.
+`--check` changes nothing. It uses the minio SDK, which works with any S3 server, because obstore cannot create buckets.
 """
 
 import argparse
@@ -26,15 +25,15 @@ if TYPE_CHECKING:
 
 WAIT_S: Final = 60.0
 PAUSE_S: Final = 0.2
-KEEP_EXPORTS_DAYS: Final = 30  # exports can be made again from their segment
-# The path within the bucket of what a rule may expire.
+KEEP_EXPORTS_DAYS: Final = 30  # an export can be repeated from its segment
+# Paths within the bucket that a rule may expire.
 EXPORTS, SEGMENTS = "exports/", "episodes/"
-_MADE: Final = ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")  # by somebody who provisions at the same time
+_MADE: Final = ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")  # by a concurrent provisioning
 _REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
 class ProvisionSettings(ProcessSettings):
-    """Only the store matters here; variables of the other groups may be there, too."""
+    """For commands that need only the store; they ignore the variables of other groups."""
 
     store: StoreSettings = Field(default_factory=lambda: cast(StoreSettings, {}), validate_default=True)
 
@@ -45,7 +44,7 @@ def provision(
     keep_segments_days: int = 0,
     wait_s: float = WAIT_S,
 ) -> None:
-    """Create what is missing, waiting up to `wait_s` for the server. Days of 0 keep for ever."""
+    """Create what is missing, waiting up to `wait_s` for the server. 0 days: objects never expire."""
     scheme, _, rest = settings.url.partition("://")
     if scheme == "file":
         for bucket in keys.BUCKETS:
@@ -66,22 +65,22 @@ def provision(
 
 
 def check(settings: StoreSettings) -> None:
-    """Raise, with what is wrong, if the store does not answer or lacks a bucket. Changes nothing."""
+    """Raise Fatal or Transient if the store does not answer or lacks a bucket. Changes nothing."""
     scheme, _, rest = settings.url.partition("://")
     missing: list[str] = []
     if scheme == "file":
         missing = [bucket for bucket in keys.BUCKETS if not (Path(rest) / bucket).is_dir()]
     if scheme in ("s3", "bucket"):
         names = [rest] if scheme == "bucket" else [f"{rest}-{bucket}" for bucket in keys.BUCKETS]
-        with _told():
+        with _translated_errors():
             minio = client(settings)
             missing = [name for name in names if not minio.bucket_exists(name)]
     if missing:
-        raise Fatal(f"store {settings.url} has no {', no '.join(missing)}: let the provisioning make it")
+        raise Fatal(f"store {settings.url} has no {', no '.join(missing)}: run `python -m shared.store.provision`")
 
 
 def client(settings: StoreSettings) -> "Minio":
-    """A minio client with bounded waiting: its own defaults are five minutes, five times."""
+    """A minio client with short timeouts: its defaults are five minutes, five times."""
     import urllib3
     from minio import Minio
 
@@ -102,15 +101,15 @@ def client(settings: StoreSettings) -> "Minio":
 
 
 def _buckets(minio: "Minio", prefix: str, region: str, days: dict[str, int]) -> None:
-    with _told():
+    with _translated_errors():
         for bucket in keys.BUCKETS:
             _bucket(minio, f"{prefix}-{bucket}", region)
         _lifecycle(minio, f"{prefix}-{keys.EPISODES}", days)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """The SDK's errors as ours."""
+def _translated_errors() -> Iterator[None]:
+    """Translate the SDK's errors."""
     from minio.error import InvalidResponseError, S3Error, ServerError
     from urllib3.exceptions import HTTPError
 

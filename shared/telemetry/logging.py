@@ -1,7 +1,7 @@
-"""Structured logs on standard error: one event per line, a constant message, everything else in fields.
+"""Structured logs on standard error: one event per line, a constant message, all variable data in fields.
 
-While an event is handled, its run, epoch, segment, id and delivery number are bound to every line. Never log payloads
-or secrets; a field longer than `LONGEST` characters is cut, so that no reply or state can flood the log.
+While an event is handled, every line carries its run, epoch, segment, id and delivery number. Never log payloads or
+secrets. Fields are cut at `LONGEST` characters, so that no reply or state floods the log.
 """
 
 import logging
@@ -17,7 +17,7 @@ LONGEST: Final = 2_000  # characters of one field; tracebacks are exempt
 
 
 def setup_logging(service: str, settings: LogSettings) -> None:
-    """Send structlog's and every library's lines through one renderer. Call once, before anything logs."""
+    """Send the lines of structlog and of all libraries through one renderer. Call once, before anything logs."""
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     structlog.configure(
         processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

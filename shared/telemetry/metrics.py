@@ -1,6 +1,6 @@
-"""Makes metrics with the project's names: `zelda_<part>_<what>_<unit>`. Never label by run, segment or any open set.
+"""Creates metrics named `zelda_<part>_<what>_<unit>`. Never label by run, segment or any other unbounded set.
 
-A metric is made once per process at import of the module that owns it, and served by /metrics.
+The module that owns a metric creates it once per process, at import; /metrics serves it.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final
 from prometheus_client import Counter, Gauge, Histogram
 
 _NAME: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)+$")
-# Handlers take from a millisecond (memory) to half an hour (reward model training).
+# Handlers take from a millisecond (memory bus) to half an hour (reward model training).
 SECONDS: Final = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 
 
@@ -20,7 +20,7 @@ def counter(name: str, what: str, labels: Sequence[str] = ()) -> Counter:
 
 
 def gauge(name: str, what: str, labels: Sequence[str] = ()) -> Gauge:
-    """A value that goes up and down."""
+    """A gauge; its name ends in its unit."""
     return Gauge(_full(name, ""), what, labels)
 
 

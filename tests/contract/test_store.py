@@ -201,7 +201,7 @@ def test_a_look_at_the_store_says_what_is_wrong_and_changes_nothing(
         return code, said.out + said.err
 
     assert look() == (1, "provision: store s3://looked-at has no looked-at-episodes, no looked-at-models: "
-                         "let the provisioning make it\n")  # fmt: skip
+                         "run `python -m shared.store.provision`\n")  # fmt: skip
     provision.provision(settings, keep_segments_days=90)
     before = provision.client(settings).get_bucket_lifecycle("looked-at-episodes")
     assert look() == (0, "provision: store s3://looked-at answers and has its buckets\n")

@@ -14,7 +14,7 @@ def logs(tmp_path: Path) -> Path:
     """Logs of a system of which one service has started, and is gone by now."""
     folder = tmp_path / "logs"
     folder.mkdir()
-    line = {"event": "started", "service": "judge", "address": "127.0.0.1:9"}
+    line = {"event": "service started", "service": "judge", "address": "127.0.0.1:9"}
     (folder / "judge.log").write_text(json.dumps(line) + "\n")
     return folder
 

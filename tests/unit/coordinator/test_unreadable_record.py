@@ -32,7 +32,7 @@ async def test_other_runs_proceed_and_the_problem_is_logged_once() -> None:
         await harness.passes(3)
     assert await harness.state() == "running"
     assert [record.run for record in await harness.models.runs.all()] == ["demo"]
-    assert [(line["run"], line["event"]) for line in logs if line["log_level"] == "error"] == [("odd", "run left out")]
+    assert [(line["run"], line["event"]) for line in logs if line["log_level"] == "error"] == [("odd", "run skipped")]
     assert REGISTRY.get_sample_value("zelda_runs_unreadable_records") == 1
 
 

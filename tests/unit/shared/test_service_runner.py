@@ -63,9 +63,7 @@ async def test_starting_service_answers_503_with_a_sentence_and_retry_after() ->
         early = await client.get("/runs")
         assert early.status_code == 503
         assert early.headers["Retry-After"] == "2"
-        assert early.json()["detail"] == (
-            "The service is starting: ask again in 2 seconds; /readyz says what it waits for."
-        )
+        assert early.json()["detail"] == ("The service is starting: retry in 2 seconds; /readyz gives the reason.")
         refused = error_from_response(early)
         assert (refused.code, str(refused)) == (UNREACHABLE, early.json()["detail"])
         assert (await client.get("/readyz")).json() == {"ok": False, "reasons": ["starting"]}

@@ -24,7 +24,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({"ZELDA_BUS__URLL": "x"}, "ZELDA_BUS__URLL: no such setting; did you mean ZELDA_BUS__URL?"),
     ({"ZELDA_HTP__PORT": "1"}, "ZELDA_HTP__PORT: no such setting; did you mean ZELDA_HTTP__PORT?"),
     ({"ZELDA_HTTP_PORT": "8080"}, "ZELDA_HTTP_PORT: no such setting; did you mean ZELDA_HTTP__PORT?"),
-    ({"ZELDA_XYZZY_PLUGH": "1"}, "ZELDA_XYZZY_PLUGH: no such setting; unset it, or see --print-config for the names"),
+    ({"ZELDA_XYZZY_PLUGH": "1"}, "ZELDA_XYZZY_PLUGH: no such setting; unset it; --print-config lists the names"),
     (
         {"ZELDA_BUS__URL": "http://x"},
         "ZELDA_BUS__URL: 'http://x' is not a bus: use nats://HOST:PORT, tls://HOST:PORT or memory://",
@@ -55,9 +55,9 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ),
     (
         {"ZELDA_STORE__URL": "s3://zelda"},
-        "ZELDA_STORE: endpoint, access_key_file, secret_key_file must be set for an s3:// store, or url to file:///DIR",
+        "ZELDA_STORE: endpoint, access_key_file, secret_key_file must be set for an S3 store; or set url to file:///DIR",
     ),
-    (S3, "ZELDA_STORE: access_key_file, secret_key_file must be set for an s3:// store"),
+    (S3, "ZELDA_STORE: access_key_file, secret_key_file must be set for an S3 store"),
     (
         {**S3, "ZELDA_STORE__ENDPOINT": "127.0.0.1:8333"},
         "ZELDA_STORE__ENDPOINT: '127.0.0.1:8333' is not an address: use http://HOST:PORT or https://HOST:PORT",
@@ -72,7 +72,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ),
     (
         {**S3, "ZELDA_STORE__ENDPOINT": "http://key:hunter2@s3:9000"},
-        "ZELDA_STORE__ENDPOINT: an address must not contain a password: put it into a file and name the file",
+        "ZELDA_STORE__ENDPOINT: the address must not contain a password: put it into a file and name that file",
     ),
     ({"ZELDA_HTTP__PORT": "99999"}, "ZELDA_HTTP__PORT: input should be less than or equal to 65535"),
     ({"ZELDA_HTTP__PORT": "http"}, "ZELDA_HTTP__PORT: input should be a valid integer"),
@@ -158,7 +158,7 @@ def test_help_lists_every_variable_with_default_and_description() -> None:
     text = start({}, "--help").stdout
     for name in ("ZELDA_BUS__URL", "ZELDA_STORE__SECRET_KEY_FILE", "ZELDA_HTTP__PORT", "ZELDA_STUB__WORK_S"):
         assert name in text
-    assert "  ZELDA_HTTP__PORT=8080\n      0 takes any free port and logs it\n" in text
+    assert "  ZELDA_HTTP__PORT=8080\n      port to listen on; 0 takes a free port and logs it\n" in text
     assert "  ZELDA_BUS__CREDENTIALS_FILE=\n" in text
 
 
@@ -184,7 +184,7 @@ def test_malformed_list_is_named_with_an_example(
 ) -> None:
     for variable, text in {**GOOD, name: value}.items():
         monkeypatch.setenv(variable, text)
-    assert read_settings(owner) == (None, [f'{name}: a list is written as JSON, [] or [1, 2] or ["a", "b"]'])
+    assert read_settings(owner) == (None, [f'{name}: write the list as JSON: [] or [1, 2] or ["a", "b"]'])
 
 
 @pytest.mark.parametrize("owner", OF_SERVICES)

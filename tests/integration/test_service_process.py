@@ -122,7 +122,7 @@ async def test_it_works_is_watched_and_drains_with_exit_code_0(
         metrics = process.get("/metrics")[1]
         assert 'zelda_bus_deliveries_total{consumer="judge-segments",outcome="done"} 20.0' in metrics
         assert await asyncio.to_thread(process.end) == 0
-        assert [line["event"] for line in process.lines()][-1] == "drained"
+        assert [line["event"] for line in process.lines()][-1] == "service drained"
     assert len(await local_store(tmp_path).list("episodes/scores/demo/")) == 20
 
 
