@@ -9,7 +9,6 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from torch import Tensor
 
-from services.trainer.driver.session_factory import play_config
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.algorithm import build
 from services.trainer.rl.epoch_plan import EpochPlan
@@ -17,12 +16,12 @@ from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.module import ActorCriticModule
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch
+from services.trainer.rl.training_config import TRAINING, TrainingConfig
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 
-HYPER = Hyperparameters(
-    value_clip=1e9
-)  # rewards are not scaled here, and a clip made for scaled ones would hide the game
+# Rewards are not scaled here: a clip for scaled rewards would hide the game.
+HYPER = Hyperparameters(value_clip=1e9)
 
 
 class StockActorCriticModule(ActorCriticModule):
@@ -48,46 +47,37 @@ def algorithm(kind: str, seed: int, envs: int, batch: int) -> Any:
         frame_skip=12,
         segment_steps=100,
     )
-    config = play_config(RunId("lean"), run, HYPER, None)
-    return lean(config, seed, envs, batch) if kind == "lean" else stock(config, seed, envs, batch)
+    config = TrainingConfig(RunId("lean"), run, HYPER)
+    return lean(config) if kind == "lean" else stock(config)
 
 
-def lean(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
+def lean(config: TrainingConfig) -> Any:
     """Ours, as a session builds it."""
-    built = build(
-        env=RLlibVectorEnv,
-        env_config=env_config,
-        observation_space=observation_space("obs/v1"),
-        action_space=action_space(),
-        runners=0,
-        envs_per_runner=envs,
-        batch_size=batch,
-        curiosity=False,
-        seed=seed,
-        hyper=HYPER,
-        callbacks=EpochPlanCallback,
-    )
+    built = build(config, RLlibVectorEnv, EpochPlanCallback)
     streams = built.learner_group._learner.builder.streams
     streams.game.scaled = lambda chunks: [rewards for _, rewards, _ in chunks]
     return built
 
 
-def stock(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
+def stock(config: TrainingConfig) -> Any:
     """RLlib's connectors and learner, with the same numbers."""
-    config = (
+    run = config.run
+    algorithm = (
         PPOConfig()
         .environment(
             RLlibVectorEnv,
-            env_config=env_config,
+            env_config={TRAINING: config},
             observation_space=observation_space("obs/v1"),
             action_space=action_space(),
         )
-        .debugging(seed=seed, log_level="ERROR")
+        .debugging(seed=run.seed, log_level="ERROR")
         .framework("torch")
-        .env_runners(num_env_runners=0, num_envs_per_env_runner=envs, gym_env_vectorize_mode="vector_entry_point")
+        .env_runners(
+            num_env_runners=0, num_envs_per_env_runner=run.envs_per_runner, gym_env_vectorize_mode="vector_entry_point"
+        )
         .training(
-            train_batch_size=batch,
-            minibatch_size=HYPER.minibatch_of(batch),
+            train_batch_size=run.batch_size,
+            minibatch_size=HYPER.minibatch_of(run.batch_size),
             num_epochs=HYPER.epochs,
             lr=HYPER.learning_rate,
             gamma=HYPER.discount,
@@ -107,7 +97,7 @@ def stock(env_config: dict[str, Any], seed: int, envs: int, batch: int) -> Any:
             )
         )
     )
-    return config.build_algo()
+    return algorithm.build_algo()
 
 
 def plan(built: Any) -> None:

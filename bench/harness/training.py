@@ -14,14 +14,14 @@ from bench.harness.games import GAMES
 from bench.harness.measure import interleave
 from bench.load_rom import load_game
 from services.rewardmodel.settings import PASSING
-from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSession
-from services.trainer.driver.session_factory import play_config
+from services.trainer.driver.session import TrainingSession
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.env import ZeldaEnv, action_space, observation_space
+from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.training_config import TrainingConfig
 from shared import rewardnet
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
@@ -108,13 +108,7 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
         sampling=sampling or SamplingConfig(),
     )
     vector = LoadVector if name == "cpu_bound" else BenchVector
-    game = GameSpec(
-        env=vector,
-        env_config=play_config(RunId("bench"), config, HYPER, store),
-        observation_space=observation_space("obs/v1"),
-        action_space=action_space(),
-    )
-    made = TrainingSession(SessionSpec(game, CORES, ENVS, BATCH, curiosity=False, seed=0, hyper=HYPER))
+    made = TrainingSession(TrainingConfig(RunId("bench"), config, HYPER, store), vector)
     weights = reward_model() if store is not None else None
     digest = sha256(weights) if weights is not None else None
     made.begin(lambda numbers: EpochPlan(0, reward_model=weights, reward_model_digest=digest), 0)

@@ -13,6 +13,7 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import UnplayableRun, create_evaluation, create_session, stop_ray
+from services.trainer.rl.training_config import TrainingConfig
 from services.trainer.settings import DriverSettings
 from shared.config.configure import EXIT_CONFIG, read_settings
 from shared.contracts.ids import RunId
@@ -42,9 +43,8 @@ def main(argv: list[str] | None = None) -> int:
     store = BlockingStore(open_store(settings.store))
 
     def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
-        return create_session(run, config, settings.driver, settings.store), create_evaluation(
-            run, config, settings.driver
-        )
+        training = TrainingConfig.of(run, config, settings.driver, settings.store)
+        return create_session(training, settings.driver), create_evaluation(training)
 
     driver = Driver(DriverStore(store, arguments.run, name), settings.driver, make, arguments.parent)
     driver.listen_for_signals()

@@ -101,9 +101,7 @@ class Driver:
             config = order.config
             session, evaluation = self._make(order.run, config)
             self.listen_for_signals()  # Ray has just put its own handler there, which would end us in mid-step
-            self.runner = EpochRunner(
-                self.driver_store, self.heartbeat, session, evaluation, tuple(self.settings.curriculum)
-            )
+            self.runner = EpochRunner(self.driver_store, self.heartbeat, session, evaluation)
         self.heartbeat.update(epoch=order.epoch, steps=0, epoch_steps=order.config.epoch_steps)
         self.runner.run(order)
 

@@ -31,11 +31,9 @@ class EpochRunner:
         heartbeat: HeartbeatThread,
         session: TrainingSession,
         evaluation: Evaluation,
-        curriculum: tuple[float, ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.driver_store, self.heartbeat, self.session, self.evaluation = driver_store, heartbeat, session, evaluation
-        self.curriculum = curriculum
         self.last_checkpoint: str | None = None
         self._clock = clock
 
@@ -76,7 +74,6 @@ class EpochRunner:
             checkpoint=self.last_checkpoint,
             first_episodes=numbers,
             steps=self.session.steps,
-            curriculum=self.curriculum,
         )
         return plan.counting(recorded)
 

@@ -7,11 +7,10 @@ no store.
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import torch
-from gymnasium import Space
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
@@ -26,8 +25,9 @@ from services.trainer.driver.checkpoint import (
 )
 from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
-from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
+from services.trainer.rl.training_config import TrainingConfig
 from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
@@ -36,49 +36,14 @@ STANDSTILL_S = 900.0
 longer than `algorithm.SAMPLE_TIMEOUT_S`, so that one batch that came too late is forgiven."""
 
 
-@dataclass(frozen=True)
-class GameSpec:
-    """The game as RLlib takes it: a vector environment class, its configuration, and both spaces."""
-
-    env: type
-    env_config: dict[str, Any]
-    observation_space: Space[Any]
-    action_space: Space[Any]
-
-
-@dataclass(frozen=True)
-class SessionSpec:
-    """What shapes the algorithm; a change of any of it needs a new session."""
-
-    game: GameSpec
-    runners: int
-    envs_per_runner: int
-    batch_size: int
-    curiosity: bool
-    seed: int
-    observation: str = "obs/v1"
-    hyper: Hyperparameters = field(default_factory=Hyperparameters)
-
-
 class TrainingSession:
     """Policy, learner and environment runners, and the progress of the epoch they are in."""
 
-    def __init__(self, spec: SessionSpec) -> None:
-        torch.set_num_threads(threads(spec.runners))
-        self.spec = spec
-        self.algorithm = algorithm.build(
-            env=spec.game.env,
-            env_config=spec.game.env_config,
-            observation_space=spec.game.observation_space,
-            action_space=spec.game.action_space,
-            runners=spec.runners,
-            envs_per_runner=spec.envs_per_runner,
-            batch_size=spec.batch_size,
-            curiosity=spec.curiosity,
-            seed=spec.seed,
-            hyper=spec.hyper,
-            callbacks=EpochPlanCallback,
-        )
+    def __init__(self, config: TrainingConfig, env: type = RLlibVectorEnv) -> None:
+        """`env` implements `EpochVectorEnv`; it is built in every env runner."""
+        torch.set_num_threads(threads(config.run.env_runners))
+        self.config = config
+        self.algorithm = algorithm.build(config, env, EpochPlanCallback)
         self.epoch = -1
         self.iteration = 0
         self.steps = 0
@@ -156,7 +121,7 @@ class TrainingSession:
         """A checkpoint of now."""
         optimizer = self.learner.get_optimizer(DEFAULT_MODULE_ID)
         state = {
-            "observation": self.spec.observation,
+            "observation": self.config.run.observation,
             "epoch": self.epoch,
             "iteration": self.iteration,
             "steps": self.steps,
@@ -176,10 +141,10 @@ class TrainingSession:
     def load(self, data: bytes) -> None:
         """Take over a checkpoint's policy, optimiser, scales, generators and progress, here and on the runners."""
         checkpoint = unpack(data)
-        if checkpoint.state["observation"] != self.spec.observation:
+        if checkpoint.state["observation"] != self.config.run.observation:
             raise Permanent(
                 f"checkpoint was trained on observation {checkpoint.state['observation']!r}, this run uses "
-                f"{self.spec.observation!r}: start a new run"
+                f"{self.config.run.observation!r}: start a new run"
             )
         self.network.load_state_dict(checkpoint.weights)
         restore_optimizer(self.learner.get_optimizer(DEFAULT_MODULE_ID), checkpoint.optimizer)

@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from gymnasium import Space
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.connectors import ObservationsToTensor, TensorsToArrays
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import ActorCriticModule
+from services.trainer.rl.training_config import TRAINING, TrainingConfig
+from shared.contracts.run import RunConfig
 
 SAMPLE_TIMEOUT_S = 600.0
 """A runner that needs longer for its share of a batch is dropped by RLlib without an error: 60 s, the default, is
@@ -20,39 +22,28 @@ RESTART_PAUSE_S = 5.0
 default is a minute. Much shorter, and a game that fails at once would keep the machine busy with starts."""
 
 
-def build(
-    *,
-    env: Any,
-    env_config: dict[str, Any],
-    observation_space: Space[Any],
-    action_space: Space[Any],
-    runners: int,
-    envs_per_runner: int,
-    batch_size: int,
-    curiosity: bool,
-    seed: int,
-    hyper: Hyperparameters,
-    callbacks: Any | None = None,
-) -> PPO:
-    """Build the algorithm. `env` is a callable that takes `env_config` with `num_envs` and returns a vector env."""
-    config = (
+def build(config: TrainingConfig, env: type, callbacks: Any | None = None) -> PPO:
+    """Build the algorithm. `env` is called with RLlib's `env_config` and returns a vector environment."""
+    run = config.run
+    space = observation_space(run.observation)
+    algorithm = (
         PPOConfig()
-        .environment(env, env_config=env_config, observation_space=observation_space, action_space=action_space)
-        .debugging(seed=seed, log_level="ERROR")
+        .environment(env, env_config={TRAINING: config}, observation_space=space, action_space=action_space())
+        .debugging(seed=run.seed, log_level="ERROR")
         .framework("torch")
     )
-    _sampling(config, runners, envs_per_runner)
-    _learning(config, batch_size, hyper, curiosity, tuple(observation_space.shape or ()))
+    _sampling(algorithm, run)
+    _learning(algorithm, run, config.hyperparameters, space.shape)
     if callbacks is not None:
-        config.callbacks(callbacks)
-    return config.build_algo()
+        algorithm.callbacks(callbacks)
+    return algorithm.build_algo()
 
 
-def _sampling(config: PPOConfig, runners: int, envs_per_runner: int) -> None:
+def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:
     """Vectorised runners with our two connectors, restarted when they fail."""
-    config.env_runners(
-        num_env_runners=runners,
-        num_envs_per_env_runner=envs_per_runner,
+    algorithm.env_runners(
+        num_env_runners=run.env_runners,
+        num_envs_per_env_runner=run.envs_per_runner,
         rollout_fragment_length="auto",
         gym_env_vectorize_mode="vector_entry_point",
         env_to_module_connector=lambda env, spaces, device: ObservationsToTensor(),
@@ -61,20 +52,18 @@ def _sampling(config: PPOConfig, runners: int, envs_per_runner: int) -> None:
         add_default_connectors_to_module_to_env_pipeline=False,
         sample_timeout_s=SAMPLE_TIMEOUT_S,
     )
-    config.fault_tolerance(
+    algorithm.fault_tolerance(
         restart_failed_env_runners=True,
         restart_failed_sub_environments=True,
         delay_between_env_runner_restarts_s=RESTART_PAUSE_S,
     )
 
 
-def _learning(
-    config: PPOConfig, batch_size: int, hyper: Hyperparameters, curiosity: bool, shape: tuple[int, ...]
-) -> None:
-    """Our module and learner. RLlib's own loss settings are unused by the learner but kept equal, for whoever looks."""
-    config.training(
-        train_batch_size=batch_size,
-        minibatch_size=hyper.minibatch_of(batch_size),
+def _learning(algorithm: PPOConfig, run: RunConfig, hyper: Hyperparameters, shape: tuple[int, ...]) -> None:
+    """Our module and learner. RLlib's own loss settings are unused by the learner but kept equal for readers."""
+    algorithm.training(
+        train_batch_size=run.batch_size,
+        minibatch_size=hyper.minibatch_of(run.batch_size),
         num_epochs=hyper.epochs,
         lr=hyper.learning_rate,
         gamma=hyper.discount,
@@ -86,14 +75,14 @@ def _learning(
         grad_clip=hyper.gradient_norm,
         use_kl_loss=False,
     )
-    config.learners(
+    algorithm.learners(
         num_learners=0,
         learner_class=CuriosityPPOLearner,
         add_default_connectors_to_learner_pipeline=False,
-        learner_config_dict={HYPER: hyper, CURIOSITY: curiosity, "shape": shape},
+        learner_config_dict={HYPER: hyper, CURIOSITY: run.rnd, "shape": shape},
     )
-    config.rl_module(
+    algorithm.rl_module(
         rl_module_spec=RLModuleSpec(
-            module_class=ActorCriticModule, model_config={"hidden": list(hyper.hidden), "curiosity": curiosity}
+            module_class=ActorCriticModule, model_config={"hidden": list(hyper.hidden), "curiosity": run.rnd}
         )
     )

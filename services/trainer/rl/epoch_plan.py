@@ -36,7 +36,6 @@ class EpochPlan:
     """Steps of the epoch that are done: what is left of the budget is spread over the rest."""
     recorded: int = 0
     """Segments this epoch already has in the store: they count against the budget."""
-    curriculum: tuple[float, ...] = ()
 
     def counting(self, episodes: Iterable[str]) -> "EpochPlan":
         """This plan, of an epoch that has a segment of each of these episodes in the store.

@@ -22,9 +22,8 @@ from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
-from shared.config.settings import StoreSettings
-from shared.contracts.ids import Digest, RunId
-from shared.contracts.run import RunConfig
+from services.trainer.rl.training_config import TRAINING, TrainingConfig
+from shared.contracts.ids import Digest
 from shared.game.games.game import Game
 from shared.game.observation.layout import VERSION
 from shared.rewardnet import RewardNet
@@ -35,18 +34,17 @@ TRUE_START_NAME = "start"  # of shared.game.start.true_start
 
 
 class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
-    """`config`: the fields of `play_config`, plus `num_envs`, which RLlib adds."""
+    """`config` is RLlib's `env_config`: the TrainingConfig and `num_envs`."""
 
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
 
     def __init__(self, config: Any) -> None:
         self._games: ZeldaVectorEnv | None = None
         self._recorder: RunnerRecorder | None = None
-        self.run = RunConfig.model_validate(config["run_config"])
-        self.runner = int(config["runner"])  # RLlib's runners set their own index, see runners.py
+        self.config: TrainingConfig = config[TRAINING]
+        self.runner = self.config.runner  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
-        self._config = dict(config)
-        self.single_observation_space = observation_space(self.run.observation)
+        self.single_observation_space = observation_space(self.config.run.observation)
         self.single_action_space = action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -104,19 +102,19 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def _build(self) -> ZeldaVectorEnv:
         """The games of the present plan, numbered and seeded for it."""
-        plan, run = self._plan, self.run
+        plan, run = self._plan, self.config.run
         config = EnvConfig.of_run(
             run.model_copy(update={"envs_per_runner": self.num_envs}),
             runner=self.runner,
-            threads=self._config["threads"],
-            rom=self._config["rom"],
-            true_start=self._config["start_state"],
+            threads=self.config.threads,
+            rom=self.config.rom,
+            true_start=self.config.start_state,
         )
         game = self.open_game(config)
         self._recorder = self._new_recorder(config)
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
-        if plan.curriculum:
-            games.set_starts(starts_for(game, run, plan.curriculum))
+        if self.config.curriculum:
+            games.set_starts(starts_for(game, run, self.config.curriculum))
         for env, player in enumerate(games.players):
             player.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             player.skip_to(plan.first_episode(f"{self.runner}/{env}"))
@@ -128,13 +126,13 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def _new_recorder(self, config: EnvConfig) -> RunnerRecorder | None:
         """The recorder of this epoch: it spreads what is left of the budget over what is left of the steps."""
-        if self._config["store"] is None:
+        if self.config.store is None:
             return None
-        plan, run = self._plan, self.run
+        plan, run = self._plan, self.config.run
         recording = RecordingConfig(
-            run=RunId(self._config["run"]),
+            run=self.config.run_id,
             epoch=plan.epoch,
-            store=StoreSettings.model_validate(self._config["store"]),
+            store=self.config.store,
             sampling=run.sampling,
             epoch_steps=max(1, run.epoch_steps - plan.steps),
             recorded=plan.recorded,
@@ -146,11 +144,11 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement(model))
 
     def _new_shaping(self) -> ShapingWrapper | None:
-        plan, run = self._plan, self.run
+        plan, run = self._plan, self.config.run
         self._shaping = None
         if plan.reward_model is not None and run.shaping.mode != "none":
             version = plan.reward_model_digest or "unnamed"
-            discount = float(self._config["discount"])
+            discount = self.config.hyperparameters.discount
             self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model, version, VERSION)
         return self._shaping
 

@@ -8,8 +8,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
-from services.trainer.driver.session import GameSpec
+from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
+from services.trainer.rl.training_config import TrainingConfig
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)
 ACTION: gym.spaces.Space[Any] = gym.spaces.Discrete(8)
@@ -73,5 +76,8 @@ class Corridor(VectorEnv):  # type: ignore[type-arg]
         return seen
 
 
-def corridor() -> GameSpec:
-    return GameSpec(Corridor, {}, OBSERVATION, ACTION)
+def corridor_session(
+    runners: int = 0, envs: int = 8, batch: int = 1024, curiosity: bool = True, seed: int = 1, env: type = Corridor
+) -> TrainingSession:
+    run = RunConfig(env_runners=runners, envs_per_runner=envs, batch_size=batch, rnd=curiosity, seed=seed)
+    return TrainingSession(TrainingConfig(RunId("corridor"), run), env)

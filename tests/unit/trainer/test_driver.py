@@ -20,7 +20,7 @@ from services.trainer.driver.driver import Driver, might_live
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.heartbeat import ExitReason
-from services.trainer.driver.session import SessionSpec, TrainingSession
+from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.settings import DriverGroup
 from shared.contracts.driver import DriverStopped
@@ -31,7 +31,7 @@ from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
-from tests.unit.trainer.corridor import Corridor, corridor
+from tests.unit.trainer.corridor import Corridor, corridor_session
 from tests.unit.trainer.stage import RUN, beat, enter, order, run_in, segment
 
 pytestmark = [
@@ -48,9 +48,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
-    session = TrainingSession(
-        SessionSpec(corridor(), 0, config.envs_per_runner, config.batch_size, curiosity=True, seed=1)
-    )
+    session = corridor_session(0, config.envs_per_runner, config.batch_size)
     return session, Evaluation(lambda envs: Corridor({"num_envs": envs}), 1)
 
 

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
-from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSession
+from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
 from shared.errors import Fatal
 from shared.game.errors import EmulatorFault
-from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
+from tests.unit.trainer.corridor import Corridor, corridor_session
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
-    session = TrainingSession(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1))
+    session = corridor_session(2, 4, 512)
     session.begin(lambda numbers: EpochPlan(3), 3)
     session.iterate()
     before = random_states(session)
@@ -45,7 +45,7 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
 
 
 def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not() -> None:
-    warm, fresh = (TrainingSession(SessionSpec(corridor(), 2, 4, 512, curiosity=True, seed=1)) for _ in range(2))
+    warm, fresh = (corridor_session(2, 4, 512) for _ in range(2))
     warm.begin(lambda numbers: EpochPlan(0), 0)
     first = random_states(warm)
     warm.iterate()
@@ -67,7 +67,7 @@ def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not(
 
 
 def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = TrainingSession(SessionSpec(corridor(), 1, 4, 512, curiosity=False, seed=1))
+    session = corridor_session(1, 4, 512, curiosity=False)
     session.begin(lambda numbers: EpochPlan(0), 0)
     session.iterate()
     made, figures = session.steps, session.figures
@@ -98,7 +98,7 @@ class Slow(Corridor):
 def test_a_batch_that_takes_too_long_ends_the_epoch_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.trainer.rl.algorithm.SAMPLE_TIMEOUT_S", 1.0)
     monkeypatch.setattr("services.trainer.driver.session.STANDSTILL_S", 0.0)
-    session = TrainingSession(SessionSpec(GameSpec(Slow, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1))
+    session = corridor_session(1, 2, 128, curiosity=False, env=Slow)
     session.begin(lambda numbers: EpochPlan(0), 0)
     with pytest.raises(Fatal, match="their share of a batch takes over 1 s: lower batch_size"):
         session.iterate()
@@ -116,9 +116,7 @@ def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch_with_a_senten
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("services.trainer.rl.runners.MOST_RUNNER_RESTARTS", 1)
-    session = TrainingSession(
-        SessionSpec(GameSpec(Failing, {}, OBSERVATION, ACTION), 1, 2, 128, curiosity=False, seed=1)
-    )
+    session = corridor_session(1, 2, 128, curiosity=False, env=Failing)
     session.begin(lambda numbers: EpochPlan(0), 0)
     with pytest.raises(Fatal, match="env runner 1 was started again 2 times in one epoch"):
         iterate(session, 100)

@@ -10,6 +10,7 @@ from services.trainer.driver.session_factory import create_evaluation, create_se
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import network
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
+from services.trainer.rl.training_config import TrainingConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -53,7 +54,8 @@ def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_path: Path) -> None:
     model = dump(zero_weights(5))
-    session = create_session(RUN, CONFIG, DriverGroup(), StoreSettings(url=f"file://{tmp_path}"))
+    config = TrainingConfig(RUN, CONFIG, store=StoreSettings(url=f"file://{tmp_path}"))
+    session = create_session(config, DriverGroup())
     session.begin(lambda numbers: EpochPlan(1, reward_model=model, reward_model_digest="0" * 64), 1)
     before = {name: weights.clone() for name, weights in session.network.state_dict().items()}
     for _ in range(5):
@@ -66,7 +68,7 @@ def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_p
         assert read_segment((tmp_path / reference.key).read_bytes()).observations.shape[1] == SIZE
     assert session.segments
 
-    evaluation = create_evaluation(RUN, CONFIG, DriverGroup())
+    evaluation = create_evaluation(config)
     assert evaluation.run(session.network.pi, 1, limit=20)["rooms_mean"] >= 1
     evaluation.close()
     session.close()

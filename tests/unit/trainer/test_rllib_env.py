@@ -9,10 +9,10 @@ import pytest
 
 from bramble.registration import bramble_game
 from services.trainer.domain.epoch_metrics import EpisodeSummary
-from services.trainer.driver.session_factory import UnplayableRun, check_playable, play_config
+from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.training_config import TRAINING, TrainingConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -37,9 +37,7 @@ STEPS = 600  # twenty segments
 def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -> int:
     """How many of twenty segments are recorded under this plan by one of the runners."""
     store, config = StoreSettings(url=f"file://{folder}"), CONFIG.model_copy(update={"env_runners": runners})
-    games = RLlibVectorEnv(
-        {**play_config(RunId("play"), config, Hyperparameters(), store, runner=runner), "num_envs": 1}
-    )
+    games = RLlibVectorEnv({TRAINING: TrainingConfig(RunId("play"), config, store=store, runner=runner), "num_envs": 1})
     games.begin_epoch(plan)
     games.reset()
     rng = np.random.default_rng(0)
@@ -77,9 +75,13 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DriverGroup:
     return DriverGroup(rom=tmp_path / "own.gbc", start_state=tmp_path / "own.gbc.state")
 
 
+def training(config: RunConfig, driver: DriverGroup) -> TrainingConfig:
+    return TrainingConfig.of(RunId("play"), config, driver, None)
+
+
 def summary_of_a_step(config: RunConfig, driver: DriverGroup) -> tuple[bytes, EpisodeSummary]:
     """Where an episode begins, and its account after one step."""
-    games = RLlibVectorEnv({**play_config(RunId("play"), config, Hyperparameters(), None, driver), "num_envs": 1})
+    games = RLlibVectorEnv({TRAINING: training(config, driver), "num_envs": 1})
     games.reset()
     begun = games._open_games().players[0].episode.start.state
     games.step(np.zeros(1, int))
@@ -105,12 +107,12 @@ def test_bramble_begins_at_its_own_start_whatever_the_driver_has(own_files: Driv
 
 def test_own_files_are_looked_at_before_anything_is_started_for_them(own_files: DriverGroup, tmp_path: Path) -> None:
     config = CONFIG.model_copy(update={"game": "oracle-of-seasons"})
-    check_playable(config, own_files)
+    check_playable(training(config, own_files))
     with pytest.raises(
         UnplayableRun, match=r"oracle-of-seasons needs your own ROM image: name the \.gbc file with --rom"
     ):
-        check_playable(config, DriverGroup())
+        check_playable(training(config, DriverGroup()))
     (tmp_path / "no.state").write_bytes(b"no state")
     with pytest.raises(UnplayableRun, match="ZELDA_DRIVER__START_STATE must name a state"):
-        check_playable(config, DriverGroup(rom=own_files.rom, start_state=tmp_path / "no.state"))
-    check_playable(CONFIG, DriverGroup())
+        check_playable(training(config, DriverGroup(rom=own_files.rom, start_state=tmp_path / "no.state")))
+    check_playable(training(CONFIG, DriverGroup()))

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from services.trainer.domain.epoch_metrics import epoch_metrics
-from services.trainer.driver.session import GameSpec, SessionSpec, TrainingSession
+from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.errors import Fatal
 from shared.game.errors import EmulatorFault
-from tests.unit.trainer.corridor import ACTION, OBSERVATION, Corridor, corridor
+from tests.unit.trainer.corridor import Corridor, corridor_session
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def session(runners: int = 0, seed: int = 1) -> TrainingSession:
-    return TrainingSession(SessionSpec(corridor(), runners, 8, 1024, curiosity=True, seed=seed))
+    return corridor_session(runners, seed=seed)
 
 
 def plan(epoch: int) -> EpochPlan:
@@ -102,8 +102,7 @@ class Broken(Corridor):
 
 
 def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence_instead_of_trying_for_ever() -> None:
-    game = GameSpec(Broken, {}, OBSERVATION, ACTION)
-    broken = TrainingSession(SessionSpec(game, 0, 2, 128, curiosity=False, seed=1))
+    broken = corridor_session(envs=2, batch=128, curiosity=False, env=Broken)
     broken.begin(lambda numbers: plan(0), 0)
     with pytest.raises(Fatal, match="failed 11 times in one epoch"):
         broken.iterate()
@@ -133,9 +132,7 @@ class Stumbling(Corridor):
 
 
 def test_a_game_rebuilt_in_mid_epoch_is_told_what_the_epoch_has_done_by_then() -> None:
-    stumbling = TrainingSession(
-        SessionSpec(GameSpec(Stumbling, {}, OBSERVATION, ACTION), 0, 2, 128, curiosity=False, seed=1)
-    )
+    stumbling = corridor_session(envs=2, batch=128, curiosity=False, env=Stumbling)
     stumbling.begin(lambda numbers: EpochPlan(0, recorded=10), 0)
     for _ in range(2):
         stumbling.iterate()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from services.trainer.driver.session_factory import UnplayableRun, check_playable, create_session
+from services.trainer.rl.training_config import TrainingConfig
 from services.trainer.settings import DriverGroup
 from shared.config.configure import EXIT_CONFIG
 from shared.contracts.run import RunConfig
@@ -31,12 +32,13 @@ def test_what_is_not_there_is_refused_before_anything_starts(
     named: dict[str, Any], curriculum: list[float], sentence: str
 ) -> None:
     config = CONFIG.model_copy(update={"env_runners": 3, **named})
+    driver = DriverGroup(curriculum=curriculum)
     with pytest.raises(UnplayableRun, match=sentence):
-        create_session(RUN, config, DriverGroup(curriculum=curriculum), None)
+        create_session(TrainingConfig.of(RUN, config, driver, None), driver)
 
 
 def test_what_is_there_is_not_refused() -> None:
-    check_playable(CONFIG, DriverGroup(curriculum=[0.2]))
+    check_playable(TrainingConfig(RUN, CONFIG, curriculum=(0.2,)))
 
 
 def test_a_driver_that_has_nothing_to_play_ends_with_the_sentence_and_a_code_that_says_no_other_is_needed(
