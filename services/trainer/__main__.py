@@ -1,4 +1,4 @@
-"""The trainer service: keeps a driver at work on every active run and announces what the drivers store."""
+"""The trainer service: keeps one driver at work on every active run and announces what the drivers store."""
 
 from services.trainer.settings import TrainerSettings
 from shared.runtime.main import run_service
@@ -6,7 +6,7 @@ from shared.runtime.service import Service, ServicePorts
 
 
 async def build(settings: TrainerSettings, ports: ServicePorts) -> Service:
-    """Imported late: nothing heavy is loaded before the settings are known to be right."""
+    """Build the service. The late import keeps a refusal of wrong settings fast."""
     from services.trainer.wiring import wire
 
     return await wire(settings, ports)

@@ -1,6 +1,6 @@
-"""What trainer service and driver tell each other through the store, besides the orders and accounts of epochs.
+"""Documents that the trainer service and its drivers exchange through the store, besides those of the contracts.
 
-The heartbeat is the public one with a few fields more; the pointer is ours alone. Losing either costs time, never work.
+The heartbeat extends the public one; the checkpoint pointer is private. Losing either costs time, never work.
 """
 
 import re
@@ -15,19 +15,19 @@ from shared.contracts.ids import Digest, Id, RunId
 from shared.store import keys
 
 DriverState = Literal["starting", "idle", "training", "evaluating", "ended"]
-HEARTBEAT_S = 2.0  # how often a driver writes; much longer and a dead driver is noticed late
-STALE_S = 30.0  # silence after which a driver counts as dead; shorter than one slow store call would kill live ones
+HEARTBEAT_S = 2.0  # how often a driver writes; a longer interval delays the detection of a dead driver
+STALE_S = 30.0  # silence after which a driver counts as dead; below a slow store call, live ones do
 
 
 class DriverName(Id):
-    """One driver process. Its name goes into keys, addresses and the command line of a job: an id closes them all."""
+    """Name of one driver process. It enters keys, URLs and a job's command line, so its characters are restricted."""
 
     pattern = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?$")
     shape = "1-60 lower-case letters, digits or inner hyphens"
 
 
 class Heartbeat(DriverHeartbeat):
-    """Last sign of life of a run's driver. `driver` names the process; another name is another process."""
+    """The newest heartbeat of a run's driver. Each driver process has a name of its own."""
 
     driver: DriverName
     host: str = Field(max_length=255)
@@ -38,7 +38,7 @@ class Heartbeat(DriverHeartbeat):
 
 
 class CheckpointPointer(Contract):
-    """The newest checkpoint of an epoch that still runs. Only a checkpoint whose digest stands here is loaded."""
+    """Names the newest checkpoint of a running epoch. The driver loads only a checkpoint with this digest."""
 
     run: RunId
     epoch: Epoch
@@ -48,13 +48,14 @@ class CheckpointPointer(Contract):
     steps: int = Field(ge=0)
 
 
-def latest_checkpoint(run: RunId, epoch: int) -> str:
+def latest_checkpoint_key(run: RunId, epoch: int) -> str:
     """Key of the pointer to the newest checkpoint of an epoch."""
     return f"{keys.checkpoint_prefix(run, epoch)}latest.json"
 
 
-def checkpoint(run: RunId, epoch: int, driver: str, iteration: int, digest: str) -> str:
-    """Key of the checkpoint with this SHA-256. Other bytes never have its key: the pointer may still name the former
-    one when its successor of the same iteration is put.
+def checkpoint_key(run: RunId, epoch: int, driver: str, iteration: int, digest: str) -> str:
+    """Key of the checkpoint with this SHA-256.
+
+    The digest is part of the key, so a second save of one iteration never overwrites the bytes that the pointer names.
     """
     return f"{keys.checkpoint_prefix(run, epoch)}{driver}_{iteration:06d}_{digest[:16]}.zip"

@@ -1,4 +1,4 @@
-"""What the trainer does when it hears an event: make sure that a driver works on the run. It trains nothing itself."""
+"""Handles the trainer's events: registers runs with the supervisor and checks orders. It trains nothing."""
 
 from collections.abc import Sequence
 
@@ -14,31 +14,31 @@ from shared.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
-REFUSED = metrics.counter("trainer_stale_fences_total", "events refused because a newer coordinator has spoken")
+REFUSED = metrics.counter("trainer_stale_fences_total", "events refused because a newer coordinator holds the lease")
 
 
 class Handlers:
     """Handlers of the one subscription of this service."""
 
-    def __init__(self, store: Store, fleet: DriverSupervisor) -> None:
+    def __init__(self, store: Store, supervisor: DriverSupervisor) -> None:
         self._store = store
-        self._fleet = fleet
+        self._supervisor = supervisor
 
     async def run_event(self, event: Envelope) -> Sequence[Envelope]:
-        """rm.ready: an epoch was ordered. run.changed: the run's driver reads the state itself; just watch over it."""
-        member = self._fleet.take_up(event.runid)
-        if event.fence < member.fence:
+        """Register the run of an rm.ready or run.changed event. The driver reads the run's state in the store."""
+        supervised = self._supervisor.register(event.runid)
+        if event.fence < supervised.fence:
             REFUSED.inc()
-            log.warning("stale fence refused", fence=event.fence, known=member.fence)
+            log.warning("stale fence refused", fence=event.fence, known=supervised.fence)
             return []
-        member.fence = event.fence
+        supervised.fence = event.fence
         if isinstance(event.data, RmReady):
             await self._check_order(event.data)
         return []
 
     async def _check_order(self, data: RmReady) -> None:
-        """An order must be what its event says; otherwise it is a dead letter, not an epoch."""
+        """Raise Permanent unless the order matches its event: a mismatch becomes a dead letter."""
         order = EpochStart.from_bytes(await self._store.get(data.key, data.digest))
         if (order.run, order.epoch) != (data.run, data.epoch):
-            raise Permanent(f"order {data.key} is for {order.run} epoch {order.epoch}, not what its event announces")
+            raise Permanent(f"order {data.key} is for {order.run} epoch {order.epoch}, its event names another")
         log.info("epoch ordered", epoch=order.epoch, fence=order.fence)

@@ -1,4 +1,4 @@
-"""Puts the trainer service together: fleet, announcer, handlers, and the two loops that drive them."""
+"""Builds the trainer service: supervisor, announcer, handlers, and the two loops that drive them."""
 
 import asyncio
 import time
@@ -17,31 +17,31 @@ from shared.config.settings import read_token
 from shared.errors import Fatal
 from shared.runtime.service import Service, ServicePorts
 
-TICK_S = 0.5  # between two looks at the drivers; an epoch starts this much later at worst
+TICK_S = 0.5  # between two checks of the drivers; an epoch starts up to this much later
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
 
 
 async def wire(settings: TrainerSettings, ports: ServicePorts) -> Service:
     """Build the service."""
     backend = make_backend(settings)
-    fleet = DriverSupervisor(ports.store, backend, settings.trainer.attempts, time.monotonic)
+    supervisor = DriverSupervisor(ports.store, backend, settings.trainer.attempts, time.monotonic)
     announcer = Announcer(ports.store, ports.bus)
-    handlers = Handlers(ports.store, fleet)
+    handlers = Handlers(ports.store, supervisor)
 
-    async def watch() -> None:
-        await fleet.recover()
+    async def supervise() -> None:
+        await supervisor.recover()
         while not ports.stopping.is_set():
-            await fleet.tick()
+            await supervisor.tick()
             await asyncio.sleep(TICK_S)
 
     async def announce() -> None:
         while True:
-            await announcer.follow_all({run: member.fence for run, member in fleet.members.items()})
+            await announcer.follow_all({run: supervised.fence for run, supervised in supervisor.runs.items()})
             await asyncio.sleep(settings.trainer.announce_s)
 
     return Service(
         consumers=[Consumer(TRAINER_RUNS, handlers.run_event)],
-        background=[watch, announce],
+        background=[supervise, announce],
         drain=backend.close,
         drain_s=DRAIN_S,
     )
@@ -52,7 +52,7 @@ def make_backend(settings: TrainerSettings) -> Backend:
     if settings.trainer.backend == "local":
         return LocalBackend()
     if settings.trainer.ray_address is None:
-        raise AssertionError("the settings let no ray_jobs through without an address")
+        raise AssertionError("TrainerGroup refuses ray_jobs without ray_address")
     token_file = settings.trainer.ray_token_file
     return RayJobsBackend(settings.trainer.ray_address, token=_token(token_file) if token_file else None)
 

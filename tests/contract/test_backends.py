@@ -27,7 +27,7 @@ class Place:
     async def kill(self, name: str) -> None:
         """The driver is killed, and the backend has noticed."""
         if isinstance(self._real, FakeBackend):
-            self._real.outcomes[name] = DriverStatus("failed", "killed")
+            self._real.statuses[name] = DriverStatus("failed", "killed")
             return
         process = self._real._processes[name]
         os.kill(process.pid, signal.SIGKILL)
@@ -43,29 +43,29 @@ async def place(
         yield Place(FakeBackend())
         return
     (tmp_path / "idle_driver.py").write_text("import time; time.sleep(600)")
-    monkeypatch.setattr(local, "DRIVER", "idle_driver")
+    monkeypatch.setattr(local, "DRIVER_MODULE", "idle_driver")
     backend = LocalBackend({"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}, drain_s=5)
     yield Place(backend)
     await backend.close()
 
 
 async def test_a_driver_that_nobody_knows_has_ended(place: Place) -> None:
-    assert await place.backend.outcome("demo-1") == DriverStatus("ended")
+    assert await place.backend.status("demo-1") == DriverStatus("ended")
 
 
 async def test_a_driver_that_was_started_runs_until_it_fails_and_says_why(place: Place) -> None:
     await place.backend.start(DriverLaunch(RUN, "demo-1"))
-    assert await place.backend.outcome("demo-1") == DriverStatus("running")
+    assert await place.backend.status("demo-1") == DriverStatus("running")
     await place.kill("demo-1")
-    outcome = await place.backend.outcome("demo-1")
-    assert (outcome.life, outcome.final) == ("failed", False)
-    assert "killed" in (outcome.reason or "")
+    status = await place.backend.status("demo-1")
+    assert (status.state, status.final) == ("failed", False)
+    assert "killed" in (status.reason or "")
 
 
 async def test_a_name_is_started_once_however_often_it_is_asked_for(place: Place) -> None:
     for _ in range(2):
         await place.backend.start(DriverLaunch(RUN, "demo-1"))
-        assert (await place.backend.outcome("demo-1")).life == "running"
+        assert (await place.backend.status("demo-1")).state == "running"
     await place.kill("demo-1")
     await place.backend.start(DriverLaunch(RUN, "demo-1"))
-    assert (await place.backend.outcome("demo-1")).life == "failed"
+    assert (await place.backend.status("demo-1")).state == "failed"

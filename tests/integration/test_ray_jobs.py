@@ -102,9 +102,9 @@ async def backend(cluster: Cluster, tmp_path: Path) -> AsyncIterator[RayJobsBack
 
 async def until_ended(backend: RayJobsBackend, name: str) -> DriverStatus:
     for _ in range(300):
-        outcome = await backend.outcome(name)
-        if outcome.life != "running":
-            return outcome
+        status = await backend.status(name)
+        if status.state != "running":
+            return status
         await asyncio.sleep(1)
     raise AssertionError(f"{name} still runs after five minutes")
 
@@ -116,9 +116,9 @@ async def test_an_epoch_is_trained_by_a_job(backend: RayJobsBackend, tmp_path: P
     launch = DriverLaunch(RUN, f"demo-{secrets.token_hex(4)}")
     await backend.start(launch)
     await backend.start(launch)  # a service that was restarted meanwhile may ask again
-    assert (await backend.outcome(launch.name)).life == "running"
-    outcome = await until_ended(backend, launch.name)
-    assert outcome == DriverStatus("ended"), outcome.reason
+    assert (await backend.status(launch.name)).state == "running"
+    status = await until_ended(backend, launch.name)
+    assert status == DriverStatus("ended"), status.reason
     account = EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(RUN, 0)))
     assert account.steps >= 2048
     await store.get(account.checkpoint_key, account.checkpoint_digest)
@@ -128,26 +128,26 @@ async def test_a_job_that_fails_tells_why_and_an_unknown_one_has_ended(backend: 
     broken = RayJobsBackend(str(backend._client.base_url), {"ZELDA_STORE__URL": "nowhere"}, token_of(backend))
     name = f"demo-{secrets.token_hex(4)}"
     await broken.start(DriverLaunch(RUN, name))
-    outcome = await until_ended(broken, name)
-    assert outcome.life == "failed"
-    assert name in (outcome.reason or "")
-    assert "ZELDA_STORE__URL" in (outcome.reason or "")
-    assert outcome.final  # a wrong configuration is not mended by the next driver
-    assert await backend.outcome("never-started") == DriverStatus("ended")
+    status = await until_ended(broken, name)
+    assert status.state == "failed"
+    assert name in (status.reason or "")
+    assert "ZELDA_STORE__URL" in (status.reason or "")
+    assert status.final  # a wrong configuration is not mended by the next driver
+    assert await backend.status("never-started") == DriverStatus("ended")
     await broken.close()
 
 
 async def test_without_the_token_the_job_server_refuses(cluster: Cluster) -> None:
     stranger = RayJobsBackend(cluster.address, {}, "wrong")
     with pytest.raises(Transient, match="check its token file"):
-        await stranger.outcome("demo")
+        await stranger.status("demo")
     await stranger.close()
 
 
 async def test_a_job_server_that_is_away_is_only_a_delay() -> None:
     nobody = RayJobsBackend(f"http://127.0.0.1:{free_port()}", {})
     with pytest.raises(Transient, match="does not answer"):
-        await nobody.outcome("demo")
+        await nobody.status("demo")
     await nobody.close()
 
 

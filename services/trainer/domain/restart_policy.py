@@ -1,4 +1,4 @@
-"""When a driver that failed is started again, and when its run is given up. Pure: time comes in as a number."""
+"""Decides when a failed driver is restarted and when its run is given up. Pure: the caller passes the time."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ PAUSES_S = (0.0, 5.0, 15.0, 60.0, 120.0)  # before the next start, by failures i
 
 @dataclass
 class RestartPolicy:
-    """Failures of one run's drivers in a row. Progress (an iteration of training) forgives them."""
+    """Counts failures of one run's drivers in a row. Progress (an iteration of training) resets the count."""
 
     limit: int
     failures: int = 0
@@ -16,28 +16,28 @@ class RestartPolicy:
     reason: str = ""
     final: bool = False
 
-    def failed(self, now: float, reason: str, final: bool = False) -> None:
-        """A driver ended with an error; `final` says that the next one would end with the same."""
+    def record_failure(self, now: float, reason: str, final: bool = False) -> None:
+        """Count a failed driver; `final` means that any other driver would fail alike. `now` is in seconds."""
         self.reason, self.final = reason, final
         self.not_before = now + PAUSES_S[min(self.failures, len(PAUSES_S) - 1)]
         self.failures += 1
 
-    def seen(self, epoch: int, steps: int) -> None:
-        """A heartbeat told where the driver is."""
+    def record_progress(self, epoch: int, steps: int) -> None:
+        """Forgive earlier failures if a heartbeat shows a new furthest position."""
         if (epoch, steps) > self.progress:
             self.progress = (epoch, steps)
             self.failures = 0
 
     @property
-    def hopeless(self) -> bool:
-        """Whether to give the run up."""
+    def exhausted(self) -> bool:
+        """Whether the run must be given up."""
         return self.final or self.failures >= self.limit
 
     @property
-    def verdict(self) -> str:
-        """Why the run is given up."""
+    def final_reason(self) -> str:
+        """Why the run is given up, for its record."""
         return self.reason if self.final else f"{self.failures} drivers in a row failed. {self.reason}"
 
     def may_start(self, now: float) -> bool:
         """Whether the pause after the last failure is over."""
-        return not self.hopeless and now >= self.not_before
+        return not self.exhausted and now >= self.not_before

@@ -26,11 +26,11 @@ from shared.telemetry.logging import setup_logging
 
 log = structlog.get_logger(__name__)
 
-EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
+EXIT_FAILED = 1  # another driver may succeed; after EXIT_CONFIG none will
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point: settings from the environment, the run from the arguments."""
+    """Read the settings from the environment and the run from the arguments, and train. Return the exit code."""
     arguments = _parser().parse_args(argv)
     settings, problems = read_settings(DriverSettings)
     if settings is None or problems:
@@ -51,19 +51,19 @@ def main(argv: list[str] | None = None) -> int:
     failure: ZeldaError | None = None
     try:
         driver.run(arguments.former)
-        log.info("driver leaves", reason=driver.heartbeat.exit_reason or "idle")
+        log.info("driver exited", reason=driver.heartbeat.exit_reason or "idle")
     except UnplayableRun as error:
         failure = error
     except ZeldaError as error:
-        log.exception("driver fails")
+        log.exception("driver failed")
         failure = error
     store.close()
     stop_ray()
-    return 0 if failure is None else _said(failure)
+    return 0 if failure is None else _report(failure)
 
 
-def _said(failure: ZeldaError) -> int:
-    """The exit code of a failure, told in the very last line: what a run is told to have failed of is read there."""
+def _report(failure: ZeldaError) -> int:
+    """Write the failure as the last line of the log, where the service reads the reason; return the exit code."""
     sys.stderr.write(f"driver: {failure}\n")
     return EXIT_CONFIG if isinstance(failure, UnplayableRun) else EXIT_FAILED
 
@@ -71,9 +71,11 @@ def _said(failure: ZeldaError) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.trainer.driver", description=__doc__)
     parser.add_argument("--run", type=RunId, required=True, help="the run to train")
-    parser.add_argument("--name", type=DriverName, help="name of this driver; default a random one")
-    parser.add_argument("--former", type=DriverName, help="name of a driver that is known to be dead")
-    parser.add_argument("--parent", type=int, help="process id; the driver ends when this is not its parent any more")
+    parser.add_argument("--name", type=DriverName, help="name of this driver; default: a random one")
+    parser.add_argument("--former", type=DriverName, help="name of a driver of this run that is known to have ended")
+    parser.add_argument(
+        "--parent", type=int, help="process id of the service; the driver exits when it is no longer its parent"
+    )
     return parser
 
 

@@ -1,7 +1,6 @@
-"""The asynchronous store for code that may block: one event loop in one thread, calls from any other.
+"""The asynchronous store for blocking code: one event loop in a thread of its own, calls from any other thread.
 
-Training blocks by nature (RLlib is synchronous); it must never run on an event loop, and a store call must never be
-left without its time limit, which the store itself guarantees.
+Training blocks (RLlib is synchronous), so it must not run on an event loop. The store itself limits the time of a call.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ T = TypeVar("T")
 
 
 class BlockingStore:
-    """The store port as plain functions. Raises the same errors."""
+    """The store port as blocking functions. They raise the same errors."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -24,7 +23,7 @@ class BlockingStore:
         self._thread.start()
 
     def wait(self, call: Coroutine[Any, Any, T]) -> T:
-        """The result of any coroutine of the store's family, e.g. of a reader built on it."""
+        """Run a coroutine that uses the store on the store's loop and return its result."""
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
     def get(self, key: str, digest: str | None = None) -> bytes:

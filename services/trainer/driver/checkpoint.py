@@ -1,8 +1,8 @@
 """A checkpoint is one zip without pickle: tensors as safetensors, everything else as JSON.
 
 It holds all that the driver carries from one iteration to the next: policy and critics, RND pair, optimiser, running
-scales, its random generators, progress and the episodes of the epoch so far. The games are not in it: a session
-restored in mid-epoch begins new episodes, and is no repetition of what the old one would have done.
+statistics, random generators, progress and the epoch's episodes so far. The games are not in it: a session restored
+in mid-epoch begins new episodes, so it does not repeat what the old session would have done.
 """
 
 import io
@@ -24,7 +24,7 @@ FORMAT = 1
 STATE = "state.json"
 WEIGHTS = "weights.safetensors"
 OPTIMIZER = "optimizer.safetensors"
-SIZE_LIMIT = 1 << 30  # a zip that unpacks to more than 1 GiB is not one of ours
+SIZE_LIMIT = 1 << 30  # a zip that unpacks to more than 1 GiB is not ours
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ def pack(checkpoint: Checkpoint) -> bytes:
             OPTIMIZER: save({name: tensor.contiguous() for name, tensor in checkpoint.optimizer.items()}),
         }
         for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name), data)  # ZipInfo without a date: bytes do not depend on the clock
+            archive.writestr(zipfile.ZipInfo(name), data)  # ZipInfo without a date: bytes must not depend on the clock
     return buffer.getvalue()
 
 
@@ -55,13 +55,17 @@ def unpack(data: bytes) -> Checkpoint:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > SIZE_LIMIT:
-                raise Permanent(f"checkpoint unpacks to more than {SIZE_LIMIT} bytes: it is not one of ours")
+                raise Permanent(
+                    f"checkpoint unpacks to more than {SIZE_LIMIT} bytes: restore the object or start a new run"
+                )
             state = json.loads(archive.read(STATE))
             weights, optimizer = load(archive.read(WEIGHTS)), load(archive.read(OPTIMIZER))
     except (zipfile.BadZipFile, SafetensorError, KeyError, ValueError) as error:
-        raise Permanent(f"not a checkpoint: {error}; start the run anew or restore the object") from error
+        raise Permanent(f"checkpoint unreadable ({error}): restore the object or start a new run") from error
     if state.get("format") != FORMAT:
-        raise Permanent(f"checkpoint has format {state.get('format')!r}, this version reads {FORMAT}: use its version")
+        raise Permanent(
+            f"checkpoint has format {state.get('format')!r}, this version reads {FORMAT}: use the version that wrote it"
+        )
     return Checkpoint(weights, optimizer, state)
 
 
@@ -81,7 +85,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 
 def random_state() -> dict[str, Any]:
-    """State of the three process-wide random generators, as plain data."""
+    """State of the three process-wide random generators (random, NumPy, torch), as plain data."""
     name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
     version, words, gauss_next = random.getstate()
     return {

@@ -1,8 +1,7 @@
-"""The driver process of one run: waits for orders in the store, trains, and stays warm between epochs.
+"""The driver of one run: waits for orders in the store, trains, and stays warm between epochs.
 
-It knows no bus: the trainer service beside it announces what appears in the store. It ends when the run is stopped or
-over, on SIGTERM, or when no order came for a while, always with a checkpoint behind it; and, without one, when its
-service is gone or the run was deleted.
+It uses no bus: the trainer service announces what appears in the store. It exits with a checkpoint when the run is
+stopped or over, on SIGTERM, or after an idle time; without one when its service is gone or the run was deleted.
 """
 
 import os
@@ -29,15 +28,15 @@ log = structlog.get_logger(__name__)
 
 Make = Callable[[RunId, RunConfig], tuple[TrainingSession, Evaluation]]
 EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
-CLAIM_S = 1.0  # between two looks at the heartbeat of a driver that may still live
-POLL_S = 0.25  # between two looks for an order; more would be felt as a pause between epochs
+CLAIM_S = 1.0  # between two checks of the heartbeat of a driver that may still run
+POLL_S = 0.25  # between two polls for an order; it delays the start of every epoch
 
 
 class Driver:
-    """One life of a driver."""
+    """Executes orders of one run until there is a reason to exit."""
 
     def __init__(self, driver_store: DriverStore, settings: DriverGroup, make: Make, parent: int | None = None) -> None:
-        """`make` builds session and evaluation when the first order has told the configuration."""
+        """`make` builds session and evaluation when the first order brings the configuration."""
         self.driver_store = driver_store
         self.settings = settings
         self._make = make
@@ -45,14 +44,14 @@ class Driver:
         self.runner: EpochRunner | None = None
 
     def run(self, former: str | None) -> None:
-        """Carry out orders until there is a reason to leave. `former` names a driver known to be dead."""
+        """Execute orders until there is a reason to exit. `former` names a driver that is known to have ended."""
         self._claim(former)
         if self.heartbeat.exit_reason is not None:
-            return  # without a sign of life, which would hide that of the other driver
+            return  # without a heartbeat, which would overwrite that of the other driver
         self.heartbeat.start()
         try:
             while (order := self._wait_for_order()) is not None:
-                self._carry_out(order)
+                self._execute(order)
             if self.heartbeat.exit_reason == "stop":
                 self._confirm_stop()
         finally:
@@ -62,31 +61,31 @@ class Driver:
                 self.runner.session.close()
 
     def listen_for_signals(self) -> None:
-        """From now on SIGTERM and SIGINT mean: finish the iteration, save, leave. Only the main thread can do this."""
+        """Let SIGTERM and SIGINT mean: finish the iteration, save, exit. A no-op outside the main thread."""
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.heartbeat.request_exit("signal"))
 
     def _claim(self, former: str | None) -> None:
-        """Wait until no other driver of this run is alive, or until there is a reason to leave.
+        """Wait until no other driver of this run is alive, or until there is a reason to exit.
 
-        How long a heartbeat has stood there is told by our own clock: that of another host may be wrong.
+        The age of a heartbeat is measured on this host's clock: the clock of another host may be wrong.
         """
         seen, since = None, time.monotonic()
         while self.heartbeat.exit_reason is None and (beat := self.driver_store.read_heartbeat()) is not None:
-            known_dead = beat.driver in (former, self.driver_store.driver) or not might_live(beat)
+            known_dead = beat.driver in (former, self.driver_store.driver) or not may_run(beat)
             if beat.state == "ended" or known_dead:
                 return
             if beat != seen:
                 seen, since = beat, time.monotonic()
-                log.info("waiting for the former driver", driver=beat.driver)
+                log.info("waiting for another driver", other=beat.driver)
             if time.monotonic() - since > STALE_S:
                 return
             time.sleep(CLAIM_S)
             self.heartbeat.check_parent()
 
     def _wait_for_order(self) -> EpochStart | None:
-        """The next order, or None when it is time to leave."""
+        """The next order, or None when it is time to exit."""
         deadline = time.monotonic() + self.settings.idle_s
         while self.heartbeat.exit_reason is None and time.monotonic() < deadline:
             order = self.driver_store.next_order()
@@ -96,29 +95,29 @@ class Driver:
             time.sleep(POLL_S)
         return None
 
-    def _carry_out(self, order: EpochStart) -> None:
+    def _execute(self, order: EpochStart) -> None:
         if self.runner is None:
             config = order.config
             session, evaluation = self._make(order.run, config)
-            self.listen_for_signals()  # Ray has just put its own handler there, which would end us in mid-step
+            self.listen_for_signals()  # Ray just installed its own handler, which ends the process in mid-step
             self.runner = EpochRunner(self.driver_store, self.heartbeat, session, evaluation)
         self.heartbeat.update(epoch=order.epoch, steps=0, epoch_steps=order.config.epoch_steps)
         self.runner.run(order)
 
     def _confirm_stop(self) -> None:
-        """Tell where the stopped epoch stands. Without an open epoch there is nothing to confirm."""
+        """Commit where the stopped epoch stands. Without an open epoch there is nothing to confirm."""
         order = self.driver_store.next_order()
         if order is None:
             return
         pointer = self.driver_store.checkpoint_pointer(order.epoch)
         steps = pointer.steps if pointer else 0
-        # The run may have been resumed since: a later stop was asked of nobody yet.
+        # The run may have been resumed since: confirm the attempt that was stopped, not a later one.
         self.driver_store.commit_stop(self.heartbeat.exit_attempt, order.epoch, steps, pointer)
-        log.info("stopped by request", epoch=order.epoch, steps=steps)
+        log.info("stop confirmed", epoch=order.epoch, steps=steps)
 
 
-def might_live(beat: Heartbeat) -> bool:
-    """Whether the process behind a heartbeat may still run; known only on its own host."""
+def may_run(beat: Heartbeat) -> bool:
+    """Whether the process behind a heartbeat may still run. Other hosts cannot be checked: it may."""
     if beat.host != socket.gethostname():
         return True
     try:

@@ -1,4 +1,4 @@
-"""One epoch from order to account: train, checkpoint at intervals, evaluate, list what was recorded, commit."""
+"""Runs one epoch: train, checkpoint at intervals, evaluate, list the recorded segments, commit the record."""
 
 import time
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from shared.process.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 
-CHECKPOINT_S = 60.0  # seconds of training between two checkpoints: at most this much work is repeated after a crash
+CHECKPOINT_S = 60.0  # seconds between two checkpoints: a crash repeats at most this much training
 
 
 class EpochRunner:
-    """Runs epochs of one session. Returns early, without an account, when the heartbeat says to leave."""
+    """Runs epochs of one session. It returns early, without a record, when the heartbeat has a reason to exit."""
 
     def __init__(
         self,
@@ -38,16 +38,16 @@ class EpochRunner:
         self._clock = clock
 
     def run(self, order: EpochStart) -> None:
-        """Carry out the order. The account is committed unless the heartbeat ended it early."""
+        """Execute the order. The record is committed unless the epoch was cut short."""
         self._begin(order)
         pointer = self._train(order)
-        played = self.session.steps >= order.config.epoch_steps
-        if self.heartbeat.exit_reason == "deleted" or (not played and self.heartbeat.exit_reason == "orphaned"):
-            # Orphaned, as if killed with the service: a checkpoint would let the next driver play something else.
+        complete = self.session.steps >= order.config.epoch_steps
+        if self.heartbeat.exit_reason == "deleted" or (not complete and self.heartbeat.exit_reason == "orphaned"):
+            # Orphaned counts as killed with the service: a checkpoint would change what the next driver plays.
             return
-        self.session.collect(final=True)  # first, so that whoever goes on from the checkpoint has every episode, too
+        self.session.collect(final=True)  # first, so that the checkpoint holds every episode
         pointer = self._save(order, pointer)
-        if played:
+        if complete:
             self._finish(order, pointer)
 
     def _begin(self, order: EpochStart) -> None:
@@ -57,7 +57,7 @@ class EpochRunner:
             if found is not None:
                 self.last_checkpoint = found[0]
                 session.load(found[1])
-                log.info("resuming from checkpoint", epoch=order.epoch, digest=found[0])
+                log.info("checkpoint loaded", epoch=order.epoch, digest=found[0])
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
@@ -78,7 +78,7 @@ class EpochRunner:
         return plan.counting(recorded)
 
     def _train(self, order: EpochStart) -> CheckpointPointer | None:
-        """Train to the epoch's end, or until the heartbeat says to leave; the newest checkpoint on the way."""
+        """Train to the epoch's end or a reason to exit; return the newest checkpoint on the way."""
         session = self.session
         pointer: CheckpointPointer | None = None
         saved_at = self._clock()
@@ -94,7 +94,7 @@ class EpochRunner:
         session = self.session
         self.heartbeat.update(steps=session.steps, steps_per_s=session.steps_per_s, segments=len(session.segments))
         log.info(
-            "iteration",
+            "iteration finished",
             epoch=order.epoch,
             steps=session.steps,
             steps_per_s=round(session.steps_per_s),
@@ -118,7 +118,7 @@ class EpochRunner:
         failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return
-        self.driver_store.commit_epoch(self._account(order, pointer, segments, evaluation))
+        self.driver_store.commit_epoch(self._record(order, pointer, segments, evaluation))
         log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
 
     def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
@@ -129,7 +129,7 @@ class EpochRunner:
         limit = step_limit(config.episode_length, config.epoch_steps)
         return self.evaluation.run(self.session.network.pi, order.epoch, limit)
 
-    def _account(
+    def _record(
         self,
         order: EpochStart,
         pointer: CheckpointPointer,

@@ -1,7 +1,7 @@
-"""How good the policy is, measured apart from training: true start only, no curiosity, no shaping, nothing recorded.
+"""Evaluates the policy apart from training: true start only, no curiosity, no shaping, nothing recorded.
 
-One environment plays the policy's best action, the others sample from it, because the best action alone can be caught
-in a loop that sampling leaves. Both are reported.
+One environment plays the policy's best action, the others sample from it: the best action alone can run into a loop
+that sampling leaves. Both are reported.
 """
 
 from collections.abc import Callable
@@ -18,16 +18,16 @@ from services.trainer.rl.pixel_observation import as_network_input
 
 ENVIRONMENTS = 8
 LEAST_STEPS = 2_000
-SHARE_OF_EPOCH = 0.1  # most steps that an evaluation may add to its epoch
+SHARE_OF_EPOCH = 0.1  # upper bound for the steps of an evaluation, as a share of its epoch's
 
 
 def step_limit(episode_length: int, epoch_steps: int) -> int:
-    """Longest evaluation episode: a whole one, unless all together would cost too large a share of the epoch."""
+    """Longest evaluation episode in steps: a whole one, bounded by the share of the epoch that evaluation may cost."""
     return min(episode_length, max(LEAST_STEPS, round(epoch_steps * SHARE_OF_EPOCH / ENVIRONMENTS)))
 
 
 class Evaluation:
-    """A vector environment of its own and the loop over it. Does not touch the training environments."""
+    """Plays evaluation episodes in a vector environment of its own, apart from the training environments."""
 
     def __init__(self, make: Callable[[int], Any], seed: int) -> None:
         """`make` builds a vector environment of that many environments, set up for evaluation."""
@@ -36,7 +36,7 @@ class Evaluation:
         self._env: Any = None
 
     def run(self, policy: torch.nn.Module, epoch: int, limit: int) -> dict[str, float]:
-        """Play one episode in each environment, at most `limit` steps; metrics, those of the best action apart."""
+        """Play one episode of at most `limit` steps in each environment; return the metrics by name."""
         if self._env is None:
             self._env = self._make(ENVIRONMENTS)
         self._env.begin_epoch(EpochPlan(epoch))
@@ -59,7 +59,7 @@ class Evaluation:
 
 @torch.inference_mode()
 def choose(policy: torch.nn.Module, observations: Any, generator: torch.Generator) -> Any:
-    """Actions (N,): the best one in environment 0, sampled ones in the others."""
+    """Actions (N,): the best one in environment 0, sampled actions in the others."""
     logits = policy(torch.from_numpy(as_network_input(observations)))
     noise = torch.empty_like(logits).exponential_(generator=generator).log_()
     noise[0] = 0.0
@@ -69,8 +69,8 @@ def choose(policy: torch.nn.Module, observations: Any, generator: torch.Generato
 def metrics(summaries: list[EpisodeSummary]) -> dict[str, float]:
     """Metrics of each environment's first episode; `best_action/...` is environment 0's.
 
-    An episode that is still played at the step limit counts as complete: the limit is evaluation's own truncation, and
-    without the survivors one death would be the result of all seven.
+    An episode that is still open at the step limit counts as complete: the limit is evaluation's own truncation.
+    Without the survivors, one death would be the result of all seven.
     """
     first: dict[int, EpisodeSummary] = {}
     for summary in summaries:

@@ -1,8 +1,7 @@
-"""The driver's heartbeat: a thread that writes a sign of life and looks whether the driver should end.
+"""The driver's heartbeat: a thread that writes heartbeats and checks whether the driver should exit.
 
-Reasons to end: the run was stopped, is over or was deleted, the process got SIGTERM, the service that started it is
-gone. It only raises the flag; the training loop ends itself between two iterations, so that a checkpoint is never cut
-short.
+Reasons to exit: the run was stopped, finished or deleted, the process received SIGTERM, or its parent service is gone.
+The thread only sets `exit_reason`. The training loop exits between two iterations, so no checkpoint is cut short.
 """
 
 import os
@@ -27,7 +26,7 @@ ExitReason = Literal["stop", "over", "deleted", "signal", "orphaned"]
 
 @dataclass(frozen=True)
 class DriverProgress:
-    """What the training loop tells the heartbeat."""
+    """What the training loop reports through the heartbeat."""
 
     state: DriverState = "starting"
     epoch: int = 0
@@ -44,35 +43,35 @@ class HeartbeatThread:
     def __init__(self, driver_store: DriverStore, parent: int | None) -> None:
         self._driver_store = driver_store
         self._parent = parent
-        self._status = DriverProgress()
-        self._changing = threading.Lock()  # the training loop tells, and so does the thread
+        self._progress = DriverProgress()
+        self._lock = threading.Lock()  # both the training loop and the thread update
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self.exit_reason: ExitReason | None = None
-        self.exit_attempt = self._status.attempt
+        self.exit_attempt = self._progress.attempt
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the thread."""
         self._thread.start()
 
     def update(self, **changes: object) -> None:
-        """Change some fields of the status; written with the next beat."""
-        with self._changing:
-            self._status = replace(self._status, **changes)  # type: ignore[arg-type]
+        """Change fields of the progress. The next heartbeat carries them."""
+        with self._lock:
+            self._progress = replace(self._progress, **changes)  # type: ignore[arg-type]
 
     def request_exit(self, reason: ExitReason) -> None:
-        """Ask the training loop to end. The first reason stays, unless there is nothing left to work for."""
+        """Ask the training loop to exit. The first reason stays, but `deleted` replaces any other."""
         if self.exit_reason is None or reason == "deleted":
-            self.exit_attempt = self._status.attempt
+            self.exit_attempt = self._progress.attempt
             self.exit_reason = reason
 
     def check_parent(self) -> None:
-        """Ask to end if the service that started this driver is gone."""
+        """Request an exit if the service that started this driver is gone."""
         if self._parent is not None and os.getppid() != self._parent:
             self.request_exit("orphaned")
 
     def close(self) -> None:
-        """Write the last beat, which tells that this driver is gone."""
+        """Write the last heartbeat, with state `ended`."""
         self._closed.set()
         self._thread.join(timeout=20)
         self.update(state="ended")
@@ -84,18 +83,18 @@ class HeartbeatThread:
             self.check_parent()
 
     def _beat(self) -> None:
-        """Look first, because a sign of life would be all that is left of a run that was deleted."""
+        """Write one heartbeat. Check the record first: a heartbeat must not recreate a deleted run."""
         try:
             self._apply_record(self._driver_store.read_record())
         except NotFound:
             self.request_exit("deleted")
             return
         except ZeldaError as error:
-            log.warning("the run's record was not read", error=str(error))
+            log.warning("run record unreadable", error=str(error))
         try:
             self._driver_store.write_heartbeat(self._heartbeat())
         except ZeldaError as error:
-            log.warning("heartbeat failed", error=str(error))
+            log.warning("heartbeat not written", error=str(error))
 
     def _apply_record(self, record: RunRecord) -> None:
         self.update(attempt=record.attempt)
@@ -105,18 +104,18 @@ class HeartbeatThread:
             self.request_exit("over")
 
     def _heartbeat(self) -> Heartbeat:
-        status = self._status
+        progress = self._progress
         return Heartbeat(
             run=self._driver_store.run,
-            epoch=status.epoch,
-            attempt=status.attempt,
-            steps=status.steps,
-            steps_per_s=status.steps_per_s,
+            epoch=progress.epoch,
+            attempt=progress.attempt,
+            steps=progress.steps,
+            steps_per_s=progress.steps_per_s,
             time=datetime.now(UTC),
             driver=self._driver_store.driver,
             host=socket.gethostname(),
             pid=os.getpid(),
-            state=status.state,
-            epoch_steps=status.epoch_steps,
-            segments=status.segments,
+            state=progress.state,
+            epoch_steps=progress.epoch_steps,
+            segments=progress.segments,
         )

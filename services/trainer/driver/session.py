@@ -1,7 +1,6 @@
 """A training session: one RLlib algorithm that stays warm from epoch to epoch, and everything needed to restore it.
 
-Used by the driver (orders from the store) and by studies (orders from a loop in the same process). It knows no bus and
-no store.
+The driver and studies use it. It knows neither bus nor store.
 """
 
 import os
@@ -32,8 +31,8 @@ from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
 STANDSTILL_S = 900.0
-"""Without a batch for this long the driver ends and is started again: its runners find no room or never answer. It is
-longer than `algorithm.SAMPLE_TIMEOUT_S`, so that one batch that came too late is forgiven."""
+"""Without a batch for this long the driver ends and is restarted: its runners find no room or never answer. It exceeds
+`algorithm.SAMPLE_TIMEOUT_S`, so that one late batch is forgiven."""
 
 
 class TrainingSession:
@@ -70,9 +69,9 @@ class TrainingSession:
         return self.learner.module[DEFAULT_MODULE_ID].unwrapped()
 
     def begin(self, plan: Callable[[dict[str, int]], EpochPlan], epoch: int) -> None:
-        """Start `epoch`, or go on with it if a checkpoint from within it was loaded.
+        """Start `epoch`, or continue it if a checkpoint from within it was loaded.
 
-        `plan` gets the numbers of the next episodes by place and returns the plan for the environments.
+        `plan` receives the numbers of the next episodes by `{runner}/{env}` and returns the environments' plan.
         """
         within = self._resumed if self._resumed is not None and self._resumed["epoch"] == epoch else {}
         self.epoch = epoch
@@ -94,7 +93,7 @@ class TrainingSession:
         figures = self.learner.drain_metrics()
         took = time.perf_counter() - started
         steps = int(figures.pop("steps", 0))
-        self.figures = figures or self.figures  # nothing is learnt while all runners are away
+        self.figures = figures or self.figures  # nothing is learnt while all runners are down
         self.iteration += 1
         self.steps += steps
         self.lifetime_steps += steps
@@ -104,21 +103,21 @@ class TrainingSession:
         self._idle_s = 0.0 if steps else self._idle_s + took
         if self._idle_s > STANDSTILL_S:
             raise Fatal(
-                f"no batch came from the env runners for {self._idle_s:.0f} s: `ray status` says what they wait for; "
+                f"no batch came from the env runners for {self._idle_s:.0f} s: `ray status` shows what they wait for; "
                 f"if they play, their share of a batch takes over {algorithm.SAMPLE_TIMEOUT_S:.0f} s: lower batch_size"
             )
 
     def collect(self, *, final: bool) -> None:
-        """Collect episode summaries and segments from all runners; with `final`, wait for what is being stored."""
+        """Collect episode summaries and segments from all runners; with `final`, wait until segments are stored."""
         results: list[RolloutResult] = collect(self.algorithm, final=final, steps=self.steps)
-        for one in results:
-            self.summaries += one.summaries
-            self.segments |= {ref.segment: ref for ref in one.segments}
-            self.dropped += one.dropped
+        for result in results:
+            self.summaries += result.summaries
+            self.segments |= {ref.segment: ref for ref in result.segments}
+            self.dropped += result.dropped
         self._counters |= next_episodes(results)
 
     def save(self) -> bytes:
-        """A checkpoint of now."""
+        """Pack the present state into a checkpoint."""
         optimizer = self.learner.get_optimizer(DEFAULT_MODULE_ID)
         state = {
             "observation": self.config.run.observation,
@@ -139,11 +138,11 @@ class TrainingSession:
         return pack(Checkpoint(weights, optimizer_tensors(optimizer), state))
 
     def load(self, data: bytes) -> None:
-        """Take over a checkpoint's policy, optimiser, scales, generators and progress, here and on the runners."""
+        """Restore a checkpoint's policy, optimiser, statistics, generators and progress, here and on the runners."""
         checkpoint = unpack(data)
         if checkpoint.state["observation"] != self.config.run.observation:
             raise Permanent(
-                f"checkpoint was trained on observation {checkpoint.state['observation']!r}, this run uses "
+                f"the checkpoint was trained on observation {checkpoint.state['observation']!r}, this run uses "
                 f"{self.config.run.observation!r}: start a new run"
             )
         self.network.load_state_dict(checkpoint.weights)
@@ -155,7 +154,7 @@ class TrainingSession:
         self._push_weights()
 
     def _push_weights(self) -> None:
-        """Runners refuse weights that look older than theirs; a rollback is older, so they must forget the number."""
+        """Push the weights to all runners. They refuse older weights, so a rollback resets their sequence number."""
         group = self.algorithm.env_runner_group
         group.foreach_env_runner(lambda runner: setattr(runner, "_weights_seq_no", 0))
         group.sync_weights(from_worker_or_learner_group=self.algorithm.learner_group, inference_only=True)
@@ -166,5 +165,5 @@ class TrainingSession:
 
 
 def threads(runners: int) -> int:
-    """Torch threads of this process: one where it also samples, because OpenMP spins and starves the emulators."""
+    """Torch threads of this process: one if it also samples, because OpenMP's spinning starves the emulators."""
     return 1 if runners == 0 else min(4, os.cpu_count() or 1)

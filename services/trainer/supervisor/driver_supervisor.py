@@ -1,12 +1,11 @@
-"""The drivers of all active runs: started when there is work, started again when they fail, given up in the end.
+"""Supervises the drivers of all active runs: starts one for an open order, restarts failed ones, gives up at last.
 
-The service decides nothing about training. What a run needs is read from the store each time, so that a restarted
-service knows as much as the one before.
+The supervisor reads what a run needs from the store on every tick, so a restarted service continues where it stopped.
 """
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -22,8 +21,10 @@ from shared.process.failpoints import failpoint
 from shared.state.epochs import first_unfinished_epoch
 from shared.state.runs import RunRecords
 from shared.store import keys
-from shared.store.port import AlreadyExists, NotFound, Store
+from shared.store.create import create_if_absent
+from shared.store.port import NotFound, Store
 from shared.telemetry import metrics
+from shared.telemetry.log_once import LogOnce
 
 log = structlog.get_logger(__name__)
 
@@ -36,162 +37,159 @@ ACTIVE = ("created", "running", "stopping")
 
 @dataclass
 class SupervisedRun:
-    """One active run. `driver` is the name of the driver started last, if any; `trouble` what kept us from the run.
-
-    `starting` is the name of a driver whose start was not confirmed: it may run, and is asked for again by this name.
-    `heard` is the newest heartbeat, and when it was read first.
-    """
+    """One active run and its driver."""
 
     run: RunId
-    supervision: RestartPolicy
+    restarts: RestartPolicy
     driver: str | None = None
-    starting: str | None = None
+    """Name of the driver that was started or adopted last, while it runs."""
+    pending: str | None = None
+    """Name of a driver whose start is not confirmed. It may run: the next attempt asks for the same name."""
     former: str | None = None
-    heard: tuple[Heartbeat, float] | None = None
-    fence: int = field(default=0)
-    trouble: str | None = None
-    odd_heartbeat: str | None = None
+    """Name of the last driver that is known to have ended."""
+    heartbeat: Heartbeat | None = None
+    heartbeat_since: float = 0.0
+    """When the supervisor first read this heartbeat, on its own clock."""
+    fence: int = 0
+    problem: str | None = None
+    """What prevented the last supervision of the run."""
 
 
 class DriverSupervisor:
-    """One member per active run. `tick` is called about once a second by one task; it is not re-entrant."""
+    """Keeps one driver at work on every registered run. One task calls `tick` about twice a second."""
 
     def __init__(self, store: Store, backend: Backend, attempts: int, clock: Callable[[], float]) -> None:
+        """A run is given up after `attempts` failures in a row; `clock` gives seconds."""
         self.store = store
         self.backend = backend
-        self.members: dict[RunId, SupervisedRun] = {}
+        self.runs: dict[RunId, SupervisedRun] = {}
         self._attempts = attempts
         self._clock = clock
-        self._runs = RunRecords(store)
+        self._records = RunRecords(store)
+        self._problems = LogOnce[RunId](log.warning, "run supervision failed")
+        self._unreadable = LogOnce[RunId](log.warning, "heartbeat unreadable")
 
     async def recover(self) -> None:
-        """After a start: take up every active run."""
-        for record in await self._runs.all():
+        """After a start: register every active run."""
+        for record in await self._records.all():
             if record.state in ACTIVE:
-                self.take_up(record.run)
+                self.register(record.run)
 
-    def take_up(self, run: RunId) -> SupervisedRun:
-        """Watch over this run from now on."""
-        if run not in self.members:
-            self.members[run] = SupervisedRun(run, RestartPolicy(self._attempts))
-        return self.members[run]
+    def register(self, run: RunId) -> SupervisedRun:
+        """Supervise this run from now on."""
+        if run not in self.runs:
+            self.runs[run] = SupervisedRun(run, RestartPolicy(self._attempts))
+        return self.runs[run]
 
     async def tick(self) -> None:
-        """Look after every member once. What is wrong with one run keeps nobody from the others; Fatal goes up."""
-        for member in list(self.members.values()):
+        """Supervise every run once. A failure in one run does not affect the others; Fatal propagates."""
+        for run in list(self.runs.values()):
             try:
-                await self._look_after(member)
+                await self._supervise(run)
             except Fatal:
                 raise
             except ZeldaError as error:
-                _note(member, str(error))
+                run.problem = str(error)
+                self._problems.report(run.run, error, run=run.run)
             else:
-                member.trouble = None
-        DRIVERS.set(sum(member.driver is not None for member in self.members.values()))
-        SPEED.set(sum(self._speed(member) for member in self.members.values()))
+                run.problem = None
+                self._problems.clear(run.run)
+        self._problems.keep_only(self.runs)
+        self._unreadable.keep_only(self.runs)
+        DRIVERS.set(sum(run.driver is not None for run in self.runs.values()))
+        SPEED.set(sum(self._steps_per_second(run) for run in self.runs.values()))
 
-    def _speed(self, member: SupervisedRun) -> float:
-        """Steps per second of the member's driver, if it lives and trains. What a dead one said last is no speed."""
-        if member.heard is None:
+    def _steps_per_second(self, run: SupervisedRun) -> float:
+        """Speed of the run's driver while it trains. Stale heartbeats count as 0."""
+        beat = run.heartbeat
+        if beat is None or beat.driver != run.driver or beat.state != "training":
             return 0.0
-        beat, since = member.heard
-        trains = beat.driver == member.driver and beat.state == "training" and self._clock() - since <= STALE_S
-        return beat.steps_per_s or 0.0 if trains else 0.0
+        return beat.steps_per_s or 0.0 if self._clock() - run.heartbeat_since <= STALE_S else 0.0
 
-    async def _look_after(self, member: SupervisedRun) -> None:
-        beat = await self._heartbeat(member)
+    async def _supervise(self, run: SupervisedRun) -> None:
+        beat = await self._read_heartbeat(run)
         if beat is not None:
-            member.supervision.seen(beat.epoch, beat.steps)
-            if member.heard is None or beat != member.heard[0]:
-                member.heard = beat, self._clock()
-        if member.driver is None:
-            await self._adopt(member, beat)
-        if member.driver is not None and await self._lives(member):
+            run.restarts.record_progress(beat.epoch, beat.steps)
+            if beat != run.heartbeat:
+                run.heartbeat, run.heartbeat_since = beat, self._clock()
+        if run.driver is None:
+            await self._adopt(run, beat)
+        if run.driver is not None and await self._driver_runs(run):
             return
         try:
-            record = await self._runs.latest(member.run)
-        except NotFound:  # somebody deleted the run
-            del self.members[member.run]
+            record = await self._records.latest(run.run)
+        except NotFound:  # the run was deleted
+            del self.runs[run.run]
             return
         if record.state not in ACTIVE:
-            del self.members[member.run]
-        elif record.state == "running" and await self._has_work(member.run):
-            await self._start(member, record)
+            del self.runs[run.run]
+        elif record.state == "running" and await self._has_open_order(run.run):
+            await self._start(run, record)
 
-    async def _adopt(self, member: SupervisedRun, beat: Heartbeat | None) -> None:
-        """A driver that an earlier life of this service started may still run, where the backend lets it."""
-        if beat is not None and (await self.backend.outcome(beat.driver)).life == "running":
-            member.driver, member.starting = beat.driver, None
-            log.info("driver adopted", run=member.run, driver=beat.driver)
+    async def _adopt(self, run: SupervisedRun, beat: Heartbeat | None) -> None:
+        """Adopt the driver behind the heartbeat if it runs: Ray jobs outlive the service that started them."""
+        if beat is not None and (await self.backend.status(beat.driver)).state == "running":
+            run.driver, run.pending = beat.driver, None
+            log.info("driver adopted", run=run.run, driver=beat.driver)
 
-    async def _lives(self, member: SupervisedRun) -> bool:
-        """Whether the member's driver runs; if not, note how it ended."""
-        if member.driver is None:
+    async def _driver_runs(self, run: SupervisedRun) -> bool:
+        """Whether the run's driver still runs; record how an ended one ended."""
+        if run.driver is None:
             return False
-        outcome = await self.backend.outcome(member.driver)
-        if outcome.life == "running":
+        status = await self.backend.status(run.driver)
+        if status.state == "running":
             return True
-        if outcome.life == "failed":
-            self._failed(member, outcome.reason or "no reason given", outcome.final)
-        member.former, member.driver = member.driver, None
+        if status.state == "failed":
+            self._record_failure(run, status.reason or "no reason given", status.final)
+        run.former, run.driver = run.driver, None
         return False
 
-    def _failed(self, member: SupervisedRun, reason: str, final: bool = False) -> None:
-        """A driver ended with an error, or was refused before it began."""
+    def _record_failure(self, run: SupervisedRun, reason: str, final: bool = False) -> None:
+        """Count a driver that ended with an error or was refused."""
         FAILURES.inc()
-        member.supervision.failed(self._clock(), reason, final)
-        log.warning("driver failed", run=member.run, driver=member.driver or member.starting, reason=reason)
+        run.restarts.record_failure(self._clock(), reason, final)
+        log.warning("driver failed", run=run.run, driver=run.driver or run.pending, reason=reason)
 
-    async def _start(self, member: SupervisedRun, record: RunRecord) -> None:
-        if member.supervision.hopeless:
-            await self._give_up(member, record)
-        elif member.supervision.may_start(self._clock()):
-            member.starting = member.starting or f"{member.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
+    async def _start(self, run: SupervisedRun, record: RunRecord) -> None:
+        if run.restarts.exhausted:
+            await self._give_up(run, record)
+        elif run.restarts.may_start(self._clock()):
+            run.pending = run.pending or f"{run.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
             failpoint("trainer.before_driver")
             try:
-                await self.backend.start(DriverLaunch(member.run, member.starting, member.former))
+                await self.backend.start(DriverLaunch(run.run, run.pending, run.former))
             except Permanent as error:
-                self._failed(member, str(error))
+                self._record_failure(run, str(error))
                 return
-            member.driver, member.starting = member.starting, None
+            run.driver, run.pending = run.pending, None
             STARTS.inc()
 
-    async def _give_up(self, member: SupervisedRun, record: RunRecord) -> None:
-        word = DriverFailed(
-            run=member.run,
+    async def _give_up(self, run: SupervisedRun, record: RunRecord) -> None:
+        """Commit the failure of the run's present attempt."""
+        failure = DriverFailed(
+            run=run.run,
             epoch=record.epoch,
             attempt=record.attempt,
-            reason=member.supervision.verdict[:500],
+            reason=run.restarts.final_reason[:500],
             time=datetime.now(UTC),
         )
-        try:
-            await self.store.create(keys.driver_failed(member.run, record.attempt), word.to_bytes())
-        except AlreadyExists:
-            log.info("the run was given up before", run=member.run)
-        del self.members[member.run]
+        if not await create_if_absent(self.store, keys.driver_failed(run.run, record.attempt), failure.to_bytes()):
+            log.info("run failure already committed", run=run.run)
+        del self.runs[run.run]
 
-    async def _has_work(self, run: RunId) -> bool:
-        """Whether an epoch was ordered and not finished."""
+    async def _has_open_order(self, run: RunId) -> bool:
+        """Whether an epoch was ordered and is not finished."""
         names = {entry.key for entry in await self.store.list(keys.epochs_prefix(run))}
         return keys.epoch_start(run, first_unfinished_epoch(run, names)) in names
 
-    async def _heartbeat(self, member: SupervisedRun) -> Heartbeat | None:
-        """None also where it cannot be read (damaged, or of a newer version): the next driver writes another."""
+    async def _read_heartbeat(self, run: SupervisedRun) -> Heartbeat | None:
+        """The run's newest heartbeat. A damaged one, or one of a newer version, counts as missing."""
         try:
-            beat = Heartbeat.from_bytes(await self.store.get(keys.driver_heartbeat(member.run)))
+            beat = Heartbeat.from_bytes(await self.store.get(keys.driver_heartbeat(run.run)))
         except NotFound:
             return None
         except ContractError as error:
-            if member.odd_heartbeat != str(error):
-                log.warning("heartbeat cannot be read", run=member.run, error=str(error))
-            member.odd_heartbeat = str(error)
+            self._unreadable.report(run.run, error, run=run.run)
             return None
-        member.odd_heartbeat = None
+        self._unreadable.clear(run.run)
         return beat
-
-
-def _note(member: SupervisedRun, trouble: str) -> None:
-    """Log what is wrong with a run, once: the next tick meets it again in half a second."""
-    if member.trouble != trouble:
-        log.warning("run not looked after", run=member.run, error=trouble)
-    member.trouble = trouble

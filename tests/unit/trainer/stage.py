@@ -68,18 +68,18 @@ def beat(driver: str, **fields: Any) -> Heartbeat:
 
 
 class FakeBackend:
-    """Remembers what was asked for; `outcomes` says how each driver is, running from its first launch unless told."""
+    """Records every launch; `statuses` holds the state of each driver: `running` from its first launch."""
 
     def __init__(self) -> None:
         self.launches: list[DriverLaunch] = []
-        self.outcomes: dict[str, DriverStatus] = {}
+        self.statuses: dict[str, DriverStatus] = {}
 
     async def start(self, launch: DriverLaunch) -> None:
         self.launches.append(launch)
-        self.outcomes.setdefault(launch.name, DriverStatus("running"))
+        self.statuses.setdefault(launch.name, DriverStatus("running"))
 
-    async def outcome(self, name: str) -> DriverStatus:
-        return self.outcomes.get(name, DriverStatus("ended"))
+    async def status(self, name: str) -> DriverStatus:
+        return self.statuses.get(name, DriverStatus("ended"))
 
     async def close(self) -> None:
         self.launches.clear()

@@ -111,9 +111,9 @@ async def test_a_coordinator_that_lost_its_lease_is_not_obeyed() -> None:
     store = MemoryStore()
     await run_in(store)
     start = await order(store, fence=7)
-    fleet = DriverSupervisor(store, FakeBackend(), 3, lambda: 0.0)
-    handlers = Handlers(store, fleet)
+    supervisor = DriverSupervisor(store, FakeBackend(), 3, lambda: 0.0)
+    handlers = Handlers(store, supervisor)
     data = RmReady(run=RUN, epoch=0, key=keys.epoch_start(RUN, 0), digest=Digest(sha256(start.to_bytes())))
     await handlers.run_event(wrap(data, source="test", fence=7))
     await handlers.run_event(wrap(data, source="test", fence=6))
-    assert fleet.members[RUN].fence == 7
+    assert supervisor.runs[RUN].fence == 7

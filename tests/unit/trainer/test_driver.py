@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from services.trainer.documents import Heartbeat, latest_checkpoint
+from services.trainer.documents import Heartbeat, latest_checkpoint_key
 from services.trainer.domain.epoch_metrics import epoch_metrics
 from services.trainer.driver import epoch_runner
 from services.trainer.driver.blocking_store import BlockingStore
-from services.trainer.driver.driver import Driver, might_live
+from services.trainer.driver.driver import Driver, may_run
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.heartbeat import ExitReason
@@ -133,7 +133,7 @@ def test_a_driver_that_lost_its_service_leaves_the_epoch_as_if_it_had_been_kille
     session = leaves_after_one_iteration(alone, record.config, "orphaned")
     alone.run(None)
     assert 0 < session.steps < 2048
-    assert not asyncio.run(store.exists(latest_checkpoint(RUN, 0)))
+    assert not asyncio.run(store.exists(latest_checkpoint_key(RUN, 0)))
     assert not asyncio.run(store.exists(keys.epoch_finished(RUN, 0)))
     driver(store, "d2").run(None)
     assert finished(store, 0).attempt == 1  # it began the epoch, and went on with nothing
@@ -223,7 +223,7 @@ def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
     crashing._make = lambda run, config: (session, evaluation)
     with pytest.raises(Crash):
         crashing.run(None)
-    assert asyncio.run(store.exists(latest_checkpoint(RUN, 0)))
+    assert asyncio.run(store.exists(latest_checkpoint_key(RUN, 0)))
     assert not asyncio.run(store.exists(keys.epoch_finished(RUN, 0)))
     driver(store, "d2").run(None)
     assert finished(store, 0).steps < 1024 + 2048
@@ -258,6 +258,6 @@ def test_a_driver_does_not_wait_for_one_that_is_known_to_be_dead() -> None:
     process = subprocess.Popen([sys.executable, "-c", "pass"])
     process.wait()
     host = socket.gethostname()
-    assert not might_live(beat("d0", host=host, pid=process.pid))
-    assert might_live(beat("d0", host=host, pid=os.getpid()))
-    assert might_live(beat("d0", host="elsewhere", pid=process.pid))
+    assert not may_run(beat("d0", host=host, pid=process.pid))
+    assert may_run(beat("d0", host=host, pid=os.getpid()))
+    assert may_run(beat("d0", host="elsewhere", pid=process.pid))

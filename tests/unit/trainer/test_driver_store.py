@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.trainer.documents import latest_checkpoint
+from services.trainer.documents import latest_checkpoint_key
 from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.driver_store import DriverStore
 from shared.contracts.base import sha256
@@ -25,7 +25,7 @@ class PointsNoMore(BlockingStore):
     """The store of a driver that is killed before it can point to its next checkpoint."""
 
     def put(self, key: str, data: bytes) -> str:
-        if key == latest_checkpoint(RUN, 0):
+        if key == latest_checkpoint_key(RUN, 0):
             raise Killed
         return super().put(key, data)
 
@@ -60,7 +60,7 @@ def test_an_epoch_whose_own_checkpoint_is_lost_begins_again() -> None:
     damaged = driver.save_checkpoint(b"of the second epoch", 1, 2, 1024)
     asyncio.run(store.put(damaged.key, b"half of it"))
     assert driver.resume_checkpoint(1) == (final.digest, b"final")
-    asyncio.run(store.put(latest_checkpoint(RUN, 1), b""))
+    asyncio.run(store.put(latest_checkpoint_key(RUN, 1), b""))
     assert driver.resume_checkpoint(1) == (final.digest, b"final")
 
 

@@ -1,4 +1,4 @@
-"""Drivers are started when there is work, again when they fail, and not for ever."""
+"""The supervisor starts drivers for open orders, restarts failed ones and gives up in the end."""
 
 import pytest
 from prometheus_client import REGISTRY
@@ -15,18 +15,18 @@ from shared.store.memory import MemoryStore
 from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
 
 
-def fleet(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[DriverSupervisor, list[float]]:
+def supervise(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[DriverSupervisor, list[float]]:
     now = [0.0]
     return DriverSupervisor(store, backend, attempts, lambda: now[0]), now
 
 
 async def ordered(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[DriverSupervisor, list[float]]:
-    """A fleet that has taken up the run, whose first epoch is ordered; and its clock."""
+    """A supervisor of the run, whose first epoch is ordered, and its clock."""
     await run_in(store)
     await order(store)
-    team, now = fleet(store, backend, attempts)
-    team.take_up(RUN)
-    return team, now
+    supervisor, now = supervise(store, backend, attempts)
+    supervisor.register(RUN)
+    return supervisor, now
 
 
 def speed() -> float | None:
@@ -35,9 +35,9 @@ def speed() -> float | None:
 
 async def test_an_ordered_epoch_gets_one_driver() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, _ = await ordered(store, backend)
-    await team.tick()
-    await team.tick()
+    supervisor, _ = await ordered(store, backend)
+    await supervisor.tick()
+    await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
 
 
@@ -46,52 +46,52 @@ async def test_no_driver_without_an_open_order() -> None:
     await run_in(store)
     await order(store)
     await account(store, [])
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
-    await team.tick()
+    supervisor, _ = supervise(store, backend)
+    supervisor.register(RUN)
+    await supervisor.tick()
     assert backend.launches == []
 
 
 async def test_a_failed_driver_is_followed_by_another_that_knows_its_name() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, now = await ordered(store, backend)
-    await team.tick()
+    supervisor, now = await ordered(store, backend)
+    await supervisor.tick()
     first = backend.launches[0].name
-    backend.outcomes[first] = DriverStatus("failed", "killed")
-    await team.tick()
+    backend.statuses[first] = DriverStatus("failed", "killed")
+    await supervisor.tick()
     assert backend.launches[1].former == first
-    backend.outcomes[backend.launches[1].name] = DriverStatus("failed", "killed")
-    await team.tick()
+    backend.statuses[backend.launches[1].name] = DriverStatus("failed", "killed")
+    await supervisor.tick()
     assert len(backend.launches) == 2  # the second pause is not over
     now[0] = 10.0
-    await team.tick()
+    await supervisor.tick()
     assert len(backend.launches) == 3
 
 
 async def test_a_run_whose_drivers_keep_failing_is_given_up_with_the_reason() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, now = await ordered(store, backend, attempts=2)
+    supervisor, now = await ordered(store, backend, attempts=2)
     for _ in range(4):
-        await team.tick()
+        await supervisor.tick()
         now[0] += 1000.0
         for launch in backend.launches:
-            backend.outcomes[launch.name] = DriverStatus("failed", "the game has no ROM")
+            backend.statuses[launch.name] = DriverStatus("failed", "the game has no ROM")
     word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
     assert word.reason == "2 drivers in a row failed. the game has no ROM"
     assert len(backend.launches) == 2
-    assert RUN not in team.members
+    assert RUN not in supervisor.runs
 
 
 async def test_a_driver_that_no_other_could_follow_ends_its_run_at_once() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, _ = await ordered(store, backend, attempts=5)
-    await team.tick()
-    backend.outcomes[backend.launches[0].name] = DriverStatus("failed", "The game needs your own ROM.", final=True)
-    await team.tick()
+    supervisor, _ = await ordered(store, backend, attempts=5)
+    await supervisor.tick()
+    backend.statuses[backend.launches[0].name] = DriverStatus("failed", "The game needs your own ROM.", final=True)
+    await supervisor.tick()
     word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
     assert word.reason == "The game needs your own ROM."
     assert len(backend.launches) == 1
-    assert RUN not in team.members
+    assert RUN not in supervisor.runs
 
 
 class Refuses(FakeBackend):
@@ -101,85 +101,85 @@ class Refuses(FakeBackend):
         await super().start(launch)
         raise Permanent("Ray's job server refused the driver of demo: no such image")
 
-    async def outcome(self, name: str) -> DriverStatus:
+    async def status(self, name: str) -> DriverStatus:
         return DriverStatus("ended")
 
 
 async def test_a_run_whose_drivers_are_refused_is_given_up_with_the_refusal() -> None:
     store, backend = MemoryStore(), Refuses()
-    team, now = await ordered(store, backend, attempts=2)
+    supervisor, now = await ordered(store, backend, attempts=2)
     for _ in range(4):
-        await team.tick()
+        await supervisor.tick()
         now[0] += 1000.0
     word = DriverFailed.from_bytes(await store.get(keys.driver_failed(RUN, 1)))
     assert word.reason == "2 drivers in a row failed. Ray's job server refused the driver of demo: no such image"
     assert len(backend.launches) == 2
-    assert RUN not in team.members
+    assert RUN not in supervisor.runs
 
 
 async def test_progress_forgives_earlier_failures() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, now = await ordered(store, backend, attempts=2)
+    supervisor, now = await ordered(store, backend, attempts=2)
     for steps in (100, 200, 300, 400):
-        await team.tick()
+        await supervisor.tick()
         name = backend.launches[-1].name
         await store.put(keys.driver_heartbeat(RUN), beat(name, steps=steps).to_bytes())
-        backend.outcomes[name] = DriverStatus("failed", "killed")
-        await team.tick()
+        backend.statuses[name] = DriverStatus("failed", "killed")
+        await supervisor.tick()
         now[0] += 1000.0
     assert len(backend.launches) >= 4
 
 
 async def test_drivers_that_fail_at_the_same_step_are_not_forgiven_for_getting_there() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, now = await ordered(store, backend, attempts=3)
+    supervisor, now = await ordered(store, backend, attempts=3)
     for _ in range(5):
-        await team.tick()
+        await supervisor.tick()
         name = backend.launches[-1].name
         await store.put(keys.driver_heartbeat(RUN), beat(name, steps=100).to_bytes())
-        backend.outcomes[name] = DriverStatus("failed", "killed")
-        await team.tick()
+        backend.statuses[name] = DriverStatus("failed", "killed")
+        await supervisor.tick()
         now[0] += 1000.0
     assert len(backend.launches) == 3
-    assert RUN not in team.members
+    assert RUN not in supervisor.runs
 
 
 def test_the_pause_before_the_next_driver_grows_to_two_minutes_and_no_further() -> None:
-    supervision, pauses = RestartPolicy(limit=9), list[float]()
+    policy, pauses = RestartPolicy(limit=9), list[float]()
     for _ in range(8):
-        supervision.failed(1000.0, "killed")
-        pauses.append(supervision.not_before - 1000.0)
+        policy.record_failure(1000.0, "killed")
+        pauses.append(policy.not_before - 1000.0)
     assert pauses == [0.0, 5.0, 15.0, 60.0, 120.0, 120.0, 120.0, 120.0]
 
 
 async def test_the_speed_is_that_of_drivers_that_live_and_train() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, now = await ordered(store, backend)
-    await team.tick()
+    supervisor, now = await ordered(store, backend)
+    await supervisor.tick()
     name = backend.launches[0].name
     speeds = []
     for state in ("training", "evaluating", "training"):
         await store.put(keys.driver_heartbeat(RUN), beat(name, state=state, steps_per_s=3000).to_bytes())
-        await team.tick()
+        await supervisor.tick()
         speeds.append(speed())
     assert speeds == [3000, 0, 3000]
     now[0] += STALE_S + 1
-    await team.tick()
+    await supervisor.tick()
     assert speed() == 0  # it says nothing any more
 
 
 async def test_a_driver_that_was_killed_has_no_speed_until_the_next_one_tells_its_own() -> None:
     store, backend = MemoryStore(), FakeBackend()
-    team, _ = await ordered(store, backend)
+    supervisor, _ = await ordered(store, backend)
     speeds = []
     for _ in range(2):  # the second failure in a row is followed by a pause
-        await team.tick()
+        await supervisor.tick()
         name = backend.launches[-1].name
         await store.put(keys.driver_heartbeat(RUN), beat(name, steps_per_s=3000).to_bytes())
-        backend.outcomes[name] = DriverStatus("failed", "killed")
-        await team.tick()
+        backend.statuses[name] = DriverStatus("failed", "killed")
+        await supervisor.tick()
         speeds.append(speed())
-    await team.tick()
+    await supervisor.tick()
     assert [*speeds, speed()] == [0, 0, 0]
 
 
@@ -188,22 +188,22 @@ async def test_a_restarted_service_adopts_a_driver_that_still_runs() -> None:
     await run_in(store)
     await order(store)
     await store.put(keys.driver_heartbeat(RUN), beat("demo-old").to_bytes())
-    backend.outcomes["demo-old"] = DriverStatus("running")
-    team, _ = fleet(store, backend)
-    await team.recover()
-    await team.tick()
+    backend.statuses["demo-old"] = DriverStatus("running")
+    supervisor, _ = supervise(store, backend)
+    await supervisor.recover()
+    await supervisor.tick()
     assert backend.launches == []
-    assert team.members[RUN].driver == "demo-old"
+    assert supervisor.runs[RUN].driver == "demo-old"
 
 
 async def test_a_finished_run_is_let_go() -> None:
     store, backend = MemoryStore(), FakeBackend()
     record = await run_in(store)
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
+    supervisor, _ = supervise(store, backend)
+    supervisor.register(RUN)
     await enter(store, record, "finished")
-    await team.tick()
-    assert team.members == {}
+    await supervisor.tick()
+    assert supervisor.runs == {}
 
 
 async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
@@ -213,15 +213,15 @@ async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
     await store.put(keys.run_revision(odd, 0), b"{}")
     await run_in(store)
     await order(store)
-    team, _ = fleet(store, backend)
-    await team.recover()
-    assert list(team.members) == [RUN]
-    team.members.clear()
-    team.take_up(odd)  # as an event about it would
-    team.take_up(RUN)
-    await team.tick()
+    supervisor, _ = supervise(store, backend)
+    await supervisor.recover()
+    assert list(supervisor.runs) == [RUN]
+    supervisor.runs.clear()
+    supervisor.register(odd)  # as an event about it would
+    supervisor.register(RUN)
+    await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
-    assert "cannot be read" in str(team.members[odd].trouble)
+    assert "cannot be read" in str(supervisor.runs[odd].problem)
 
 
 async def test_a_run_is_looked_after_again_when_its_record_is_mended() -> None:
@@ -230,20 +230,20 @@ async def test_a_run_is_looked_after_again_when_its_record_is_mended() -> None:
     await order(store)
     sound = await store.get(keys.run_revision(RUN, 0))
     await store.put(keys.run_revision(RUN, 0), b"{}")
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
-    await team.tick()
+    supervisor, _ = supervise(store, backend)
+    supervisor.register(RUN)
+    await supervisor.tick()
     assert backend.launches == []
     await store.put(keys.run_revision(RUN, 0), sound)
-    await team.tick()
+    await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
 
 
 async def test_a_run_that_was_deleted_is_let_go() -> None:
-    team, _ = fleet(MemoryStore(), FakeBackend())
-    team.take_up(RUN)
-    await team.tick()
-    assert team.members == {}
+    supervisor, _ = supervise(MemoryStore(), FakeBackend())
+    supervisor.register(RUN)
+    await supervisor.tick()
+    assert supervisor.runs == {}
 
 
 @pytest.mark.parametrize("damage", [b"", beat("d0").to_bytes().replace(b'"training"', b'"dreaming"')])
@@ -252,11 +252,11 @@ async def test_a_run_whose_heartbeat_cannot_be_read_gets_its_driver(damage: byte
     await run_in(store)
     await order(store)
     await store.put(keys.driver_heartbeat(RUN), damage)
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
-    await team.tick()
+    supervisor, _ = supervise(store, backend)
+    supervisor.register(RUN)
+    await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
-    assert team.members[RUN].trouble is None
+    assert supervisor.runs[RUN].problem is None
 
 
 async def test_what_is_no_name_of_a_driver_is_neither_adopted_nor_handed_to_a_command_line() -> None:
@@ -265,12 +265,12 @@ async def test_what_is_no_name_of_a_driver_is_neither_adopted_nor_handed_to_a_co
     await order(store)
     odd = "d0?x=;touch stolen"
     await store.put(keys.driver_heartbeat(RUN), beat("d0").to_bytes().replace(b'"d0"', f'"{odd}"'.encode()))
-    backend.outcomes[odd] = DriverStatus("running")
-    team, _ = fleet(store, backend)
-    team.take_up(RUN)
-    await team.tick()
+    backend.statuses[odd] = DriverStatus("running")
+    supervisor, _ = supervise(store, backend)
+    supervisor.register(RUN)
+    await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
-    assert team.members[RUN].driver == backend.launches[0].name
+    assert supervisor.runs[RUN].driver == backend.launches[0].name
     assert backend.launches[0].former is None
 
 
@@ -289,29 +289,29 @@ class LosesAnswers(FakeBackend):
 
 async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_name() -> None:
     store, backend = MemoryStore(), LosesAnswers(1)
-    team, now = await ordered(store, backend)
+    supervisor, now = await ordered(store, backend)
     for _ in range(3):
-        await team.tick()
+        await supervisor.tick()
     assert len(backend.launches) == 2
     assert len({launch.name for launch in backend.launches}) == 1
     first = backend.launches[0].name
-    assert team.members[RUN].driver == first
-    backend.outcomes[first] = DriverStatus("failed", "killed")
+    assert supervisor.runs[RUN].driver == first
+    backend.statuses[first] = DriverStatus("failed", "killed")
     now[0] = 10.0
-    await team.tick()
+    await supervisor.tick()
     assert backend.launches[-1].name != first
 
 
 async def test_a_driver_whose_start_was_not_confirmed_is_adopted_when_it_gives_a_sign_of_life() -> None:
     store, backend = MemoryStore(), LosesAnswers(2)
-    team, _ = await ordered(store, backend)
-    await team.tick()
+    supervisor, _ = await ordered(store, backend)
+    await supervisor.tick()
     first = backend.launches[0].name
     await store.put(keys.driver_heartbeat(RUN), beat(first).to_bytes())
-    await team.tick()
-    assert team.members[RUN].driver == first
-    backend.outcomes[first] = DriverStatus("failed", "killed")
-    await team.tick()
+    await supervisor.tick()
+    assert supervisor.runs[RUN].driver == first
+    backend.statuses[first] = DriverStatus("failed", "killed")
+    await supervisor.tick()
     assert [launch.name == first for launch in backend.launches] == [True, False]
 
 
@@ -320,7 +320,7 @@ async def test_what_no_process_can_get_over_is_not_swallowed() -> None:
         async def get(self, key: str, digest: str | None = None) -> bytes:
             raise Fatal("the store refuses our key")
 
-    team, _ = fleet(Locked(), FakeBackend())
-    team.take_up(RUN)
+    supervisor, _ = supervise(Locked(), FakeBackend())
+    supervisor.register(RUN)
     with pytest.raises(Fatal):
-        await team.tick()
+        await supervisor.tick()

@@ -22,26 +22,26 @@ async def ended(environ: dict[str, str]) -> DriverStatus:
     """How a driver of the run ends that is told nothing but this."""
     backend = LocalBackend({"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **environ})
     await backend.start(DriverLaunch(RUN, "d1"))
-    while (outcome := await backend.outcome("d1")).life == "running":  # noqa: ASYNC110 - a process has no event
+    while (status := await backend.status("d1")).state == "running":  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.1)
     await backend.close()
-    return outcome
+    return status
 
 
 async def test_a_game_without_its_rom_is_refused_for_good(tmp_path: Path) -> None:
     store, config = local_store(tmp_path), CONFIG.model_copy(update={"game": "oracle-of-seasons"})
     await run_in(store, config=config)
     await order(store, config=config)
-    outcome = await ended({"ZELDA_STORE__URL": f"file://{tmp_path}"})
+    status = await ended({"ZELDA_STORE__URL": f"file://{tmp_path}"})
     sentence = "The driver refused the run: oracle-of-seasons needs your own ROM image: name the .gbc file with --rom"
-    assert (outcome.life, outcome.final) == ("failed", True)
-    assert (outcome.reason or "").startswith(sentence)
+    assert (status.state, status.final) == ("failed", True)
+    assert (status.reason or "").startswith(sentence)
 
 
 async def test_a_wrong_setting_is_refused_for_good() -> None:
-    outcome = await ended({"ZELDA_STORE__URL": "nowhere"})
-    assert outcome.final
-    assert "ZELDA_STORE__URL: 'nowhere' is not a store" in (outcome.reason or "")
+    status = await ended({"ZELDA_STORE__URL": "nowhere"})
+    assert status.final
+    assert "ZELDA_STORE__URL: 'nowhere' is not a store" in (status.reason or "")
 
 
 CHATTY = "import sys; [sys.stderr.write(f'{n} ' + 'x' * 100 + chr(10)) for n in range(30_000)]; sys.exit('the end')"
@@ -55,8 +55,8 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
     monkeypatch.setattr(local, "DRIVER", "chatty")
     full_disk = Path("/dev/full").open("w")  # noqa: ASYNC230, SIM115 - closing it fails as writing does
     monkeypatch.setattr(sys, "stderr", full_disk)
-    outcome = await asyncio.wait_for(ended({"PYTHONPATH": str(tmp_path)}), 30)
-    assert outcome == DriverStatus("failed", "The driver ended with code 1: the end")
+    status = await asyncio.wait_for(ended({"PYTHONPATH": str(tmp_path)}), 30)
+    assert status == DriverStatus("failed", "The driver ended with code 1: the end")
     with suppress(OSError):
         full_disk.close()
 
@@ -64,9 +64,9 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
 async def test_a_machine_that_has_no_process_left_is_only_a_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")  # as good as any other reason of the system
     backend = LocalBackend({})
-    with pytest.raises(Transient, match="no process for the driver of demo"):
+    with pytest.raises(Transient, match="the driver of demo could not be started"):
         await backend.start(DriverLaunch(RUN, "d1"))
-    assert await backend.outcome("d1") == DriverStatus("ended")
+    assert await backend.status("d1") == DriverStatus("ended")
 
 
 async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_starting(
@@ -83,5 +83,5 @@ async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_star
     assert await asyncio.wait_for(process.wait(), 30) != 0
     with pytest.raises(Transient, match="the service ends"):
         await backend.start(DriverLaunch(RUN, "d2"))
-    assert await backend.outcome("d2") == DriverStatus("ended")
+    assert await backend.status("d2") == DriverStatus("ended")
     await backend.close()

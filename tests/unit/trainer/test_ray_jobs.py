@@ -42,12 +42,12 @@ async def test_an_odd_answer_is_only_a_delay(answer: httpx.Response) -> None:
     with pytest.raises(Transient):
         await odd.start(LAUNCH)
     with pytest.raises(Transient):
-        await odd.outcome("demo-1")
+        await odd.status("demo-1")
 
 
 async def test_a_job_without_a_status_is_only_a_delay() -> None:
     with pytest.raises(Transient, match="does not answer as Ray's job server does"):
-        await backend(lambda request: httpx.Response(200, json={})).outcome("demo-1")
+        await backend(lambda request: httpx.Response(200, json={})).status("demo-1")
 
 
 @pytest.mark.parametrize("code", [400, 500])
@@ -74,7 +74,7 @@ async def test_a_job_that_is_refused_says_why() -> None:
 
 
 async def test_a_job_that_nobody_knows_has_ended() -> None:
-    assert await backend(lambda request: httpx.Response(404)).outcome("demo-1") == DriverStatus("ended")
+    assert await backend(lambda request: httpx.Response(404)).status("demo-1") == DriverStatus("ended")
 
 
 @pytest.mark.parametrize("content", [b"first-secret\nsecond-secret", "s\u00e9cret".encode(), b"\xff", b"", b"\n"])

@@ -1,1 +1,1 @@
-"""Where drivers run: behind one port, a local process or a Ray job."""
+"""Where drivers run: one port, with child processes and Ray jobs behind it."""

@@ -1,4 +1,4 @@
-"""Drivers as child processes of the trainer service: one machine, no cluster. They end when the service does."""
+"""Runs drivers as child processes of the trainer service: one machine, no cluster. They end with the service."""
 
 import asyncio
 import os
@@ -14,15 +14,15 @@ from shared.errors import Transient
 
 log = structlog.get_logger(__name__)
 
-DRIVER = "services.trainer.driver"
-KEPT_LINES = 20  # of a driver's standard error, to tell why it failed
-DRAIN_S = 60.0  # an iteration and a checkpoint; a driver that needs longer is killed and resumes later
-LAST_WORDS_S = 1.0  # for what a dead driver wrote to be read; its children may hold the pipe open for longer
+DRIVER_MODULE = "services.trainer.driver"
+KEPT_LINES = 20  # of a driver's standard error, to explain its failure
+DRAIN_S = 60.0  # enough for an iteration and a checkpoint; a slower driver is killed and resumes later
+LAST_WORDS_S = 1.0  # to read the last lines of a dead driver, whose children may hold the pipe open for longer
 LINE_LIMIT = 1 << 20
 
 
 class LocalBackend:
-    """Child processes, each with a task that passes its log lines on."""
+    """Child processes, each with a task that forwards its log lines."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ, drain_s: float = DRAIN_S) -> None:
         self._environ = dict(environ)
@@ -37,27 +37,29 @@ class LocalBackend:
         if launch.name in self._processes:
             return
         if self._closing:
-            raise Transient(f"no driver of {launch.run} is started any more: the service ends")
+            raise Transient(f"no driver of {launch.run} was started: the service is shutting down")
         former = ["--former", launch.former] if launch.former else []
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", DRIVER, "--run", launch.run, "--name", launch.name),
+                *(sys.executable, "-m", DRIVER_MODULE, "--run", launch.run, "--name", launch.name),
                 *("--parent", str(os.getpid()), *former),
                 env=self._environment(),
                 stderr=asyncio.subprocess.PIPE,
                 limit=LINE_LIMIT,
-                start_new_session=True,  # ctrl-C in a terminal is the supervisor's business
+                start_new_session=True,  # ctrl-C in a terminal must reach the service alone
             )
         except OSError as error:
-            raise Transient(f"no process for the driver of {launch.run}: {error}; look at memory and limits") from error
+            raise Transient(
+                f"the driver of {launch.run} could not be started: {error}; check memory and process limits"
+            ) from error
         self._processes[launch.name] = process
         self._last_lines[launch.name] = deque(maxlen=KEPT_LINES)
-        self._readers[launch.name] = asyncio.create_task(self._pass_on(launch.name, process))
+        self._readers[launch.name] = asyncio.create_task(self._forward_log(launch.name, process))
         log.info("driver started", run=launch.run, driver=launch.name, pid=process.pid)
-        if self._closing:  # since it was asked for
+        if self._closing:  # `close` ran while the process started
             process.terminate()
 
-    async def outcome(self, name: str) -> DriverStatus:
+    async def status(self, name: str) -> DriverStatus:
         """See the port."""
         process = self._processes.get(name)
         if process is None:
@@ -70,52 +72,53 @@ class LocalBackend:
         return DriverStatus("failed", self._why(name, process.returncode), final=process.returncode == EXIT_CONFIG)
 
     async def close(self) -> None:
-        """See the port. A driver that does not end in time is killed."""
+        """See the port. A driver that does not end within the drain time is killed."""
         self._closing = True
-        living = [process for process in self._processes.values() if process.returncode is None]
-        for process in living:
+        running = [process for process in self._processes.values() if process.returncode is None]
+        for process in running:
             process.terminate()
-        if living:
-            _, late = await asyncio.wait([asyncio.create_task(one.wait()) for one in living], timeout=self._drain_s)
-            for process in living if late else []:
+        if running:
+            _, late = await asyncio.wait([asyncio.create_task(one.wait()) for one in running], timeout=self._drain_s)
+            for process in running if late else []:
                 if process.returncode is None:
                     process.kill()
         await asyncio.gather(*self._readers.values(), return_exceptions=True)
 
-    async def _pass_on(self, name: str, process: asyncio.subprocess.Process) -> None:
+    async def _forward_log(self, name: str, process: asyncio.subprocess.Process) -> None:
         if process.stderr is None:
-            raise AssertionError("the driver was started without a pipe for its log")
+            raise AssertionError("the driver has no pipe for its log")
         lost = 0
-        while line := await self._line(process.stderr):
+        while line := await self._read_line(process.stderr):
             self._last_lines[name].append(line.decode(errors="replace").strip())
             written = _written(line)
             if lost and written:
-                log.warning("log lines of a driver were lost: standard error could not be written", driver=name, n=lost)
+                log.warning("driver log lines lost: standard error unwritable", driver=name, n=lost)
             lost = 0 if written else lost + 1
         await process.wait()
 
     @staticmethod
-    async def _line(stream: asyncio.StreamReader) -> bytes:
+    async def _read_line(stream: asyncio.StreamReader) -> bytes:
         try:
             return await stream.readline()
-        except ValueError:  # longer than LINE_LIMIT: the reader has dropped it
-            return b"(a line of more than 1 MiB was left out)\n"
+        except ValueError:  # longer than LINE_LIMIT: the reader dropped it
+            return b"(a line over 1 MiB was dropped)\n"
 
     def _why(self, name: str, code: int) -> str:
-        told = next((line for line in reversed(self._last_lines[name]) if line), "").removeprefix("driver: ")
+        last_line = next((line for line in reversed(self._last_lines[name]) if line), "").removeprefix("driver: ")
         if code == EXIT_CONFIG:
-            return f"The driver refused the run: {told}"[:500]
+            return f"The driver refused the run: {last_line}"[:500]
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        return f"The driver {how}: {told}"[:500]
+        return f"The driver {how}: {last_line}"[:500]
 
     def _environment(self) -> dict[str, str]:
-        # Its log is passed on line by line: no line may wait in a buffer or count as a repetition of another worker's.
+        # The log is forwarded line by line: nothing may wait in a buffer, and Ray must not drop repeated lines.
         return {**self._environ, "PYTHONUNBUFFERED": "1", "RAY_DEDUP_LOGS": "0"}
 
 
 def _written(line: bytes) -> bool:
-    """Pass a line on. One that cannot be written (standard error is a file on a full disk, or closed) is let go: a
-    driver whose pipe nobody empties would hang for ever, and its heartbeat would go on.
+    """Forward a line to standard error; return False if that is closed or its disk is full.
+
+    The line is then dropped: a driver whose pipe fills up would hang, while its heartbeat went on.
     """
     try:
         sys.stderr.buffer.write(line)

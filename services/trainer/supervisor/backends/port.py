@@ -1,6 +1,6 @@
-"""The port behind which drivers run. A backend starts, asks and closes; it decides nothing.
+"""The port behind which drivers run. A backend starts drivers and reports their status; it decides nothing.
 
-It ends no single driver: a driver learns from the store that its run is stopped.
+It ends no single driver: a driver reads in the store that its run is stopped.
 """
 
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from typing import Literal, Protocol
 
 from shared.contracts.ids import RunId
 
-DriverLife = Literal["running", "ended", "failed"]
+ProcessState = Literal["running", "ended", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class DriverLaunch:
-    """One driver to start. `former` is the name of a driver of the same run that is known to be dead."""
+    """One driver to start. `former` names a driver of the same run that is known to have ended."""
 
     run: RunId
     name: str
@@ -22,26 +22,27 @@ class DriverLaunch:
 
 @dataclass(frozen=True, slots=True)
 class DriverStatus:
-    """Whether a driver lives. `reason` is one sentence when it failed; `final` says that no other could do better."""
+    """The state of a driver. `reason` is one sentence about a failure; `final`: any other driver would fail alike."""
 
-    life: DriverLife
+    state: ProcessState
     reason: str | None = None
     final: bool = False
 
 
 class Backend(Protocol):
-    """Starts and watches driver processes. Raises Transient when the place where they run is away, Permanent when it
-    refuses a driver.
+    """Starts and watches driver processes.
+
+    Raises Transient while the backend is unreachable, and Permanent when it refuses a driver.
     """
 
     async def start(self, launch: DriverLaunch) -> None:
-        """Start the driver; a name that runs already is not started twice."""
+        """Start the driver. Starting a name that already runs is a no-op."""
         ...
 
-    async def outcome(self, name: str) -> DriverStatus:
-        """How the driver is; one that nobody knows has ended."""
+    async def status(self, name: str) -> DriverStatus:
+        """Return the state of a driver; an unknown driver counts as ended."""
         ...
 
     async def close(self) -> None:
-        """Ask every driver of this service to end and wait for them as long as the backend's drivers need it."""
+        """Ask every driver of this service to end, and wait for them where they end with the service."""
         ...

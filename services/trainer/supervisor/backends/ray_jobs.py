@@ -1,7 +1,7 @@
-"""Drivers as jobs on a Ray cluster, through its job server's HTTP API: the service itself needs no Ray.
+"""Runs drivers as jobs on a Ray cluster, through its job server's HTTP API: the service itself needs no Ray.
 
-The driver runs on the cluster's head; env runners run where the cluster has room. A job survives the service, which
-finds it again by its name.
+The driver runs on the cluster's head; env runners run where the cluster has room. A job survives a restart of the
+service, which finds it again by its name.
 """
 
 import os
@@ -15,10 +15,10 @@ from shared.config.configure import EXIT_CONFIG
 from shared.errors import Permanent, Transient
 
 CALL_S = 15.0
-PASSED_ON = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS")
-"""Settings that a driver needs. Bus credentials are not among them: drivers have no business on the bus."""
+FORWARDED = ("ZELDA_STORE__", "ZELDA_LOG__", "ZELDA_DRIVER__", "ZELDA_FAILPOINTS")
+"""Settings that a driver needs. Bus credentials are not among them: drivers do not use the bus."""
 DRIVER_MODULE = "services.trainer.rl.driver"  # a path that the images of earlier releases have as well
-LIVING = ("PENDING", "RUNNING")
+RUNNING = ("PENDING", "RUNNING")
 
 
 class RayJobsBackend:
@@ -27,7 +27,7 @@ class RayJobsBackend:
     def __init__(self, address: str, environ: Mapping[str, str] = os.environ, token: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.AsyncClient(base_url=address, timeout=CALL_S, headers=headers)
-        self._environ = {name: value for name, value in environ.items() if name.startswith(PASSED_ON)}
+        self._environ = {name: value for name, value in environ.items() if name.startswith(FORWARDED)}
 
     async def start(self, launch: DriverLaunch) -> None:
         """Submit the driver as a job; see the port."""
@@ -48,7 +48,7 @@ class RayJobsBackend:
             raise Permanent(f"Ray's job server refused the driver of {launch.run}: {answer.text[:300]}")
         self._document(answer)
 
-    async def outcome(self, name: str) -> DriverStatus:
+    async def status(self, name: str) -> DriverStatus:
         """See the port."""
         answer = await self._call("GET", f"/api/jobs/{name}")
         if answer.status_code == httpx.codes.NOT_FOUND:
@@ -56,8 +56,8 @@ class RayJobsBackend:
         job = self._document(answer)
         status = job.get("status")
         if not isinstance(status, str):
-            raise self._odd(answer)
-        if status in LIVING:
+            raise self._unexpected(answer)
+        if status in RUNNING:
             return DriverStatus("running")
         if status == "SUCCEEDED":
             return DriverStatus("ended")
@@ -65,7 +65,7 @@ class RayJobsBackend:
         return DriverStatus("failed", reason, final=job.get("driver_exit_code") == EXIT_CONFIG)
 
     async def close(self) -> None:
-        """Jobs outlive the service on purpose; only the connection is closed."""
+        """Close the connection only: jobs outlive the service on purpose."""
         await self._client.aclose()
 
     async def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
@@ -81,28 +81,28 @@ class RayJobsBackend:
         return answer
 
     def _document(self, answer: httpx.Response) -> dict[str, Any]:
-        """What the job server said. A proxy before it may say something else, with any code."""
+        """The job server's JSON object. Raises Transient for anything else, such as a proxy's answer."""
         try:
             document = answer.json()
         except ValueError as error:
-            raise self._odd(answer) from error
+            raise self._unexpected(answer) from error
         if not answer.is_success or not isinstance(document, dict):
-            raise self._odd(answer)
+            raise self._unexpected(answer)
         return document
 
-    def _odd(self, answer: httpx.Response) -> Transient:
+    def _unexpected(self, answer: httpx.Response) -> Transient:
         return Transient(
             f"{self._client.base_url} does not answer as Ray's job server does ({answer.status_code}): check "
-            f"ZELDA_TRAINER__RAY_ADDRESS and what stands before it: {answer.text[:200]}"
+            f"ZELDA_TRAINER__RAY_ADDRESS and any proxy in front of it: {answer.text[:200]}"
         )
 
 
 def _exists_already(answer: httpx.Response) -> bool:
-    """Whether a job of this name was submitted before; versions of Ray say it with different codes."""
+    """Whether a job of this name was submitted before; Ray's versions answer that with different codes."""
     return answer.is_error and "already exists" in answer.text
 
 
 def last_line(message: str | None) -> str:
-    """The end of a job's message: it holds the tail of the log, and the reason stands at its end."""
+    """The last line of a job's message, which ends with the driver's log and the reason of its failure."""
     lines = [line.strip() for line in (message or "").splitlines() if line.strip()]
     return lines[-1] if lines else "no message"
