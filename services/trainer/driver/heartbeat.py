@@ -38,7 +38,7 @@ class DriverProgress:
 
 
 class HeartbeatThread:
-    """Beats until `close`. `leave` holds the first reason to end, or None; `left_attempt` the run's attempt by then."""
+    """Writes heartbeats until `close`. `exit_reason` is the first reason to exit, `exit_attempt` its attempt."""
 
     def __init__(self, driver_store: DriverStore, parent: int | None) -> None:
         self._driver_store = driver_store

@@ -136,7 +136,7 @@ FOREIGN = driver_store(state_json=b"{}", weights_safetensors=b"pickled", optimiz
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18), FOREIGN])
 def test_what_is_no_checkpoint_is_refused_with_a_sentence(data: bytes) -> None:
-    with pytest.raises(Permanent, match="not a checkpoint"):
+    with pytest.raises(Permanent, match="checkpoint unreadable"):
         unpack(data)
 
 
