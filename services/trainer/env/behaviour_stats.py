@@ -1,26 +1,28 @@
-"""How episodes are spent: shares of steps in loops, stuck, in the menu. Read from the detectors, step by step."""
+"""Measures how episodes are spent: shares of steps in loops, stuck, in a menu. Reads the detectors on every step."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+
+from services.trainer.env.game_session import GameSession
 
 NAMES = ("loop_share", "stuck_share", "menu_share")
 
 
 class BehaviourStats:
-    """Counts per environment since its episode began. N environments."""
+    """Counts per environment since its episode began, for N environments."""
 
     def __init__(self, envs: int) -> None:
         self._counts = np.zeros((envs, len(NAMES)))
         self._steps = np.zeros(envs)
 
     def begin(self) -> None:
-        """Every environment begins an episode."""
+        """Begin an episode in every environment."""
         self._counts[:] = 0
         self._steps[:] = 0
 
-    def note(self, players: list[Any]) -> None:
-        """One step was made everywhere. An episode's first observation counts as a step of nothing."""
+    def update(self, players: Sequence[GameSession]) -> None:
+        """Count one step of every environment. An episode's first observation counts as a neutral step."""
         for env, player in enumerate(players):
             detectors = player.detectors
             self._steps[env] += 1
@@ -31,8 +33,8 @@ class BehaviourStats:
             if player.state.menu:
                 self._counts[env, 2] += 1
 
-    def take(self, env: int) -> dict[str, float]:
-        """The shares of the episode that ended in `env`; the next one begins."""
+    def pop(self, env: int) -> dict[str, float]:
+        """Return the shares of the episode that ended in `env`, and begin the next one."""
         shares = self._counts[env] / max(1.0, self._steps[env])
         self._counts[env] = 0
         self._steps[env] = 0

@@ -1,6 +1,6 @@
-"""Start states for the curriculum: the emulator's state when a milestone was reached, made by the walk-through.
+"""Start states for the curriculum: the emulator's states at which the walk-through reaches each milestone.
 
-Made when they are needed, once per process, from the world's text; nothing is kept on disk.
+They are computed on demand, once per process, from the world's text. Nothing is kept on disk.
 """
 
 import io
@@ -19,11 +19,11 @@ from shared.game.games.game import Game
 
 
 def starts_for(game: Game, run: RunConfig, shares: Sequence[float]) -> list[StartState]:
-    """A hundred start states in the wanted proportion. Raises Permanent where nobody knows the way."""
+    """A hundred start states in the proportion of `shares`. Raises Permanent for a world without a walk-through."""
     if run.game != "bramble" or run.world not in WALKTHROUGHS:
         known = ", ".join(WALKTHROUGHS)
         raise Permanent(
-            f"a curriculum needs a walk-through, and {run.world} of {run.game} has none (there is one for {known}): "
+            f"a curriculum needs a walk-through, and {run.world} of {run.game} has none (worlds with one: {known}): "
             "leave ZELDA_DRIVER__CURRICULUM empty"
         )
     states = milestone_states(run.world, run.seed)
@@ -33,7 +33,7 @@ def starts_for(game: Game, run: RunConfig, shares: Sequence[float]) -> list[Star
 
 @lru_cache(maxsize=8)
 def milestone_states(world: str, seed: int) -> tuple[StartState, ...]:
-    """The state at which the walk-through reaches each milestone but the last, in the order of reaching them."""
+    """The states at which the walk-through reaches each milestone except the last, in that order."""
     open_ = list(bramble.world(world).milestones)
     states: list[StartState] = []
 
@@ -43,7 +43,7 @@ def milestone_states(world: str, seed: int) -> tuple[StartState, ...]:
             states.append(StartState(milestone.name, _saved(game)))
 
     solve(world, seed, look)
-    return tuple(states[:-1])  # after the last one there is nothing left to learn
+    return tuple(states[:-1])  # after the last milestone there is nothing left to learn
 
 
 def _saved(game: BrambleEmulator) -> bytes:

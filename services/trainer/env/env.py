@@ -1,7 +1,8 @@
 """ZeldaEnv: the game as one Gymnasium environment (https://gymnasium.farama.org/api/env/).
 
 8 actions: wait, up, down, left, right, A, B, START; each is held for `frame_skip` frames. Death and the end of the
-game terminate an episode, `episode_length` truncates it. `info["report"]` at an ending holds the episode's account.
+game terminate an episode, `episode_length` truncates it. At an episode's end `info["report"]` holds its
+EpisodeReport as plain data.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from shared.game.observation import layout
 
 
 def observation_space(name: str) -> spaces.Box:
-    """The space of an observation layout."""
+    """The Gymnasium space of an observation layout."""
     if name == layout.VERSION:
         return spaces.Box(-1.0, 1.0, (layout.SIZE,), np.float32)
     return spaces.Box(0, 255, PixelEncoder.shape, np.uint8)
@@ -33,7 +34,7 @@ def action_space() -> "spaces.Discrete[np.int64]":
 
 
 def report_info(report: EpisodeReport) -> dict[str, Any]:
-    """An episode's account as plain data."""
+    """An episode's report as plain data."""
     return asdict(report)
 
 
@@ -59,7 +60,7 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin the next episode; with `seed` the numbering of episodes starts again under it."""
+        """Begin the next episode. A `seed` restarts the numbering of episodes under it."""
         super().reset(seed=seed)
         if seed is not None:
             self.player.reseed(seed)
@@ -72,11 +73,11 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         return outcome.observation.copy(), outcome.reward, outcome.terminated, outcome.truncated, info
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium's type is wider than any use of it
-        """The present picture, uint8 (144, 160, 3), if the mode is `rgb_array`."""
+        """The present picture, uint8 (144, 160, 3), in mode `rgb_array`; otherwise None."""
         return self.player.picture() if self.render_mode == "rgb_array" else None
 
     def set_starts(self, starts: Sequence[StartState]) -> None:
-        """Where episodes begin from the next reset on; none means the true start of the game."""
+        """Set where episodes begin from the next reset on. An empty sequence means the game's true start."""
         self.player.set_starts(starts)
 
     def close(self) -> None:

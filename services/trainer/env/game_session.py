@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EpisodeReport:
-    """What an episode came to; given out once, at its end."""
+    """The result of an episode, issued once at its end."""
 
     episode: int
     start: str
@@ -54,7 +54,7 @@ class EpisodeReport:
 
 
 class StepResult(NamedTuple):
-    """One step, as Gymnasium wants it."""
+    """The result of one step, in Gymnasium's terms."""
 
     observation: np.ndarray
     reward: float
@@ -117,7 +117,7 @@ class GameSession:
 
     @property
     def emulator(self) -> Emulator:
-        """The emulator; made on first use, so that building an environment is cheap."""
+        """The emulator, created on first use: building an environment stays cheap."""
         if self._emulator is None:
             self._emulator = Emulator(self.game)
             if self.config.observation == "pixels/v1":
@@ -125,15 +125,15 @@ class GameSession:
         return self._emulator
 
     def set_starts(self, starts: Sequence[StartState]) -> None:
-        """Where episodes begin from the next reset on, drawn evenly; none means the true start of the game."""
+        """Set where episodes begin from the next reset on, drawn uniformly. Empty means the game's true start."""
         self.starts = tuple(starts)
 
     def reseed(self, seed: int) -> None:
-        """Start the numbering of episodes again, under another seed."""
+        """Restart the numbering of episodes under another seed."""
         self.seed, self._count = seed, 0
 
     def skip_to(self, episode: int) -> None:
-        """Let the next episode be number `episode`: a restarted runner goes on where the lost one was."""
+        """Give the next episode this number: a restarted runner continues the numbering of the lost one."""
         self._count = episode
 
     def reset(self) -> np.ndarray:
@@ -153,14 +153,14 @@ class GameSession:
         self._rewards.begin(self.state)
         self._deaths = self.state.inventory.deaths
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
-        self._done = all(self._reached)  # also when the game has none: then nothing ends it
+        self._done = all(self._reached)  # also for a game without milestones, which nothing finishes
         self.features = self.vector.begin(self.state, self.trace)
         if self.recording is not None:
             self.recording.begin_episode(self)
         return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
 
     def step(self, action: int) -> StepResult:
-        """Make one step. Raises EmulatorFault, with the emulator's state kept if the configuration says where."""
+        """Make one step. Raises EmulatorFault, and keeps the emulator's state if `config.report` names a folder."""
         if action == START and not self.config.allow_start:
             action = 0
         recording, emulator = self.recording, self._emulator or self.emulator
@@ -168,10 +168,10 @@ class GameSession:
         try:
             emulator.step(action, self._frame_skip, drawn or self.pixels is not None)
         except EmulatorFault as fault:
-            raise EmulatorFault(str(fault), self._keep(emulator, action)) from fault
+            raise EmulatorFault(str(fault), self._save_fault(emulator, action)) from fault
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
-        outcome = self._judge(previous, self.state, action)
+        outcome = self._evaluate(previous, self.state, action)
         if recording is not None:
             recording.add_step(self, outcome)
         return outcome
@@ -182,7 +182,7 @@ class GameSession:
         return self.game.digest
 
     def picture(self) -> np.ndarray:
-        """The present picture, uint8 (144, 160, 3). Only the last drawn step shows up to date."""
+        """The picture of the last drawn step, uint8 (144, 160, 3)."""
         return self.emulator.screen()
 
     def close(self) -> None:
@@ -193,19 +193,19 @@ class GameSession:
 
     @property
     def milestones(self) -> int:
-        """Milestones reached by now, including those of the start state."""
+        """Milestones reached so far, including those of the start state."""
         return sum(self._reached)
 
     @property
     def term_sums(self) -> dict[str, float]:
-        """What each reward term paid in this episode so far."""
+        """The sum of each reward term in this episode so far."""
         return dict(self._rewards.sums)
 
-    def account(self) -> EpisodeReport:
-        """The report of the running episode as it stands."""
+    def report(self) -> EpisodeReport:
+        """The report of the running episode so far."""
         return self._report(died=False, finished=False)
 
-    def _judge(self, previous: GameState, state: GameState, action: int) -> StepResult:
+    def _evaluate(self, previous: GameState, state: GameState, action: int) -> StepResult:
         """Reward, ending and observation of the step from `previous` to `state`."""
         episode, trace, transition = self.episode, self.trace, self._transition
         trace.step(state, action)
@@ -213,7 +213,7 @@ class GameSession:
         died = finished = False
         if state.scene is not previous.scene or state.dying:
             died = state.dying or state.inventory.deaths != self._deaths
-            finished = self._advance(previous, state)
+            finished = self._reach_milestones(previous, state)
         transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
         reward = self._rewards.step(transition)
         episode.steps += 1
@@ -226,8 +226,8 @@ class GameSession:
         report = self._report(died, finished) if terminated or truncated else None
         return StepResult(seen, reward, terminated, truncated, report)
 
-    def _advance(self, previous: GameState, state: GameState) -> bool:
-        """Look for new milestones where something changed for good; True when the last one was just reached."""
+    def _reach_milestones(self, previous: GameState, state: GameState) -> bool:
+        """Check for new milestones where progress or inventory changed; True when the last one was just reached."""
         reached = self._reached
         if self._done or (previous.inventory is state.inventory and previous.progress is state.progress):
             return False
@@ -252,10 +252,10 @@ class GameSession:
             finished=finished,
         )
 
-    def _keep(self, emulator: Emulator, action: int) -> Path | None:
-        """Write what is needed to see a fault again: start state, seed, actions with the one that failed.
+    def _save_fault(self, emulator: Emulator, action: int) -> Path | None:
+        """Write what reproduces the fault: start state, seed, and all actions with the failing one.
 
-        None if nobody asked for it, or if it cannot be written: the fault itself must be told in any case.
+        Return None without a folder, or if it cannot be written: the fault itself must be raised in any case.
         """
         if self.config.report is None:
             return None
@@ -269,6 +269,6 @@ class GameSession:
                 f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"
             )
         except OSError as error:
-            log.warning("a fault of the emulator is not kept", folder=str(folder), error=str(error))
+            log.warning("emulator fault not saved", folder=str(folder), error=str(error))
             return None
         return folder

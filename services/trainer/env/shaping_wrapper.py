@@ -1,4 +1,4 @@
-"""Shaping with an account: passes a shaper's rewards on and sums them per episode, as one more reward term."""
+"""Wraps a Shaper for the vector environment: forwards its rewards and sums them per episode as one reward term."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,31 +8,31 @@ from shared.contracts.run import ShapingConfig
 
 
 class ShapingWrapper:
-    """The vector environment's rewarder. N environments, one reward model for the whole epoch."""
+    """Implements `vector.Rewarder` for N environments and one reward model per epoch."""
 
     def __init__(
         self, envs: int, config: ShapingConfig, discount: float, weights: bytes, version: str, observation: str
     ) -> None:
-        """`weights` is a reward model's file; ContractError if it does not fit `observation`."""
+        """`weights` is a reward model's file. Raises ContractError if it does not fit the layout `observation`."""
         potential = ConservativePotential.from_bytes(weights, observation, config.conservatism, version)
         self._shaper = Shaper(envs, config, discount, potential)
         self._sums = np.zeros(envs)
 
     def begin(self, observations: NDArray[np.float32]) -> None:
-        """All environments were reset."""
+        """Begin an episode in every environment, at `observations` (N, 128)."""
         self._sums[:] = 0.0
         self._shaper.begin(observations)
 
     def advance(
         self, observations: NDArray[np.float32], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """What to add to the rewards, (N,)."""
+        """Return what to add to the rewards, (N,)."""
         extra = self._shaper.advance(observations, terminated, truncated)
         self._sums += extra
         return extra
 
-    def take(self, env: int) -> float:
-        """The sum over the episode that ended in `env`; the next one begins."""
+    def pop(self, env: int) -> float:
+        """Return the sum of the episode that ended in `env`, and begin the next one."""
         total = float(self._sums[env])
         self._sums[env] = 0.0
         return total

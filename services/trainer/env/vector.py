@@ -2,7 +2,7 @@
 
 The emulator releases the interpreter's lock, so a few threads step as fast as as many processes, without copying
 observations between them. Autoreset is Gymnasium's NEXT_STEP: the step after an ending starts the next episode, its
-action is ignored, its reward is 0. A rewarder (see `Rewarder`) may add what needs all environments at once.
+action is ignored, its reward is 0. A `Rewarder` may add rewards that need all environments together.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,19 +25,19 @@ Step = tuple[np.ndarray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool
 
 
 class Rewarder(Protocol):
-    """Adds to the rewards of all environments at once; shaping by a reward model is one.
+    """Adds rewards for all environments together; shaping by a reward model is one.
 
-    It always sees obs/v1, whatever the policy sees.
+    It always receives obs/v1, also when the policy sees pixels/v1.
     """
 
     def begin(self, observations: NDArray[np.float32]) -> None:
-        """All environments were reset; `observations` is (N, 128)."""
+        """Begin an episode in every environment; `observations` is (N, 128)."""
         ...
 
     def advance(
         self, observations: NDArray[np.float32], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """What to add, (N,); an environment that had ended shows its next episode's first observation."""
+        """Return what to add, (N,). An environment that had ended shows its next episode's first observation."""
         ...
 
 
@@ -85,32 +85,32 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode everywhere; with `seed` the numbering of episodes starts again under it."""
+        """Begin an episode in every environment. A `seed` restarts the numbering of episodes under it."""
         super().reset(seed=seed)
         if seed is not None:
             for player in self.players:
                 player.reseed(seed)
-        self._spread(self._reset_part)
+        self._run_parts(self._reset_part)
         self._ended[:] = False
         if self.rewarder is not None:
             self.rewarder.begin(self.features)
         return self._observations.copy(), {}
 
     def step(self, actions: np.ndarray) -> Step:
-        """One step everywhere. `infos["report"]` holds the accounts of episodes that ended, masked by `_report`."""
+        """Step every environment. `infos["report"]` holds reports of ended episodes, masked by `infos["_report"]`."""
         self._actions: list[int] = np.asarray(actions).tolist()
         self._rewards = np.zeros(self.num_envs)
         self._terminated = np.zeros(self.num_envs, np.bool_)
         self._truncated = np.zeros(self.num_envs, np.bool_)
         self._reports: dict[int, dict[str, Any]] = {}
-        self._spread(self._step_part)
+        self._run_parts(self._step_part)
         if self.rewarder is not None:
             self._rewards += self.rewarder.advance(self.features, self._terminated, self._truncated)
         self._ended = self._terminated | self._truncated
         return self._observations.copy(), self._rewards, self._terminated, self._truncated, self._infos()
 
     def set_starts(self, starts: Sequence[StartState]) -> None:
-        """Where episodes begin from their next reset on; none means the true start of the game."""
+        """Set where episodes begin from their next reset on. An empty sequence means the game's true start."""
         for player in self.players:
             player.set_starts(starts)
 
@@ -123,7 +123,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self._recorder is not None:
             self._recorder.close()
 
-    def _spread(self, work: Callable[[range], None]) -> None:
+    def _run_parts(self, work: Callable[[range], None]) -> None:
         if self._pool is None:
             for part in self._parts:
                 work(part)
@@ -143,13 +143,13 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             if self._ended[env]:
                 observations[env] = player.reset()
             else:
-                outcome = player.step(self._actions[env])
-                observations[env] = outcome.observation
-                if outcome.reward:
-                    self._rewards[env] = outcome.reward
-                if outcome.report is not None:
-                    self._terminated[env], self._truncated[env] = outcome.terminated, outcome.truncated
-                    self._reports[env] = report_info(outcome.report)
+                result = player.step(self._actions[env])
+                observations[env] = result.observation
+                if result.reward:
+                    self._rewards[env] = result.reward
+                if result.report is not None:
+                    self._terminated[env], self._truncated[env] = result.terminated, result.truncated
+                    self._reports[env] = report_info(result.report)
             features[env] = player.features
 
     def _infos(self) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""PPO on Ray RLlib: module, learner, curiosity, checkpoints and the driver. Runs only in the driver and its runners."""
+"""PPO on Ray RLlib: algorithm, module, learner, curiosity, env runners. Only the driver and its runners load it."""

@@ -1,4 +1,4 @@
-"""From a run's configuration to a built RLlib algorithm. The one place that knows RLlib's configuration names."""
+"""Builds the RLlib algorithm from a TrainingConfig. Only this module knows the names of RLlib's configuration."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from services.trainer.rl.training_config import TRAINING, TrainingConfig
 from shared.contracts.run import RunConfig
 
 SAMPLE_TIMEOUT_S = 600.0
-"""A runner that needs longer for its share of a batch is dropped by RLlib without an error: 60 s, the default, is
-too short for big batches at frame_skip 24."""
+"""RLlib silently drops the share of a runner that needs longer for it. Its default of 60 s is too short for large
+batches at frame_skip 24."""
 
 RESTART_PAUSE_S = 5.0
-"""A runner that raised waits this long before it ends and is started again, and all others wait with it: RLlib's
-default is a minute. Much shorter, and a game that fails at once would keep the machine busy with starts."""
+"""A runner that raised waits this long before its restart, and all others wait with it; RLlib's default is a minute.
+With a much shorter pause, a game that fails immediately would keep the machine busy with restarts."""
 
 
 def build(config: TrainingConfig, env: type, callbacks: Any | None = None) -> PPO:
@@ -40,7 +40,7 @@ def build(config: TrainingConfig, env: type, callbacks: Any | None = None) -> PP
 
 
 def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:
-    """Vectorised runners with our two connectors, restarted when they fail."""
+    """Configure vectorised env runners with our two connectors; RLlib restarts failed ones."""
     algorithm.env_runners(
         num_env_runners=run.env_runners,
         num_envs_per_env_runner=run.envs_per_runner,
@@ -60,7 +60,7 @@ def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:
 
 
 def _learning(algorithm: PPOConfig, run: RunConfig, hyper: Hyperparameters, shape: tuple[int, ...]) -> None:
-    """Our module and learner. RLlib's own loss settings are unused by the learner but kept equal for readers."""
+    """Configure our module and learner. The learner ignores RLlib's own loss settings; they are set to equal values."""
     algorithm.training(
         train_batch_size=run.batch_size,
         minibatch_size=hyper.minibatch_of(run.batch_size),

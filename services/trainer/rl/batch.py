@@ -1,7 +1,7 @@
-"""From sampled episodes to one training batch: scaled rewards, curiosity, advantages, value targets.
+"""Builds the training batch from sampled episodes: scaled rewards, curiosity, advantages, value targets.
 
-One pass over whole episodes instead of RLlib's default chain, because the ends of episodes (terminated, truncated,
-cut) are then handled in one visible place and the two reward streams keep their own values.
+It replaces RLlib's default connectors by one pass over whole episodes. So one place handles the ends of episodes
+(terminated, truncated, cut), and the two reward streams keep their own values.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ WHITENED = "whitened"
 
 
 class BatchBuilder:
-    """Turns a list of RLlib episode chunks into tensors. Owns the running statistics of the reward streams."""
+    """Converts RLlib's episode chunks into tensors. Owns the running statistics of rewards and observations."""
 
     def __init__(self, hyper: Hyperparameters, shape: tuple[int, ...], curiosity: bool) -> None:
         self.hyper = hyper
@@ -51,14 +51,14 @@ class BatchBuilder:
         return {DEFAULT_MODULE_ID: {name: torch.from_numpy(column) for name, column in columns.items()}}
 
     def _values(self, network: Any, observations: list[NDArray[Any]]) -> dict[str, list[Floats]]:
-        """Both heads' values of every state, the one after the last step included; one array per chunk."""
+        """Both heads' values of every state, including the one after the last step: one array (T + 1,) per chunk."""
         cuts = np.cumsum([len(stretch) for stretch in observations])[:-1]
         with torch.inference_mode():
             parts = [network.values(part) for part in inference_chunks(torch.from_numpy(np.concatenate(observations)))]
         return {name: np.split(torch.cat([part[name] for part in parts]).numpy(), cuts) for name in parts[0]}
 
     def _game(self, chunks: list[Any], values: list[Floats]) -> dict[str, NDArray[Any]]:
-        """Advantages and targets of the game reward. Only a terminated episode is worth 0 after its end."""
+        """Advantages and value targets of the game reward. Only a terminated episode is worth 0 after its end."""
         raw = [(chunk.id_, np.asarray(chunk.get_rewards(), np.float32), chunk.is_done) for chunk in chunks]
         rewards = self.streams.game.scaled(raw)
         found = [
@@ -84,7 +84,7 @@ class BatchBuilder:
         values: list[Floats],
         columns: dict[str, NDArray[Any]],
     ) -> None:
-        """Novelty of the state each step led to. It does not end with an episode, so every end is bootstrapped."""
+        """Add the novelty of reached states to the advantages. It is non-episodic: every end is bootstrapped."""
         reached = self.streams.whitened(np.concatenate([novelty_input(stretch[1:]) for stretch in observations]))
         with torch.inference_mode():
             novelty = torch.cat([network.novelty(part) for part in inference_chunks(torch.from_numpy(reached))]).numpy()

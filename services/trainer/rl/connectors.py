@@ -1,6 +1,6 @@
-"""What stands between vector environment and policy on an env runner: nothing but array to tensor and back.
+"""The connectors between vector environment and policy on an env runner: array to tensor, and back.
 
-RLlib's default connectors batch and unbatch per episode on every step; these two cost a tenth of them.
+RLlib's default connectors batch and unbatch per episode on every step; these two cost a tenth of that.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ class ObservationsToTensor(ConnectorV2):
         shared_data: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Add the observations to `batch`. After a reset RLlib passes only episodes, after a step the arrays too."""
+        """Add the observations to `batch`. After a reset RLlib passes only episodes; after a step also the arrays."""
         newest = kwargs.get(Columns.OBS)
         if newest is None:
             newest = [episode.get_observations(-1) for episode in episodes]

@@ -1,4 +1,4 @@
-"""What the driver tells every vector environment at the start of an epoch, and what it gets back at its end.
+"""What the driver sends to every vector environment at the start of an epoch, and what it collects from it.
 
 Plain picklable data: it travels to Ray actors. `RLlibVectorEnv` implements `EpochVectorEnv` for games.
 """
@@ -12,11 +12,11 @@ from services.trainer.domain.epoch_metrics import EpisodeSummary
 from shared.contracts.epoch import SegmentRef
 
 GENERATION = 1_000_000
-"""Episode numbers of one life of an environment. A rebuilt environment starts at the next multiple, so that it can
-never give an episode a name that was used before. An environment that played more episodes than this in one epoch would
-run into the numbers of its next life, and segments under a name in use are taken for stored ones."""
+"""Episode numbers of one generation of an environment. A rebuilt environment starts at the next multiple, so that no
+episode name is used twice. An environment that played more episodes than this in one epoch would reuse names, and
+segments under a used name count as stored."""
 GENERATIONS_PER_RUNNER = 100
-"""Lives of environments within one life of a runner; a recreated runner starts at the next multiple."""
+"""Generations of environments within one life of a runner; a recreated runner starts at the next multiple."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class EpochPlan:
     """Weights file, already checked against its digest."""
     reward_model_digest: str | None = None
     checkpoint: str | None = None
-    """Digest of the checkpoint that the epoch began with; goes into every segment's manifest."""
+    """Digest of the checkpoint that the epoch began with, for every segment's manifest."""
     first_episodes: dict[str, int] = field(default_factory=dict)
     """By `{runner}/{env}`: number of the next episode, when an epoch is resumed."""
     generation: int = 0
     steps: int = 0
-    """Steps of the epoch that are done: what is left of the budget is spread over the rest."""
+    """Finished steps of the epoch: the rest of the recording budget is spread over the remaining steps."""
     recorded: int = 0
-    """Segments this epoch already has in the store: they count against the budget."""
+    """Segments of the epoch that are in the store: they count against the budget."""
 
     def counting(self, episodes: Iterable[str]) -> "EpochPlan":
-        """This plan, of an epoch that has a segment of each of these episodes in the store.
+        """This plan, with `recorded` set from the episodes of the segments in the store, one per segment.
 
-        What a dead driver recorded of an epoch that now begins again does not count: the play is the same, it gives the
-        same segments under the same names, and the sampler chooses as it did, unless another budget makes it choose
-        others. What follows a checkpoint in mid-epoch is other play, because the games are not in it: all count.
+        Segments that a dead driver recorded of an epoch that restarts do not count: the play repeats, so the sampler
+        chooses the same segments under the same names. After a checkpoint in mid-epoch the play differs, because the
+        games are not in the checkpoint: then all segments count.
         """
         names = [EpisodeName.read(episode) for episode in episodes]
         again = 0 if self.steps else sum(map(self._plays_again, names))
@@ -57,7 +57,7 @@ class EpochPlan:
         return self.first_episodes.get(place, self._free_generation * GENERATION)
 
     def next_life(self, lives: int) -> "EpochPlan":
-        """The plan for environments rebuilt the `lives`th time: their numbers lie above all that this plan gives."""
+        """The plan for environments rebuilt the `lives`th time. Their episode numbers exceed all of this plan's."""
         return replace(self, generation=self._free_generation + lives, first_episodes={})
 
     @property
@@ -69,7 +69,7 @@ class EpochPlan:
 
 @dataclass(frozen=True)
 class RolloutResult:
-    """What one vector environment brought in since the last collect."""
+    """What one vector environment produced since the last `collect`."""
 
     runner: int
     summaries: list[EpisodeSummary] = field(default_factory=list)
@@ -79,17 +79,17 @@ class RolloutResult:
 
 
 class EpochVectorEnv(Protocol):
-    """The part of a vector environment that the driver talks to, beside Gymnasium's own."""
+    """What the driver calls on a vector environment, beside Gymnasium's methods."""
 
     runner: int
-    """Index of the env runner; part of every episode's name, set before the first reset."""
+    """Index of the env runner, set before the first reset. Part of every episode's name."""
 
     def begin_epoch(self, plan: EpochPlan) -> None:
-        """Take over the plan. The next call is `reset`: no episode crosses the border of an epoch."""
+        """Use the plan from the next `reset` on, which follows: no episode spans two epochs."""
         ...
 
     def collect(self, *, final: bool) -> RolloutResult:
-        """Hand over what is new; with `final`, first end open episodes and wait until all segments are stored."""
+        """Return what is new; with `final`, first end open episodes and wait until all segments are stored."""
         ...
 
 

@@ -1,7 +1,7 @@
 """The learner: PPO's clipped loss with two value heads and the RND predictor, and one fused optimiser.
 
-Against RLlib's stock learner it leaves out the KL term (its default adds one to the clipping, the seeds did not) and
-does one norm and finite check per step instead of one per parameter.
+Unlike RLlib's stock learner it has no KL term beside the clipping, and it computes one norm and one finiteness check
+per step instead of one per parameter.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
     """PPO with curiosity. Reads `hyper` and `curiosity` from the configuration's learner_config_dict."""
 
     def build(self) -> None:
-        """Build RLlib's learner, then take over the way from episodes to batch."""
+        """Build RLlib's learner, then replace its connector by our batch builder."""
         super().build()
         settings = self.config.learner_config_dict
         self.hyper: Hyperparameters = settings[HYPER]
@@ -79,7 +79,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         return gradients_dict
 
     def apply_gradients(self, gradients_dict: dict[str, Tensor]) -> None:
-        """Clip to the norm and step; a step with a gradient that is not finite is left out and counted."""
+        """Clip to the norm and step. A step with a non-finite gradient is skipped and counted."""
         norm = nn.utils.clip_grad_norm_(list(self._params.values()), self.hyper.gradient_norm)
         if not bool(torch.isfinite(norm)):
             self.skipped_steps += 1
@@ -88,10 +88,9 @@ class CuriosityPPOLearner(PPOTorchLearner):
             optimizer.step()
 
     def drain_metrics(self) -> dict[str, float]:
-        """Mean losses since the last call, the batch builder's figures, and steps left out; empty without a batch.
+        """Mean losses since the last call, the batch builder's metrics and the skipped steps; empty without a batch.
 
-        What was read is gone: RLlib learns nothing while all its runners are away, and the last batch must not be
-        told again as if it were new.
+        The call clears them: while all runners are down RLlib learns nothing, and old metrics must not look new.
         """
         if not self.builder.figures:
             return {}

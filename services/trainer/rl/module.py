@@ -1,7 +1,7 @@
 """The networks: policy, a critic with one head per reward stream, the RND pair. Env runners hold only the policy.
 
-The module samples its own actions and returns their log-probabilities, which saves RLlib's generic distribution code
-on every step.
+The module samples actions itself and returns their log-probabilities, which avoids RLlib's generic distribution code on
+every step.
 """
 
 from collections.abc import Sequence
@@ -22,20 +22,20 @@ CURIOSITY_VALUES = "curiosity_values"
 
 
 class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
-    """Separate networks for acting, for valuing, and for the novelty of a state."""
+    """Separate networks for the policy, the values and the novelty of a state."""
 
     def setup(self) -> None:
-        """Build the parts that this process needs. `model_config`: hidden widths and whether curiosity is on."""
+        """Build the networks that this process needs. `model_config`: `hidden` widths and `curiosity`."""
         hidden = tuple(self.model_config["hidden"])
         shape = tuple(self.observation_space.shape)
-        self.pi = network(shape, hidden, self.action_space.n, gain=0.01)
+        self.pi = build_network(shape, hidden, self.action_space.n, gain=0.01)
         if self.inference_only:
             return
-        self.critic = network(shape, hidden, 2 if self.model_config["curiosity"] else 1)
+        self.critic = build_network(shape, hidden, 2 if self.model_config["curiosity"] else 1)
         if self.model_config["curiosity"]:
             shape = novelty_shape(shape)
-            self.rnd_target = network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
-            self.rnd_predictor = network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
+            self.rnd_target = build_network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
+            self.rnd_predictor = build_network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
 
     def get_non_inference_attributes(self) -> list[str]:
         """Networks that never travel to env runners."""
@@ -70,7 +70,7 @@ class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
         return errors.square().mean(-1)
 
 
-def network(
+def build_network(
     shape: tuple[int, ...],
     hidden: Sequence[int],
     outputs: int,
@@ -78,20 +78,20 @@ def network(
     gain: float = 1.0,
     activation: type[nn.Module] = nn.Tanh,
 ) -> nn.Sequential:
-    """A multi-layer perceptron on features, or convolutions before it on pictures (channels first)."""
+    """A multi-layer perceptron on features; on pictures (channels first), with convolutions before it."""
     if len(shape) == 1:
         front, width = nn.Sequential(), shape[0]
     else:
         front, width = convolutions(shape)
     layers: list[nn.Module] = [*front]
     for size in hidden:
-        layers += [scaled(nn.Linear(width, size), 2**0.5), activation()]
+        layers += [orthogonal_init(nn.Linear(width, size), 2**0.5), activation()]
         width = size
-    return nn.Sequential(*layers, scaled(nn.Linear(width, outputs), gain))
+    return nn.Sequential(*layers, orthogonal_init(nn.Linear(width, outputs), gain))
 
 
 def convolutions(shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
-    """The three convolutions of Mnih et al. 2015, and how many features they give."""
+    """The three convolutions of Mnih et al. 2015, and the number of features they produce."""
     front = nn.Sequential(
         ByteScaling(),
         nn.Conv2d(shape[0], 32, 8, stride=4),
@@ -107,7 +107,7 @@ def convolutions(shape: tuple[int, ...]) -> tuple[nn.Sequential, int]:
     return front, width
 
 
-def scaled(layer: nn.Linear, gain: float) -> nn.Linear:
+def orthogonal_init(layer: nn.Linear, gain: float) -> nn.Linear:
     """Orthogonal weights and zero bias. A small gain on the last policy layer makes the first policy uniform."""
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)

@@ -1,6 +1,6 @@
-"""The two reward streams, game and curiosity: their running scales and the whitening of RND's input.
+"""Normalises the two reward streams, game and curiosity, and whitens RND's input.
 
-Everything here is state that must survive a restart; a checkpoint holds `state()` bit for bit.
+All statistics survive a restart: a checkpoint holds `state()` bit for bit.
 """
 
 from typing import Any
@@ -15,43 +15,43 @@ WHITENED_LIMIT = 5.0  # Burda et al. 2018: whitened observations are clipped to 
 
 
 class RewardScaler:
-    """Divides rewards by the running deviation of their discounted sum. It never subtracts: that would pay for time."""
+    """Divides rewards by the running deviation of their discounted sum. A subtracted mean would pay for time."""
 
     def __init__(self, discount: float) -> None:
         self.discount = discount
         self.sums = RunningStats()
-        self.open: dict[str, float] = {}  # running sum of each episode that goes on in the next batch
+        self.open: dict[str, float] = {}  # running sum of each episode that continues in the next batch
 
     def scaled(self, chunks: list[tuple[str, Floats, bool]]) -> list[Floats]:
-        """Scale the rewards of a batch, given as (episode, rewards, whether it ended). First learns, then divides.
+        """Update the statistics with a batch of (episode, rewards, whether it ended), then scale its rewards.
 
-        While a runner is away the others sample again for the same batch: an episode has more than one chunk then.
+        While a runner is down the others sample twice for the same batch, so an episode may have several chunks.
         """
         seen = []
-        going_on: dict[str, float] = {}
+        continuing: dict[str, float] = {}
         for episode, rewards, ended in chunks:
-            carried = going_on.pop(episode, self.open.get(episode, 0.0))
+            carried = continuing.pop(episode, self.open.get(episode, 0.0))
             sums = running_returns(rewards, self.discount, carried)
             seen.append(sums)
             if not ended:
-                going_on[episode] = float(sums[-1])
-        self.open = going_on
-        self.sums.add(np.concatenate(seen))
+                continuing[episode] = float(sums[-1])
+        self.open = continuing
+        self.sums.update(np.concatenate(seen))
         divisor = np.float32(self.sums.std)
         return [rewards / divisor for _, rewards, _ in chunks]
 
     def state(self) -> dict[str, Any]:
-        """Plain numbers for a checkpoint. Open episodes are left out: a restart begins new ones."""
+        """Plain numbers for a checkpoint, without open episodes: a restart begins new ones."""
         return self.sums.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `state` returned."""
+        """Restore what `state` returned."""
         self.sums.restore(state)
         self.open = {}
 
 
 class RewardNormalisation:
-    """All running statistics of the learner."""
+    """All running statistics of the learner: both reward scalers and the moments of the observations."""
 
     def __init__(self, shape: tuple[int, ...], discount: float, curiosity_discount: float) -> None:
         self.game = RewardScaler(discount)
@@ -59,8 +59,8 @@ class RewardNormalisation:
         self.observations = RunningStats(shape)
 
     def whitened(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """Learn from a batch of observations, shape (N, *shape), and return it whitened and clipped."""
-        self.observations.add(observations)
+        """Update the statistics with observations (N, *shape); return them whitened and clipped."""
+        self.observations.update(observations)
         white = (observations - self.observations.mean) / self.observations.std
         return np.clip(white, -WHITENED_LIMIT, WHITENED_LIMIT).astype(np.float32)
 
@@ -73,7 +73,7 @@ class RewardNormalisation:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `state` returned."""
+        """Restore what `state` returned."""
         self.game.restore(state["game"])
         self.curiosity.restore(state["curiosity"])
         self.observations.restore(state["observations"])

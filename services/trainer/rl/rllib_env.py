@@ -1,7 +1,7 @@
-"""RLlibVectorEnv: the games of one env runner as RLlib and the driver see them, built anew around every epoch's plan.
+"""RLlibVectorEnv: the games of one env runner as RLlib and the driver see them, rebuilt for every epoch's plan.
 
-It joins what other modules know: games and recording (env), shaping (domain), start states. A new epoch gets new
-environments, because what they record carries the epoch, and building them costs less than one batch.
+It joins games, recording, shaping and start states around a ZeldaVectorEnv. Every epoch gets a new one: segments carry
+the epoch's number, and building it costs less than one batch.
 """
 
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from shared.game.games.game import Game
 from shared.game.observation.layout import VERSION
 from shared.rewardnet import RewardNet
 
-EPOCH_STRIDE = 7_919  # a prime; episode 5 of the next epoch must not begin with the same dice as episode 5 of this one
+EPOCH_STRIDE = 7_919  # a prime: equal episode numbers of two epochs must not get equal seeds
 MAX_SEED = 2**31
 TRUE_START_NAME = "start"  # of shared.game.start.true_start
 
@@ -56,12 +56,12 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._dropped = 0
 
     def begin_epoch(self, plan: EpochPlan) -> None:
-        """Close the last epoch's games; the next reset builds those of the new plan."""
+        """Close the last epoch's games. The next reset builds those of the new plan."""
         self._close_games()
         self._plan, self._summaries, self._dropped = plan, [], 0
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode everywhere. RLlib's seed is ignored: with it, numbers of episodes would start again."""
+        """Begin an episode in every environment. RLlib's seed is ignored: it would restart the episode numbers."""
         if self._games is None:
             self._games = self._build()
         observations, _ = self._games.reset()
@@ -70,17 +70,17 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return observations, {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """One step everywhere. Accounts of ended episodes are kept for the collect, not put through RLlib."""
+        """Step every environment. Summaries of ended episodes wait for `collect` and do not pass through RLlib."""
         games = self._open_games()
         observations, rewards, terminated, truncated, infos = games.step(actions)
-        self._behaviour.note(games.players)
+        self._behaviour.update(games.players)
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
             self._summaries.append(self._summary(int(env), infos["report"][env]))
         return observations, rewards, terminated, truncated, {}
 
     def collect(self, *, final: bool) -> RolloutResult:
-        """What is new since the last collect; see plan.EpochVectorEnv."""
+        """What is new since the last call; see EpochVectorEnv."""
         found, self._summaries = self._summaries, []
         games = self._games
         if games is None:
@@ -97,11 +97,11 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return RolloutResult(self.runner, found, recorder.written(), dropped, numbers)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Free the emulators and end the recording."""
+        """End the emulators and the recording."""
         self._close_games()
 
     def _build(self) -> ZeldaVectorEnv:
-        """The games of the present plan, numbered and seeded for it."""
+        """Build the games of the present plan, numbered and seeded for it."""
         plan, run = self._plan, self.config.run
         config = EnvConfig.of_run(
             run.model_copy(update={"envs_per_runner": self.num_envs}),
@@ -121,11 +121,11 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return games
 
     def open_game(self, config: EnvConfig) -> Game:
-        """The game that the configuration names. Measuring scripts play others."""
+        """The game that the configuration names. Benchmarks override it."""
         return config.open_game()
 
     def _new_recorder(self, config: EnvConfig) -> RunnerRecorder | None:
-        """The recorder of this epoch: it spreads what is left of the budget over what is left of the steps."""
+        """Build the epoch's recorder, which spreads the rest of the budget over the rest of the steps."""
         if self.config.store is None:
             return None
         plan, run = self._plan, self.config.run
@@ -153,11 +153,11 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return self._shaping
 
     def _summary(self, env: int, report: dict[str, Any]) -> EpisodeSummary:
-        """An ended episode's account in the words of the epoch's metrics."""
+        """Summarise an ended episode under the names of the epoch's metrics."""
         terms = dict(report["terms"])
         total = float(report["total"])
         if self._shaping is not None:
-            terms["shaping"] = self._shaping.take(env)
+            terms["shaping"] = self._shaping.pop(env)
             total += terms["shaping"]
         facts = {
             "rooms": float(report["rooms"]),
@@ -166,7 +166,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             "milestones_share": report["milestones"] / max(1, report["milestones_total"]),
             "deaths": float(report["died"]),
             "finished": float(report["finished"]),
-            **self._behaviour.take(env),
+            **self._behaviour.pop(env),
         }
         return EpisodeSummary(
             episode=EpisodeName(self._plan.epoch, self.runner, env, report["episode"]).id,
@@ -179,9 +179,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         )
 
     def _cut_short(self, env: int) -> EpisodeSummary:
-        """The account of an episode that the end of the epoch cut short."""
+        """Summarise an episode that the end of the epoch cut short."""
         player = self._open_games().players[env]
-        return self._summary(env, report_info(player.account()) | {"cut": True})
+        return self._summary(env, report_info(player.report()) | {"cut": True})
 
     def _open_games(self) -> ZeldaVectorEnv:
         if self._games is None:

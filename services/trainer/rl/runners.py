@@ -1,7 +1,7 @@
-"""Reaching the vector environments inside RLlib's runners, and telling rebuilt ones again what they are to do.
+"""Reaches the vector environments inside RLlib's env runners, and restores the epoch's plan in rebuilt ones.
 
-RLlib rebuilds an environment that raised and a runner that died, both with the values of their constructor. The plan
-of the epoch is therefore kept on the runner, and by the driver for runners that are born anew.
+RLlib rebuilds an environment that raised and a runner that died, both from their constructor's arguments. So each
+runner keeps the plan for its environments, and the algorithm keeps it for new runners.
 """
 
 from collections import Counter
@@ -17,18 +17,18 @@ from shared.errors import Fatal
 
 PLAN = "zelda_plan"
 LIVES = "zelda_lives"
-MOST_LIVES = 10  # rebuilt environments per runner and epoch; RLlib alone would rebuild a broken game for ever
+MOST_LIVES = 10  # rebuilds per runner and epoch; RLlib alone would rebuild a broken game without end
 LIVES_OF_RUNNERS = "zelda_lives_of_runners"
 RESTARTS = "zelda_restarts"
-MOST_RUNNER_RESTARTS = 5  # of one runner and epoch; RLlib alone would start one in which nothing works again for ever
+MOST_RUNNER_RESTARTS = 5  # of one runner and epoch; RLlib alone would restart a broken one without end
 
 
 class EpochPlanCallback(RLlibCallback):
-    """Gives the epoch's plan to environments and runners that RLlib made anew."""
+    """Gives the epoch's plan to environments and runners that RLlib rebuilt."""
 
     def on_environment_created(self, *, env_runner: Any, env: Any, **kwargs: Any) -> None:
-        """In the runner: an environment was built; if the runner has a plan, it is a rebuilt one."""
-        env.runner = env_runner.worker_index or 0  # RLlib does not tell vector environments which runner they are in
+        """In the runner: an environment was built. If the runner has a plan, this is a rebuild."""
+        env.runner = env_runner.worker_index or 0  # RLlib does not pass the index to vector environments
         plan = getattr(env_runner, PLAN, None)
         if plan is not None:
             lives = getattr(env_runner, LIVES, 0) + 1
@@ -46,7 +46,7 @@ class EpochPlanCallback(RLlibCallback):
         is_evaluation: bool,
         **kwargs: Any,
     ) -> None:
-        """In the driver: runners died and were started again."""
+        """In the driver: dead runners were restarted."""
         plan = getattr(algorithm, PLAN, None)
         if plan is None or is_evaluation:
             return
@@ -60,39 +60,39 @@ class EpochPlanCallback(RLlibCallback):
 
 
 def begin_epoch(algorithm: Any, plan: EpochPlan) -> None:
-    """Hand the plan to every environment. The next sample starts with a reset of all of them."""
+    """Send the plan to every environment. The next sample starts with a reset of all of them."""
     setattr(algorithm, PLAN, plan)
     setattr(algorithm, RESTARTS, Counter())
-    _everywhere(algorithm, lambda runner: _begin(runner, plan))
+    _on_all_runners(algorithm, lambda runner: _begin(runner, plan))
 
 
 def collect(algorithm: Any, *, final: bool, steps: int) -> list[RolloutResult]:
-    """What all living runners brought in. A runner that is being restarted has nothing to bring.
+    """Collect from all living runners. A runner that is restarting has nothing to return.
 
-    `steps` of the epoch are done. Who is rebuilt from now on is told so, and what was recorded before this collect:
-    with the plan of the epoch's beginning, the whole budget would be his again.
+    `steps` of the epoch are done. The kept plans are updated with them and with the number of recorded segments:
+    with the initial plan, a rebuilt environment would have the whole budget again.
     """
     plan = getattr(algorithm, PLAN)
     recorded = plan.recorded
-    found = _everywhere(algorithm, lambda runner: _collect(runner, final, steps, recorded))
-    results = [one for one in found if one is not None]
-    recorded += sum(len(one.segments) for one in results)
+    found = _on_all_runners(algorithm, lambda runner: _collect(runner, final, steps, recorded))
+    results = [result for result in found if result is not None]
+    recorded += sum(len(result.segments) for result in results)
     setattr(algorithm, PLAN, replace(plan, steps=steps, recorded=recorded))
     return results
 
 
 def _limit(restarts: Counter[int], again: list[int]) -> None:
-    """Count the restarts of each runner in this epoch; Fatal where there were too many."""
+    """Count the restarts of each runner in this epoch; raise Fatal after too many."""
     restarts.update(again)
     runner, times = restarts.most_common(1)[0]
     if times > MOST_RUNNER_RESTARTS:
         raise Fatal(
-            f"env runner {runner} was started again {times} times in one epoch: worker-*.err in Ray's "
-            "session_latest/logs say why"
+            f"env runner {runner} was restarted {times} times in one epoch: see worker-*.err in Ray's "
+            "session_latest/logs"
         )
 
 
-def _everywhere(algorithm: Any, call: Any) -> list[Any]:
+def _on_all_runners(algorithm: Any, call: Any) -> list[Any]:
     # With remote runners the local one has no environment.
     group = algorithm.env_runner_group
     return list(group.foreach_env_runner(call, local_env_runner=group.num_remote_workers() == 0))
@@ -101,17 +101,16 @@ def _everywhere(algorithm: Any, call: Any) -> list[Any]:
 def _begin(runner: Any, plan: EpochPlan) -> None:
     setattr(runner, PLAN, plan)
     setattr(runner, LIVES, 0)
-    _cast(runner, plan)
+    _seed_actions(runner, plan)
     runner.env.unwrapped.begin_epoch(plan)
     runner._needs_initial_reset = True
     runner._ongoing_episodes_for_metrics.clear()
 
 
-def _cast(runner: Any, plan: EpochPlan) -> None:
-    """New dice for what the policy does in this epoch: no checkpoint has those of a runner in a process of its own, and
-    an epoch that begins again is to be the same play. A runner that is started again plays something else.
+def _seed_actions(runner: Any, plan: EpochPlan) -> None:
+    """Reseed action sampling, so that a restarted epoch repeats its play and a restarted runner does not.
 
-    The local runner shares its dice with the learner, and a checkpoint has them.
+    No checkpoint holds the generator of a remote runner. The local runner shares the driver's, which checkpoints hold.
     """
     if runner.worker_index:
         parts = [runner.config.seed, plan.epoch, plan.steps, runner.worker_index, plan.generation]
@@ -120,9 +119,9 @@ def _cast(runner: Any, plan: EpochPlan) -> None:
 
 def _collect(runner: Any, final: bool, steps: int, recorded: int) -> RolloutResult:
     plan = getattr(runner, PLAN, None)
-    if plan is not None:  # a runner born a moment ago is told it with its next sample
+    if plan is not None:  # a new runner receives its plan with the next sample
         setattr(runner, PLAN, replace(plan, steps=steps, recorded=recorded))
-    # RLlib keeps all chunks of open episodes for metrics that nobody here reads: of pictures, a gigabyte per episode.
+    # RLlib keeps all chunks of open episodes for metrics that are unused here: with pictures, a gigabyte per episode.
     runner._ongoing_episodes_for_metrics.clear()
     found: RolloutResult = runner.env.unwrapped.collect(final=final)
     return found

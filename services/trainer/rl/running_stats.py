@@ -1,4 +1,4 @@
-"""Running mean and variance, merged batch by batch (Chan et al. 1979). Saved with every checkpoint, bit for bit."""
+"""Running mean and variance, merged batch by batch (Chan et al. 1979). Every checkpoint holds them bit for bit."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ Doubles = NDArray[np.float64]
 
 
 class RunningStats:
-    """Mean and variance of all values seen, per feature. Kept in float64, so that millions of steps do not drift."""
+    """Mean and variance of all values so far, per feature, in float64: millions of steps must not drift."""
 
     def __init__(self, shape: tuple[int, ...] = ()) -> None:
         self.count = 0.0
         self.mean: Doubles = np.zeros(shape)
         self.spread: Doubles = np.zeros(shape)  # sum of squared distances from the mean
 
-    def add(self, values: NDArray[Any]) -> None:
-        """Take in a batch, shape (N, *shape)."""
+    def update(self, values: NDArray[Any]) -> None:
+        """Include a batch (N, *shape)."""
         number = len(values)
         if not number:
             return
@@ -30,7 +30,7 @@ class RunningStats:
 
     @property
     def std(self) -> Doubles:
-        """Standard deviation; 1 where nothing varied yet, so that dividing by it is harmless."""
+        """Standard deviation; 1 where nothing has varied, so that a division is harmless."""
         if not self.count:
             return np.ones_like(self.mean)
         deviation = np.sqrt(self.spread / self.count)
@@ -41,7 +41,7 @@ class RunningStats:
         return {"count": self.count, "mean": self.mean.tolist(), "spread": self.spread.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `state` returned."""
+        """Restore what `state` returned."""
         self.count = float(state["count"])
         self.mean = np.asarray(state["mean"], dtype=np.float64)
         self.spread = np.asarray(state["spread"], dtype=np.float64)

@@ -118,7 +118,7 @@ def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch_with_a_senten
     monkeypatch.setattr("services.trainer.rl.runners.MOST_RUNNER_RESTARTS", 1)
     session = corridor_session(1, 2, 128, curiosity=False, env=Failing)
     session.begin(lambda numbers: EpochPlan(0), 0)
-    with pytest.raises(Fatal, match="env runner 1 was started again 2 times in one epoch"):
+    with pytest.raises(Fatal, match="env runner 1 was restarted 2 times in one epoch"):
         iterate(session, 100)
     assert session.steps == 0
     session.close()

@@ -58,7 +58,7 @@ def test_a_running_return_goes_on_where_the_last_chunk_ended(first: list[float],
 def test_moments_of_batches_are_those_of_all_values(batches: list[list[float]]) -> None:
     moments = RunningStats()
     for batch in batches:
-        moments.add(np.array(batch))
+        moments.update(np.array(batch))
     every = np.concatenate([np.array(batch) for batch in batches])
     assert moments.mean == pytest.approx(every.mean(), abs=1e-6)
     if every.std() > 1e-3:
@@ -123,7 +123,7 @@ def test_a_checkpoint_is_the_same_bytes_for_the_same_content_and_gives_everythin
     assert torch.equal(network.weight, fresh.weight)
 
 
-def driver_store(**members: bytes) -> bytes:
+def zip_of(**members: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, data in members.items():
@@ -131,7 +131,7 @@ def driver_store(**members: bytes) -> bytes:
     return buffer.getvalue()
 
 
-FOREIGN = driver_store(state_json=b"{}", weights_safetensors=b"pickled", optimizer_safetensors=b"pickled")
+FOREIGN = zip_of(state_json=b"{}", weights_safetensors=b"pickled", optimizer_safetensors=b"pickled")
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18), FOREIGN])

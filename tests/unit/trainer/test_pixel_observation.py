@@ -8,7 +8,7 @@ import torch
 
 from services.trainer.driver.session_factory import create_evaluation, create_session
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.module import network
+from services.trainer.rl.module import build_network
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
 from services.trainer.rl.training_config import TrainingConfig
 from services.trainer.settings import DriverGroup
@@ -27,7 +27,7 @@ CONFIG = RunConfig(
 
 
 def test_bytes_are_scaled_once_on_their_way_into_a_network() -> None:
-    net = network(SHAPE, (8,), 3)
+    net = build_network(SHAPE, (8,), 3)
     picture = torch.randint(0, 256, (2, *SHAPE), dtype=torch.uint8)
 
     assert torch.equal(net(picture), net(picture.float() / 255))
