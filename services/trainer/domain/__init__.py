@@ -1,1 +1,1 @@
-"""Pure decisions of the trainer: no I/O, no clock, no randomness that is not passed in."""
+"""Pure decisions of the trainer: no I/O, no clock; callers pass in any randomness."""

@@ -1,20 +1,20 @@
-"""Where episodes begin: at the true start, or at the state of a milestone that was reached before.
+"""The curriculum: which episodes begin at the true start, and which at the state of a milestone.
 
-Half of the episodes at least begin at the true start, because an archive of later states changes what the policy is
-trained on (and nobody will be placed there in the end). Evaluation never uses this.
+At least half of the episodes begin at the true start, because later starts change the distribution of states that the
+policy trains on. Evaluation always begins at the true start.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 TRUE_START = 0
-MOST_RESTARTS = 0.5  # more, and the policy forgets the way to where the restarts begin
-SLOTS = 100  # the environment draws evenly from a list; a share becomes this many entries of a hundred
+MOST_RESTARTS = 0.5  # with more, the policy forgets the way to the later starts
+SLOTS = 100  # the environment draws uniformly from a list of this length; a share becomes a number of entries
 
 
 @dataclass(frozen=True, slots=True)
 class CurriculumShares:
-    """Share of episodes by start: the true start has what the milestones leave. Index 0 is the first milestone."""
+    """Share of episodes by start state. Index 0 is the first milestone; the true start has the rest."""
 
     milestones: tuple[float, ...] = ()
 
@@ -23,13 +23,13 @@ class CurriculumShares:
             raise ValueError(f"curriculum shares {self.milestones}: none may be negative")
         if sum(self.milestones) > MOST_RESTARTS + 1e-9:
             raise ValueError(
-                f"curriculum shares {self.milestones} add up to {sum(self.milestones):g}: at most {MOST_RESTARTS} of "
+                f"curriculum shares {self.milestones} sum to {sum(self.milestones):g}: at most {MOST_RESTARTS} of "
                 "the episodes may begin after a milestone"
             )
 
 
 def mixture(shares: CurriculumShares, available: Sequence[int]) -> list[int]:
-    """A hundred starts in the wanted proportion: milestones from `available` (1 is the first), and the true start."""
+    """A hundred starts in the proportion of `shares`: milestones in `available` (from 1) and the true start."""
     slots: list[int] = []
     for milestone, share in enumerate(shares.milestones, start=1):
         if milestone in available:

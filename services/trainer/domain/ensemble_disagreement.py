@@ -1,18 +1,18 @@
-"""How far the reward model's members disagree over a segment: where a judge's word would teach it most."""
+"""Disagreement of the reward model's members over a segment: a judge's score helps most where it is large."""
 
 from typing import Final
 
 from shared.rewardnet import Floats, RewardNet
 
-EVERY: Final = 10  # steps: neighbouring states differ little, and this runs beside the game
+EVERY: Final = 10  # steps: neighbouring states differ little, and this runs while the game waits
 
 
 class EnsembleDisagreement:
-    """The mean standard deviation of the members over a segment's observations, (n, 128) float32."""
+    """Mean standard deviation of the members' scores over a segment's observations."""
 
     def __init__(self, net: RewardNet) -> None:
         self._net = net
 
     def __call__(self, observations: Floats) -> float:
-        """The segment's doubt; 0 where all members say the same."""
+        """The disagreement over `observations` (N, 128) float32; 0 where all members agree."""
         return float(self._net.forward(observations[::EVERY]).std(axis=0).mean())

@@ -1,4 +1,4 @@
-"""Names of episodes and of their segments: they tell where in an epoch each was played."""
+"""Names of episodes and their segments. A name states epoch, env runner, environment and number."""
 
 import re
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class EpisodeName:
     number: int
 
     @classmethod
-    def read(cls, episode: str) -> Self:
-        """From an episode's id. Raises ValueError if the trainer gives no such names."""
+    def parse(cls, episode: str) -> Self:
+        """Parse an episode's id. Raises ValueError if it is not a name of the trainer's."""
         found = _NAME.fullmatch(episode)
         if found is None:
-            raise ValueError(f"{episode!r:.80} is not the name of an episode, as in e0001-r00-v03-0002")
+            raise ValueError(f"{episode!r:.80} is not an episode name such as e0001-r00-v03-0002")
         return cls(*map(int, found.groups()))
 
     @property
@@ -34,11 +34,11 @@ class EpisodeName:
 
     @property
     def place(self) -> str:
-        """The environment, as plans and checkpoints name it."""
+        """The environment as `{runner}/{env}`: the key in plans and checkpoints."""
         return f"{self.runner}/{self.env}"
 
 
 def segment_at(key: str) -> SegmentPlace | None:
-    """The place of the segment with this key; None if the trainer did not put it there."""
+    """Parse a segment's key; None if no segment of the trainer has such a key."""
     place = segment_place(key)
     return place if place is not None and _NAME.fullmatch(place.episode) else None

@@ -1,26 +1,25 @@
-"""From episode summaries to the metrics of an epoch: plain means over episodes, long and short alike. Pure arithmetic.
+"""Computes the metrics of an epoch from episode summaries: unweighted means over episodes. Pure arithmetic.
 
-Two kinds of figures, because the end of an epoch cuts episodes short:
+The end of an epoch cuts episodes short, so there are two kinds of metrics:
 
-- Return, length, reward terms, deaths and habits are means over complete episodes: half a return says nothing.
-- What only grows while an episode is played (`GROWING`) also counts in an open episode that has been played for as
-  long as the complete ones were on average: it has had their time. Without it, an epoch shorter than its episodes
-  would know the milestones of those that died, and a policy that learns to survive would seem to lose them. A shorter
-  one does not count: it would pull the mean down for want of time.
+- Return, length, reward terms, deaths and behaviour are means over complete episodes: half a return means nothing.
+- Facts that only grow during an episode (`GROWING`) also count in an open episode that is at least as long as the
+  complete ones on average. Otherwise, in an epoch shorter than its episodes, only those that died would count, and a
+  policy that learns to survive would seem to lose milestones. A shorter open episode would pull the mean down.
 
-Where no episode is complete, the open ones stand in for all.
+If no episode is complete, all open ones count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 GROWING = frozenset({"milestones", "milestones_share", "rooms", "tiles"})
-"""Facts that never shrink during an episode. One that can (a share of steps, say) would be counted half."""
+"""Facts that never shrink during an episode. A fact that can shrink (a share of steps) would be half measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSummary:
-    """What is kept of one episode. `terms` are sums of reward terms, `facts` counts such as rooms or deaths."""
+    """The summary of one episode. `terms` are sums of reward terms, `facts` counts such as rooms or deaths."""
 
     episode: str
     steps: int
@@ -29,11 +28,11 @@ class EpisodeSummary:
     facts: Mapping[str, float] = field(default_factory=dict)
     complete: bool = True
     from_start: bool = True
-    """False: it began at a later milestone (curriculum), so its milestones are no achievement of its own."""
+    """False: the curriculum started it at a later milestone, so its milestones do not count."""
 
 
 def epoch_metrics(summaries: Iterable[EpisodeSummary]) -> dict[str, float]:
-    """Metrics by name: `return_mean`, `reward/<term>`, `milestones_mean` ... Empty if there was no episode."""
+    """Metrics by name: `return_mean`, `reward/<term>`, `milestones_mean` ... Empty without episodes."""
     every = [summary for summary in summaries if summary.steps > 0]
     complete = [summary for summary in every if summary.complete]
     counted = complete or every

@@ -1,6 +1,6 @@
-"""Which finished segments are recorded and judged: stratified, within a budget per epoch.
+"""Decides which finished segments are recorded and judged: stratified, within a budget per epoch.
 
-Pure: no clock, no dice (the draw is a hash of seed and segment id), no store. It decides, it never records.
+Pure: no clock, no store, no random state (a draw is a hash of seed and segment id).
 
 Use, one `Sampler` per env runner and epoch:
 
@@ -10,7 +10,7 @@ Use, one `Sampler` per env runner and epoch:
         record(..., sampled=reason)          # goes into the manifest as `sampled`
 
 `novelty` is any number that grows with how new the segment was (mean curiosity bonus, new tiles per step);
-`disagreement` is the mean standard deviation of the reward model ensemble over the segment. Leave out what is unknown.
+`disagreement` is the mean standard deviation of the reward model ensemble over the segment. Omit unknown values.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ from shared.contracts.run import SamplingConfig
 
 Reason = Literal["share", "milestone", "novelty", "disagreement"]
 
-MILESTONE_RESERVE = 0.25  # part of the budget kept for milestones; too small and a late breakthrough goes unjudged
-RANKED_PART = 1 / 3  # of the paced rate, for each of novelty and disagreement; too large and ordinary play is unseen
-WINDOW = 256  # values remembered for a quantile; too small and one odd segment moves the threshold
-WARM_UP = 16  # values needed before a quantile means anything
+MILESTONE_RESERVE = 0.25  # part of the budget reserved for milestones; if too small, a late breakthrough goes unjudged
+RANKED_PART = 1 / 3  # of the paced rate, for novelty and disagreement each; if too large, ordinary play goes unseen
+WINDOW = 256  # values kept for a quantile; if too small, one outlier moves the threshold
+WARM_UP = 16  # values needed before a quantile is meaningful
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Quota:
         recorded: int = 0,
         runner: int = 1,
     ) -> Self:
-        """Divide what the epoch has left evenly over `runners` env runners; the first ones get what is over.
+        """Divide the rest of the epoch's budget evenly over `runners` env runners; the first ones get the remainder.
 
-        `recorded` segments of the epoch exist already; `steps_to_come` are those that it has not made yet. This is
-        the quota of number `runner`, counted from 1.
+        `recorded` segments of the epoch exist already; `steps_to_come` are the steps still to make. The result is the
+        quota of env runner `runner`, counted from 1.
         """
         runners, left = max(1, runners), max(0, config.budget - recorded)
         return cls(
@@ -73,15 +73,15 @@ class Quota:
         )
 
 
-class Ranking:
-    """A sliding window of values that answers: which share of recent values is below this one?"""
+class RecentRanks:
+    """Ranks a value among the most recent ones: the share of them that is below it."""
 
     def __init__(self, size: int = WINDOW) -> None:
         self._recent: deque[float] = deque(maxlen=size)
         self._sorted: list[float] = []
 
-    def place(self, value: float) -> float | None:
-        """Share of remembered values below `value`, or None while too few are known; then remember it."""
+    def rank(self, value: float) -> float | None:
+        """The share of recent values below `value`, or None while there are too few; then add it."""
         share = bisect_left(self._sorted, value) / len(self._sorted) if len(self._sorted) >= WARM_UP else None
         if len(self._recent) == self._recent.maxlen:
             del self._sorted[bisect_left(self._sorted, self._recent[0])]
@@ -92,18 +92,18 @@ class Ranking:
 
 @dataclass
 class Sampler:
-    """Decides segment by segment. State: how many were seen and taken, in total and by milestone level."""
+    """Decides segment by segment. Counts the segments seen and taken, in total and by milestone level."""
 
     quota: Quota
     seed: int
     seen: int = 0
     taken: Counter[str] = field(default_factory=Counter)
     _levels_seen: Counter[int] = field(default_factory=Counter)
-    _novelty: Ranking = field(default_factory=Ranking)
-    _disagreement: Ranking = field(default_factory=Ranking)
+    _novelty: RecentRanks = field(default_factory=RecentRanks)
+    _disagreement: RecentRanks = field(default_factory=RecentRanks)
 
     def decide(self, candidate: Candidate) -> Reason | None:
-        """Why this segment is to be recorded, or None."""
+        """The reason to record this segment, or None."""
         rate = self.rate()
         self.seen += 1
         self._levels_seen[candidate.level] += 1
@@ -113,12 +113,12 @@ class Sampler:
         return reason
 
     def rate(self) -> float:
-        """Share of the coming ordinary segments to take, so that the budget lasts until the epoch's end."""
+        """Share of the coming ordinary segments to take, such that the budget lasts until the epoch's end."""
         left = self.quota.budget - self.taken.total()
         reserve = 0.0
         if self.quota.milestones and self.quota.budget < self.quota.expected:
             reserve = max(0.0, self.quota.budget * MILESTONE_RESERVE - self.taken["milestone"])
-            reserve *= max(0.0, 1 - self.seen / self.quota.expected)  # what milestones did not use is given back
+            reserve *= max(0.0, 1 - self.seen / self.quota.expected)  # an unused reserve is released over the epoch
         to_come = max(1, self.quota.expected - self.seen)
         return max(0.0, min(self.quota.share, (left - reserve) / to_come))
 
@@ -129,7 +129,7 @@ class Sampler:
             return None
         if self.quota.milestones and candidate.gained > 0:
             return "milestone"
-        if rate <= 0:  # else the largest value so far, which nothing can be above, would always be taken
+        if rate <= 0:  # otherwise the largest value so far, whose rank is 1, would always be taken
             return None
         if disagreement is not None and disagreement >= 1 - rate * RANKED_PART:
             return "disagreement"
@@ -140,17 +140,17 @@ class Sampler:
         return "share" if chance >= 1 or self._draw(candidate) < chance else None
 
     def _uniform(self, candidate: Candidate, rate: float, ranked: int) -> float:
-        """Chance of an ordinary segment: rare milestone levels more often, common ones less, the same on average."""
+        """Probability of an ordinary segment: higher at rare milestone levels, lower at common ones."""
         even = self.seen / len(self._levels_seen)
         stratum = even / self._levels_seen[candidate.level]
         plain = rate if rate >= 1 else rate * (1 - ranked * RANKED_PART)
         return min(self.quota.share, plain * stratum) if plain < 1 else 1.0
 
     def _draw(self, candidate: Candidate) -> float:
-        """A number in [0, 1) that depends on seed and segment alone, so that a repeated interval draws the same."""
+        """A number in [0, 1) from seed and segment alone, so that repeated play draws the same."""
         digest = hashlib.sha256(f"{self.seed}|{candidate.segment}".encode()).digest()
         return int.from_bytes(digest[:8], "big") / 2**64
 
     @staticmethod
-    def _place(ranking: Ranking, value: float | None) -> float | None:
-        return None if value is None else ranking.place(value)
+    def _place(ranking: RecentRanks, value: float | None) -> float | None:
+        return None if value is None else ranking.rank(value)

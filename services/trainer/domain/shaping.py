@@ -1,14 +1,14 @@
 """How a reward model enters the reward: `gain`, `potential`, `additive` or `none`.
 
-`gain` is F = coefficient * (Phi(s') - Phi(s)): the rewards of a segment add up to what the reward model says the
-segment gained, which is the very sum that its Bradley-Terry loss was about. Every round trip adds up to 0, so nothing
-can be farmed, but arriving where Phi is high pays and is kept: this changes what is optimal.
+`gain` is F = coefficient * (Phi(s') - Phi(s)): the rewards of a segment sum to the segment's gain in Phi, the sum that
+the Bradley-Terry loss was trained on. Every round trip sums to 0, so nothing can be farmed. But reaching a state with
+high Phi pays and the reward stays: this changes the optimal policy.
 
-`potential` is F = coefficient * (gamma * Phi(s') - Phi(s)) and leaves every optimal policy as it is (Ng, Harada and
-Russell 1999), provided that gamma is the learner's own, that a terminal state has Phi = 0, that truncation keeps Phi
-(the learner bootstraps there), and that each Phi is the one of the moment its state was visited (Devlin and Kudenko
-2012). So every state is evaluated once, its Phi is remembered, and another model takes over only where an episode
-begins. F is never clipped: a clipped term no longer telescopes. Numpy only; nothing here knows an environment.
+`potential` is F = coefficient * (gamma * Phi(s') - Phi(s)). It preserves every optimal policy (Ng, Harada and Russell
+1999) under four conditions: gamma is the learner's, a terminal state has Phi = 0, truncation keeps Phi (the learner
+bootstraps there), and each Phi is the one at the time of the visit (Devlin and Kudenko 2012). So every state is
+evaluated once, its Phi is kept, and a new model applies only from the next episode on. F is never clipped: a clipped
+term no longer telescopes. NumPy only; independent of any environment.
 """
 
 from typing import Protocol, Self
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shared.contracts.run import ShapingConfig
 from shared.rewardnet import Floats, RewardNet
 
-PHI_LIMIT = 5.0  # standard deviations; beyond it a score says "never seen", and a larger Phi would only reward that
+PHI_LIMIT = 5.0  # standard deviations; a score beyond it means an unknown state, which must not be rewarded more
 
 Mask = NDArray[np.bool_]
 Rewards = NDArray[np.float64]
@@ -38,11 +38,11 @@ class Potential(Protocol):
 class ConservativePotential:
     """Phi = mean - k * (deviation - usual deviation) of the ensemble, clipped to +-PHI_LIMIT.
 
-    Where the members disagree more than they did on the training states, Phi sinks: unknown is not good. Subtracting
-    the usual deviation keeps Phi centred, because an offset c costs coefficient * (1 - gamma) * c on every step.
+    Phi sinks where the members disagree more than on the training states: unknown states are not good. Subtracting the
+    usual deviation centres Phi, because an offset c costs coefficient * (1 - gamma) * c on every step.
 
-    A model that only sees what lasts says the same for many steps: while nothing that it reads has changed in the whole
-    batch, the last answer is given again. (Not row by row: a batch of another size would be rounded otherwise.)
+    A model that reads lasting features alone gives equal scores for many steps, so an unchanged batch of inputs returns
+    the last result. (Not row by row: a batch of another size rounds differently.)
     """
 
     def __init__(self, net: RewardNet, conservatism: float = 1.0, version: str = "unnamed") -> None:
@@ -60,7 +60,7 @@ class ConservativePotential:
         return cls(RewardNet.from_bytes(raw, observation), conservatism, version)
 
     def __call__(self, observations: Floats) -> Floats:
-        """Phi (N,) of `observations` (N, 128) float32, centred and clipped. Not to be written to."""
+        """Phi (N,) of `observations` (N, 128) float32, centred and clipped. Callers must not write to it."""
         inputs = observations[:, self._reads]
         if self._last is None or not np.array_equal(inputs, self._last[0]):
             self._last = inputs, self._evaluated(observations)
@@ -87,8 +87,8 @@ class Shaper:
         shaper.begin(new_first_observations, terminated | truncated)
 
     With Gymnasium's NEXT_STEP autoreset, `advance` does both: the step after an ending returns the first observation
-    of the next episode and gets no shaping. `offer` hands over a new model at any time; episodes that run finish with
-    the one they began with. An environment that has ended and not begun gets 0.
+    of the next episode and gets no shaping. `offer` may pass a new model at any time; running episodes keep the model
+    they began with. An environment that has ended and not begun gets 0.
     """
 
     def __init__(self, envs: int, config: ShapingConfig, gamma: float, potential: Potential | None = None) -> None:
@@ -99,21 +99,21 @@ class Shaper:
         self.gamma = gamma
         self._offered = potential
         self._current: list[Potential | None] = [None] * envs
-        self._uniform = False  # every environment lives and uses the same potential: the usual, fast case
+        self._uniform = False  # all environments run with the same potential: the usual, fast case
         self._phi: Rewards = np.zeros(envs)
         self._live: Mask = np.zeros(envs, np.bool_)
 
     @property
     def versions(self) -> list[str | None]:
-        """Per environment, the potential its running episode is shaped with: the stamp for recorded segments."""
+        """The version of the potential that shapes each environment's running episode."""
         return [None if potential is None else potential.version for potential in self._current]
 
     def offer(self, potential: Potential | None) -> None:
-        """Use `potential` for every episode that begins from now on; None shapes nothing."""
+        """Use `potential` for episodes that begin from now on; None shapes nothing."""
         self._offered = potential
 
     def begin(self, observations: Floats, started: Mask | None = None) -> None:
-        """Note Phi(s0) of the environments in the mask `started` (N,), or of all; `observations` is (N, 128)."""
+        """Store Phi(s0) of the environments in the mask `started` (N,), or of all; `observations` is (N, 128)."""
         which = np.arange(len(self._phi)) if started is None else np.flatnonzero(started)
         if not len(which):
             return

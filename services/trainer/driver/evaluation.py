@@ -74,7 +74,7 @@ def metrics(summaries: list[EpisodeSummary]) -> dict[str, float]:
     """
     first: dict[int, EpisodeSummary] = {}
     for summary in summaries:
-        first.setdefault(EpisodeName.read(summary.episode).env, replace(summary, complete=True))
+        first.setdefault(EpisodeName.parse(summary.episode).env, replace(summary, complete=True))
     greedy = [summary for env, summary in first.items() if env == 0]
     sampled = [summary for env, summary in first.items() if env != 0]
     found = epoch_metrics(sampled)

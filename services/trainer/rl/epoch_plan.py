@@ -44,7 +44,7 @@ class EpochPlan:
         chooses the same segments under the same names. After a checkpoint in mid-epoch the play differs, because the
         games are not in the checkpoint: then all segments count.
         """
-        names = [EpisodeName.read(episode) for episode in episodes]
+        names = [EpisodeName.parse(episode) for episode in episodes]
         again = 0 if self.steps else sum(map(self._plays_again, names))
         return replace(self, recorded=len(names) - again)
 

@@ -12,13 +12,13 @@ ODD = ["e0001-r00-v00-0002-copy", "x-e0001-r00-v00-0002", "e0001-r00-v00", "note
 
 @pytest.mark.parametrize("name", [EpisodeName(0, 0, 0, 0), EpisodeName(12, 3, 9, 1_000_000)])
 def test_a_name_is_read_as_it_was_written(name: EpisodeName) -> None:
-    assert EpisodeName.read(name.id) == name
+    assert EpisodeName.parse(name.id) == name
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_no_name_is_refused_with_the_shape_of_one(odd: str) -> None:
     with pytest.raises(ValueError, match="is not the name of an episode, as in e0001-r00-v03-0002"):
-        EpisodeName.read(odd)
+        EpisodeName.parse(odd)
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -52,7 +52,7 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "chatty.py").write_text(CHATTY)
-    monkeypatch.setattr(local, "DRIVER", "chatty")
+    monkeypatch.setattr(local, "DRIVER_MODULE", "chatty")
     full_disk = Path("/dev/full").open("w")  # noqa: ASYNC230, SIM115 - closing it fails as writing does
     monkeypatch.setattr(sys, "stderr", full_disk)
     status = await asyncio.wait_for(ended({"PYTHONPATH": str(tmp_path)}), 30)
@@ -73,7 +73,7 @@ async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_star
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sleeper.py").write_text("import time; time.sleep(100)")
-    monkeypatch.setattr(local, "DRIVER", "sleeper")
+    monkeypatch.setattr(local, "DRIVER_MODULE", "sleeper")
     backend = LocalBackend({"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)})
     starting = asyncio.create_task(backend.start(DriverLaunch(RUN, "d1")))
     await asyncio.sleep(0)  # it is on its way

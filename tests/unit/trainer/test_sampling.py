@@ -5,7 +5,7 @@ from collections import Counter, deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer.domain.sampling import WARM_UP, Candidate, Quota, Ranking, Sampler
+from services.trainer.domain.sampling import WARM_UP, Candidate, Quota, RecentRanks, Sampler
 from shared.contracts.run import SamplingConfig
 
 
@@ -120,10 +120,10 @@ def test_the_budget_is_never_exceeded(
 
 @given(st.lists(st.floats(-100, 100), min_size=30, max_size=80))
 def test_a_value_is_placed_among_the_newest_ones_once_there_are_enough(values: list[float]) -> None:
-    ranking, newest = Ranking(size=20), deque[float](maxlen=20)
+    ranking, newest = RecentRanks(size=20), deque[float](maxlen=20)
     for value in values:
         lower = sum(other < value for other in newest)
-        assert ranking.place(value) == (lower / len(newest) if len(newest) >= WARM_UP else None)
+        assert ranking.rank(value) == (lower / len(newest) if len(newest) >= WARM_UP else None)
         newest.append(value)
 
 
