@@ -40,21 +40,21 @@ RECORDINGS = (("bramble", 1, "", 3), ("bramble", 8, "_8", 0.5), ("cpu_bound", 1,
 
 @dataclass
 class Playing:
-    """A player with random actions; a call plays `CHUNK` steps and returns steps per second."""
+    """A session with random actions; a call plays `CHUNK` steps and returns steps per second."""
 
-    player: GameSession
+    session: GameSession
     clock: Callable[[], float] = time.process_time
     rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
-        self.player.reset()
+        self.session.reset()
 
     def __call__(self) -> float:
         actions = [self.rng.randrange(ACTIONS) for _ in range(CHUNK)]
-        player, began = self.player, self.clock()
+        session, began = self.session, self.clock()
         for action in actions:
-            if player.step(action).report is not None:
-                player.reset()
+            if session.step(action).report is not None:
+                session.reset()
         return CHUNK / (self.clock() - began)
 
 

@@ -89,7 +89,7 @@ def places(env: ZeldaVectorEnv) -> list[StartState]:
     found = []
     env.reset()
     for number in range(PLACES):
-        found.append(StartState(f"place-{number}", env.players[0].emulator.save()))
+        found.append(StartState(f"place-{number}", env.sessions[0].emulator.save()))
         play(env, number, 5 * SEGMENT)
     return found
 
@@ -115,9 +115,9 @@ class Contender:
 
     def turn(self, env: ZeldaVectorEnv, number: int) -> None:
         """One turn on the course of that number."""
-        for player, take in zip(env.players, self.takes, strict=True):
-            player.recording = take
-            player.skip_to(number * EPISODES_A_TURN)
+        for session, take in zip(env.sessions, self.takes, strict=True):
+            session.recording = take
+            session.skip_to(number * EPISODES_A_TURN)
         env.reset()
         steps = SEGMENT * max(1, SEGMENTS // env.num_envs)
         play(env, 2 * number, steps)

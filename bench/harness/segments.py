@@ -31,7 +31,7 @@ class _InEnvironment(BrambleEmulator):
     """The solver's view of a game that is really the training environment's. Some of its steps are left to chance."""
 
     def __init__(self, env: ZeldaEnv, wandering: float, limit: int, seed: int) -> None:
-        self.env, self.pyboy = env, env.player.emulator._pyboy  # read only: the solver looks at RAM
+        self.env, self.pyboy = env, env.session.emulator._pyboy  # read only: the solver looks at RAM
         self.steps, self.limit = 0, limit
         self._wandering, self._rng = wandering, random.Random(seed)
 

@@ -157,7 +157,7 @@ class PeerEnv(ZeldaEnv):
     def __init__(self, name: str, number: int) -> None:
         config = EnvConfig(frame_skip=SKIP, episode_length=500, runner=number)
         super().__init__(config)
-        self.player = type(self.player)(config, 0, None, GAMES[name]())
+        self.session = type(self.session)(config, 0, None, GAMES[name]())
 
 
 def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:

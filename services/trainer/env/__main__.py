@@ -1,4 +1,4 @@
-"""`python -m services.trainer.env play --world vale`: watch decoded states while somebody plays."""
+"""`python -m services.trainer.env play --world vale`: print decoded states of a game in play."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Read the arguments; import what is heavy only then."""
+    """Read the arguments, then import the heavy modules."""
     parser = argparse.ArgumentParser(prog="python -m services.trainer.env", description=__doc__)
     play = parser.add_subparsers(required=True, dest="command").add_parser("play", help="print a state each second")
     play.add_argument("--game", default="bramble", help="bramble or oracle-of-seasons")

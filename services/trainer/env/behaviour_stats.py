@@ -21,16 +21,16 @@ class BehaviourStats:
         self._counts[:] = 0
         self._steps[:] = 0
 
-    def update(self, players: Sequence[GameSession]) -> None:
+    def update(self, sessions: Sequence[GameSession]) -> None:
         """Count one step of every environment. An episode's first observation counts as a neutral step."""
-        for env, player in enumerate(players):
-            detectors = player.detectors
+        for env, session in enumerate(sessions):
+            detectors = session.detectors
             self._steps[env] += 1
             if detectors.stuck:
                 self._counts[env, 1] += 1
             if detectors.loop:
                 self._counts[env, 0] += 1
-            if player.state.menu:
+            if session.state.menu:
                 self._counts[env, 2] += 1
 
     def pop(self, env: int) -> dict[str, float]:

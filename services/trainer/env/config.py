@@ -1,6 +1,6 @@
-"""How an environment is set up. Everything arrives as plain data (Ray ships it to other machines) and is checked here.
+"""The configuration of an environment, validated from plain data.
 
-Unknown fields are refused: a typing slip in an experiment must not pass as a default.
+Unknown fields are refused: a typing error in an experiment must not pass as a default.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from shared.game.games.registry import GameRequest
 
 
 class EnvConfig(BaseModel):
-    """One environment, or `num_envs` of them. `runner` and `seed` decide every episode's course."""
+    """One environment, or `num_envs` of them. `runner` and `seed` determine every episode's start."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,7 +41,7 @@ class EnvConfig(BaseModel):
 
     @classmethod
     def of(cls, values: object) -> Self:
-        """From plain data, or ContractError with a sentence that names the field."""
+        """Validate plain data. Raises ContractError with a sentence that names the field."""
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -49,7 +49,7 @@ class EnvConfig(BaseModel):
 
     @classmethod
     def of_run(cls, run: RunConfig, **more: object) -> Self:
-        """The environment of a run; `more` adds what a run does not know: runner, threads, the user's files."""
+        """The configuration of a run's environments. `more` adds fields that a run lacks: runner, threads, files."""
         shared = (
             "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "segment_steps", "observation",
             "rewards",
@@ -58,7 +58,7 @@ class EnvConfig(BaseModel):
         return cls.of({**values, "num_envs": run.envs_per_runner, **more})
 
     def open_game(self) -> Game:
-        """The game to play."""
+        """Open the configured game."""
         return GAMES.open(
             self.game, GameRequest(self.world, self.difficulty, self.seed, rom=self.rom, start=self.true_start)
         )

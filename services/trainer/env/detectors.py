@@ -1,4 +1,4 @@
-"""What the game is about at the moment: dialog, puzzle, stuck. Flickering values are smoothed over three steps.
+"""Detects dialog, puzzle, stuck and loop from the game's states. Flickering values are smoothed over three steps.
 
 Facts for rewards, reports and judges; the policy sees the state itself. Pure: states in, facts out.
 """
@@ -8,10 +8,10 @@ from typing import Final
 
 from shared.game.decoding.state import GameState, Scene
 
-HYSTERESIS: Final = 3  # steps a value must hold before it counts; fewer and a flicker ends a dialog
-STUCK_AFTER: Final = 120  # steps without leaving a tile; shorter and waiting for an enemy looks stuck
-LOOP_WINDOW: Final = 40  # changes of tile looked back for loops
-LOOP_CELLS: Final = 6  # so few different cells in the window mean walking in circles
+HYSTERESIS: Final = 3  # steps a value must hold before it counts; with fewer, a flicker ends a dialog
+STUCK_AFTER: Final = 120  # steps without leaving a tile; with fewer, waiting for an enemy looks stuck
+LOOP_WINDOW: Final = 40  # tile changes checked for loops
+LOOP_CELLS: Final = 6  # at most this many different cells in the window mean walking in circles
 
 
 class Hysteresis:
@@ -54,28 +54,28 @@ class Detectors:
         """Compare two consecutive states."""
         self.puzzle_gain = 0
         if state.scene is not self._scene:
-            self._look(previous, state)
+            self._update_scene(previous, state)
         if state.control:
             column, row = state.x >> 4, state.y >> 4
             if column == self._column and row == self._row:
                 self._same += 1
             else:
-                self._place(state, column, row)
+                self._move_to(state, column, row)
             self.stuck = self._same >= STUCK_AFTER
 
-    def _look(self, previous: GameState, state: GameState) -> None:
-        """Something changed, or a flickering value has not settled yet."""
+    def _update_scene(self, previous: GameState, state: GameState) -> None:
+        """Update after a change of scene, or until a flickering value has settled."""
         dialog, puzzle = self._dialog, self._puzzle
         self.dialog = dialog.update(state.dialog is not None)
         self.puzzle = puzzle.update(in_puzzle(state))
         if previous.progress is not state.progress or previous.puzzle is not state.puzzle:
-            self.puzzle_gain = self._gain(previous, state)
-        # Look again next time, until the same scene would give the same once more.
+            self.puzzle_gain = self._puzzles_solved(previous, state)
+        # Repeat until the same scene would change nothing.
         self._scene = state.scene if dialog.settled and puzzle.settled else None
         if previous.scene is not state.scene:
             self._column = -1  # the same tile of another room is another place
 
-    def _place(self, state: GameState, column: int, row: int) -> None:
+    def _move_to(self, state: GameState, column: int, row: int) -> None:
         self._column, self._row = column, row
         cell = (state.group, state.room, column, row)
         cells, counts = self._cells, self._counts
@@ -92,8 +92,8 @@ class Detectors:
         counts[cell] = counts.get(cell, 0) + 1
         self.loop = len(cells) == LOOP_WINDOW and len(counts) <= LOOP_CELLS
 
-    def _gain(self, previous: GameState, state: GameState) -> int:
-        """How many puzzles were solved: things opened for good, and buttons pressed for the first time."""
+    def _puzzles_solved(self, previous: GameState, state: GameState) -> int:
+        """Number of puzzles solved: things opened permanently, and buttons pressed for the first time."""
         old, new = previous.progress, state.progress
         gain = 0
         if old is not new:
@@ -107,7 +107,7 @@ class Detectors:
 
 
 def in_puzzle(state: GameState) -> bool:
-    """Whether the hero is at work on a puzzle: pushing, holding a button down, or a block slides."""
+    """Whether the hero works on a puzzle: pushes, holds a button down, or makes a block slide."""
     puzzle = state.puzzle
     pushing = puzzle.push is not None and 0 < puzzle.push < 20
     return pushing or bool(puzzle.triggers) or bool(puzzle.sliding)

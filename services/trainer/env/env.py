@@ -29,7 +29,7 @@ def observation_space(name: str) -> spaces.Box:
 
 
 def action_space() -> "spaces.Discrete[np.int64]":
-    """The eight actions."""
+    """The space of the eight actions."""
     return spaces.Discrete(NUMBER_OF_ACTIONS)
 
 
@@ -55,7 +55,7 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         self.render_mode = render_mode
         self.observation_space = observation_space(self.config.observation)
         self.action_space = action_space()
-        self.player = GameSession(self.config, env, recording, game)
+        self.session = GameSession(self.config, env, recording, game)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -63,23 +63,23 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         """Begin the next episode. A `seed` restarts the numbering of episodes under it."""
         super().reset(seed=seed)
         if seed is not None:
-            self.player.reseed(seed)
-        return self.player.reset().copy(), {"start": self.player.episode.start.name}
+            self.session.reseed(seed)
+        return self.session.reset().copy(), {"start": self.session.episode.start.name}
 
     def step(self, action: SupportsInt) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Make one step; see the class."""
-        outcome = self.player.step(int(action))
+        outcome = self.session.step(int(action))
         info = {} if outcome.report is None else {"report": report_info(outcome.report)}
         return outcome.observation.copy(), outcome.reward, outcome.terminated, outcome.truncated, info
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]  # Gymnasium's type is wider than any use of it
         """The present picture, uint8 (144, 160, 3), in mode `rgb_array`; otherwise None."""
-        return self.player.picture() if self.render_mode == "rgb_array" else None
+        return self.session.picture() if self.render_mode == "rgb_array" else None
 
     def set_starts(self, starts: Sequence[StartState]) -> None:
         """Set where episodes begin from the next reset on. An empty sequence means the game's true start."""
-        self.player.set_starts(starts)
+        self.session.set_starts(starts)
 
     def close(self) -> None:
         """End the emulator."""
-        self.player.close()
+        self.session.close()

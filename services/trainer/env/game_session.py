@@ -92,7 +92,7 @@ class Episode:
 
 
 class GameSession:
-    """Plays episodes of one game. Not thread-safe; two players may run in two threads."""
+    """Plays episodes of one game. Not thread-safe; two sessions may run in two threads."""
 
     def __init__(
         self, config: EnvConfig, env: int = 0, recording: EpisodeRecorder | None = None, game: Game | None = None

@@ -1,8 +1,8 @@
-"""The observation pixels/v1: what a person sees, halved and grey, with the last four pictures and two memory maps.
+"""The observation pixels/v1: the last four pictures, halved and grey, and two planes of memory.
 
 Pictures stay uint8 (6, 72, 80): the learner scales them. Channels 0-3 are the last four pictures, newest
 first; 4 marks the tiles of this room seen in this episode; 5 shows room number and health as flat grey values, which
-a single picture cannot tell. Kept apart from obs/v1, which reward models and judges' segments always use.
+a single picture does not show. Reward models and judges' segments always use obs/v1.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -27,7 +27,7 @@ Pixels = NDArray[np.uint8]
 
 
 class PixelEncoder:
-    """The encoder of pixels/v1; every step must be drawn."""
+    """Encodes pixels/v1. Every step must be drawn."""
 
     version = VERSION
     shape: tuple[int, ...] = (PICTURES + 2, HEIGHT, WIDTH)
@@ -37,7 +37,7 @@ class PixelEncoder:
         self._planes: Pixels = np.zeros(self.shape, np.uint8)
 
     def begin(self, state: GameState, trace: EpisodeTrace) -> Pixels:
-        """The first observation of an episode: one picture, seen four times."""
+        """The first observation of an episode: its first picture, four times."""
         self._planes[:PICTURES] = grey_half(self._emulator.raw_screen())
         return self._remember(state, trace)
 

@@ -1,4 +1,4 @@
-"""The tool to check a RAM map by eye: what the decoder says each second, while a person or chance plays."""
+"""Prints decoded states each second while a person or a random policy plays: to check a RAM map by eye."""
 
 import argparse
 import random
@@ -17,12 +17,12 @@ from shared.game.recording.state_rows import events
 
 STEPS_A_SECOND: Final = 15
 SKIP: Final = 4
-HOLD: Final = 4  # steps that chance holds a button; shorter and it walks on the spot
+HOLD: Final = 4  # steps for which the random policy holds a button; with fewer it walks on the spot
 WITHOUT_START: Final = len(ACTIONS) - 1
 
 
 def watch(options: argparse.Namespace, out: TextIO) -> int:
-    """Play and print; 0, or 1 after a sentence that says what is wrong."""
+    """Play and print. Return 0, or 1 after printing an error."""
     try:
         game = GAMES.open(options.game, GameRequest(options.world, rom=options.rom))
         start = StartState(options.state.stem, options.state.read_bytes()) if options.state else true_start(game)
@@ -56,7 +56,7 @@ def _play(game: Game, start: StartState, options: argparse.Namespace, out: TextI
 
 
 def describe(state: GameState, second: int, milestones: int, happened: list[str]) -> str:
-    """One line for people: where the hero is, how he is, what he has, what is around, what just happened."""
+    """One line: where the hero is, his health and possessions, what is around him, what just happened."""
     own = state.inventory
     parts = [
         f"{second:4d} s",

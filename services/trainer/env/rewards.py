@@ -1,4 +1,4 @@
-"""The reward of an environment: a profile's weights times its terms, with each term's sum kept for the report."""
+"""Computes the reward of an environment: weighted terms of a profile. Keeps each term's sum for the report."""
 
 import tomllib
 from pathlib import Path
@@ -15,7 +15,7 @@ PROFILES: Final = Path(__file__).with_name("profiles")
 
 
 class RewardProfile(BaseModel):
-    """Weights by term. A term that is not named, or has weight 0, is left out."""
+    """Weights by term. A missing term, or one of weight 0, is skipped."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,7 +32,7 @@ class RewardProfile(BaseModel):
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A profile of this package by name, or a file by path; ContractError with one sentence if it is not right."""
+        """Load a profile of this package by name, or a file by path. Raises ContractError for a wrong one."""
         path = Path(name) if name.endswith(".toml") else PROFILES / f"{name}.toml"
         try:
             return cls.model_validate(tomllib.loads(path.read_text("utf-8")))
@@ -76,34 +76,34 @@ class Rewards:
         """The reward of one step."""
         total, state, detectors, trace, sums = 0.0, step.state, step.detectors, step.trace, self.sums
         if self._each_step:
-            total += self._ask(self._each_step, step)
+            total += self._pay(self._each_step, step)
         if detectors.stuck or detectors.loop:
-            total += self._ask(self._terms["idle"], step)
+            total += self._pay(self._terms["idle"], step)
         for name, paid in self._steady:
             sums[name] += paid
             total += paid
         if trace.new_tile or trace.new_room:
-            total += self._ask(self._terms["seen"], step)
+            total += self._pay(self._terms["seen"], step)
         if state.scene is not step.previous.scene or state.dialog is not None or state.menu:
             total += self._changed(step)
         if step.died:
-            total += self._ask(self._terms["died"], step)
+            total += self._pay(self._terms["died"], step)
         return total
 
     def _changed(self, step: Transition) -> float:
-        """What the terms pay that ask for more than a walk in an unchanged scene."""
+        """What the terms pay that need a changed scene, a text or a menu."""
         total, state = 0.0, step.state
         if state.menu:
-            total += self._ask(self._terms["menu"], step)
+            total += self._pay(self._terms["menu"], step)
         if state.inventory is not step.previous.inventory:
-            total += self._ask(self._terms["owned"], step)
+            total += self._pay(self._terms["owned"], step)
         if state.dialog is not None:
-            total += self._ask(self._terms["text"], step)
+            total += self._pay(self._terms["text"], step)
         if step.detectors.puzzle_gain:
-            total += self._ask(self._terms["solved"], step)
+            total += self._pay(self._terms["solved"], step)
         return total
 
-    def _ask(self, terms: list[tuple[str, float, Term]], step: Transition) -> float:
+    def _pay(self, terms: list[tuple[str, float, Term]], step: Transition) -> float:
         total = 0.0
         sums = self.sums
         for name, weight, term in terms:

@@ -1,7 +1,7 @@
 """Rewards as named terms over two consecutive states. A profile gives each term its weight; 0 turns it off.
 
-Every term begins with the state of the reset, so what the hero owned already is never paid. Terms that pay do so at
-most once for the same thing in an episode: what can be repeated cannot be farmed.
+Every term begins with the state of the reset, so possessions at the start are never paid. A term pays at most once for
+the same thing in an episode: nothing can be farmed by repetition.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from shared.game.decoding.state import GameState, RoomKey
 from shared.game.observation.trace import EpisodeTrace
 
 QUARTERS: Final = 4
-KILLS_PAID: Final = 4  # per room and episode; more, and a room of enemies is worth more than the way on
-RUPEES_PAID: Final = 20  # per room and episode; more, and clearing two rooms in turn pays for ever
+KILLS_PAID: Final = 4  # per room and episode; with more, a room of enemies is worth more than the way on
+RUPEES_PAID: Final = 20  # per room and episode; with more, clearing two rooms in turn pays without end
 
 
 @dataclass(slots=True)
 class Transition:
-    """One step as the terms see it. Written anew each step: a term must not keep it."""
+    """One step as the terms see it. It is overwritten on every step: a term must not keep it."""
 
     previous: GameState
     state: GameState
@@ -34,60 +34,61 @@ When = Literal["always", "step", "idle", "menu", "owned", "seen", "text", "solve
 
 
 class Term(Protocol):
-    """One reward term of one environment. `when` says which steps it is asked about, because most change nothing.
+    """One reward term of one environment. `when` selects the steps on which it is called, because most change nothing.
 
-    always: none, it is the same each time; step: each one; idle: stuck or in a loop; menu: a menu is open; owned: the
-    inventory changed; seen: a new tile or room; text: a text is shown; solved: a puzzle moved on; died: the hero died.
+    always: never called, it pays the same on every step; step: every step; idle: stuck or in a loop; menu: a menu is
+    open; owned: the inventory changed; seen: a new tile or room; text: a text is shown; solved: a puzzle advanced;
+    died: the hero died.
     """
 
     when: When
 
     def begin(self, state: GameState) -> None:
-        """A new episode: remember what the hero has already."""
+        """Begin an episode: store what the hero has at its start."""
         ...
 
     def __call__(self, step: Transition) -> float:
-        """What this step is worth before the weight; usually a count."""
+        """The value of this step before the weight; usually a count."""
         ...
 
 
 class Stateless:
-    """A term that needs nothing but the transition."""
+    """A term that needs the transition alone."""
 
     def __init__(self, worth: Callable[[Transition], float], when: When = "step") -> None:
         self._worth, self.when = worth, when
 
     def begin(self, state: GameState) -> None:
-        """Nothing to remember."""
+        """Nothing to store."""
 
     def __call__(self, step: Transition) -> float:
-        """What this step is worth."""
+        """The value of this step."""
         return self._worth(step)
 
 
 class Steady:
-    """A term that is the same in every step."""
+    """A term that pays the same on every step."""
 
     when: When = "always"
     worth = -1.0
 
     def begin(self, state: GameState) -> None:
-        """Nothing to remember."""
+        """Nothing to store."""
 
     def __call__(self, step: Transition) -> float:
-        """What any step is worth."""
+        """The value of any step."""
         return self.worth
 
 
 class Allowance:
-    """What is paid in each room of an episode, at most `most`: enemies and grass come back, rewards must not."""
+    """Limits what is paid per room and episode to `most`: enemies and grass come back, rewards must not."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._paid: dict[RoomKey, int] = {}
 
     def pay(self, room: RoomKey, gain: int) -> float:
-        """As much of the gain as is left of the room's limit."""
+        """Pay the gain, up to the rest of the room's limit."""
         paid = self._paid.get(room, 0)
         worth = min(gain, self._most - paid)
         self._paid[room] = paid + worth
@@ -95,8 +96,8 @@ class Allowance:
 
 
 class Rupees:
-    """Money gained beyond the most that the hero ever held in this episode: spending and earning back pays nothing.
-    At most `RUPEES_PAID` in each room, because enemies and grass that drop it come back."""
+    """Money gained beyond this episode's maximum: spending and earning it back pays nothing. At most `RUPEES_PAID` in
+    each room, because enemies and grass that drop money come back."""
 
     when: When = "owned"
 

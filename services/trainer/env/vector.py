@@ -73,7 +73,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, count)
         self._recorder = recorder
         recorders = [None if recorder is None else recorder.for_env(env) for env in range(count)]
-        self.players = [GameSession(self.config, env, recorders[env], game) for env in range(count)]
+        self.sessions = [GameSession(self.config, env, recorders[env], game) for env in range(count)]
         self.rewarder = rewarder
         self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
         self._pool = ThreadPoolExecutor(len(self._parts), "env") if len(self._parts) > 1 else None
@@ -88,8 +88,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         """Begin an episode in every environment. A `seed` restarts the numbering of episodes under it."""
         super().reset(seed=seed)
         if seed is not None:
-            for player in self.players:
-                player.reseed(seed)
+            for session in self.sessions:
+                session.reseed(seed)
         self._run_parts(self._reset_part)
         self._ended[:] = False
         if self.rewarder is not None:
@@ -111,15 +111,15 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def set_starts(self, starts: Sequence[StartState]) -> None:
         """Set where episodes begin from their next reset on. An empty sequence means the game's true start."""
-        for player in self.players:
-            player.set_starts(starts)
+        for session in self.sessions:
+            session.set_starts(starts)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End threads, emulators and the recording."""
         if self._pool is not None:
             self._pool.shutdown()
-        for player in self.players:
-            player.close()
+        for session in self.sessions:
+            session.close()
         if self._recorder is not None:
             self._recorder.close()
 
@@ -133,24 +133,24 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
     def _reset_part(self, part: range) -> None:
         for env in part:
-            self._observations[env] = self.players[env].reset()
-            self.features[env] = self.players[env].features
+            self._observations[env] = self.sessions[env].reset()
+            self.features[env] = self.sessions[env].features
 
     def _step_part(self, part: range) -> None:
-        players, observations, features = self.players, self._observations, self.features
+        sessions, observations, features = self.sessions, self._observations, self.features
         for env in part:
-            player = players[env]
+            session = sessions[env]
             if self._ended[env]:
-                observations[env] = player.reset()
+                observations[env] = session.reset()
             else:
-                result = player.step(self._actions[env])
+                result = session.step(self._actions[env])
                 observations[env] = result.observation
                 if result.reward:
                     self._rewards[env] = result.reward
                 if result.report is not None:
                     self._terminated[env], self._truncated[env] = result.terminated, result.truncated
                     self._reports[env] = report_info(result.report)
-            features[env] = player.features
+            features[env] = session.features
 
     def _infos(self) -> dict[str, Any]:
         if not self._reports:

@@ -73,7 +73,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         """Step every environment. Summaries of ended episodes wait for `collect` and do not pass through RLlib."""
         games = self._open_games()
         observations, rewards, terminated, truncated, infos = games.step(actions)
-        self._behaviour.update(games.players)
+        self._behaviour.update(games.sessions)
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
             self._summaries.append(self._summary(int(env), infos["report"][env]))
@@ -87,7 +87,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return RolloutResult(self.runner, found)
         if final:
             found += [self._cut_short(int(env)) for env in np.flatnonzero(~self._ended)]
-        numbers = {f"{self.runner}/{env}": player.episode.number for env, player in enumerate(games.players)}
+        numbers = {f"{self.runner}/{env}": session.episode.number for env, session in enumerate(games.sessions)}
         recorder = self._recorder
         if recorder is None:
             return RolloutResult(self.runner, found, next_episodes=numbers)
@@ -115,9 +115,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
         if self.config.curriculum:
             games.set_starts(starts_for(game, run, self.config.curriculum))
-        for env, player in enumerate(games.players):
-            player.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
-            player.skip_to(plan.first_episode(f"{self.runner}/{env}"))
+        for env, session in enumerate(games.sessions):
+            session.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
+            session.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
 
     def open_game(self, config: EnvConfig) -> Game:
@@ -180,8 +180,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def _cut_short(self, env: int) -> EpisodeSummary:
         """Summarise an episode that the end of the epoch cut short."""
-        player = self._open_games().players[env]
-        return self._summary(env, report_info(player.report()) | {"cut": True})
+        session = self._open_games().sessions[env]
+        return self._summary(env, report_info(session.report()) | {"cut": True})
 
     def _open_games(self) -> ZeldaVectorEnv:
         if self._games is None:

@@ -26,24 +26,24 @@ def test_a_value_changes_after_three_equal_readings(readings: str, values: str) 
 
 
 def test_standing_still_is_noticed_and_moving_ends_it() -> None:
-    with playing(EnvConfig(world="garden")) as player:
-        play(player, STUCK_AFTER + 1, lambda step: 0)
-        assert player.detectors.stuck
-        play(player, 20, lambda step: LEFT)
-        assert not player.detectors.stuck
+    with playing(EnvConfig(world="garden")) as session:
+        play(session, STUCK_AFTER + 1, lambda step: 0)
+        assert session.detectors.stuck
+        play(session, 20, lambda step: LEFT)
+        assert not session.detectors.stuck
 
 
 def test_walking_in_circles_is_noticed() -> None:
-    with playing(EnvConfig(world="garden")) as player:
-        play(player, LOOP_WINDOW * 20, lambda step: RIGHT if step // 12 % 2 else LEFT)
-        assert player.detectors.loop
+    with playing(EnvConfig(world="garden")) as session:
+        play(session, LOOP_WINDOW * 20, lambda step: RIGHT if step // 12 % 2 else LEFT)
+        assert session.detectors.loop
 
 
 def test_the_solver_is_seen_in_dialogs_and_puzzles_and_never_in_loops() -> None:
     seen = {"dialog": 0, "puzzle": 0, "loop": 0, "gain": 0}
 
-    def observe(player: object, action: int, outcome: object) -> None:
-        detectors = player.detectors  # type: ignore[attr-defined]
+    def observe(session: object, action: int, outcome: object) -> None:
+        detectors = session.detectors  # type: ignore[attr-defined]
         seen["dialog"] += detectors.dialog
         seen["puzzle"] += detectors.puzzle
         seen["loop"] += detectors.loop

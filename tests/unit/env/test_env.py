@@ -40,11 +40,11 @@ def test_another_seed_gives_another_course() -> None:
     room_with_enemies = _first_fight()
 
     def after(seed: int) -> list[tuple[int, int]]:
-        with playing(EnvConfig(world="vale", seed=seed)) as player:
-            player.set_starts([room_with_enemies])
-            player.reset()
-            play(player, 60, lambda step: 0)
-            return [(enemy.x, enemy.y) for enemy in player.state.enemies]
+        with playing(EnvConfig(world="vale", seed=seed)) as session:
+            session.set_starts([room_with_enemies])
+            session.reset()
+            play(session, 60, lambda step: 0)
+            return [(enemy.x, enemy.y) for enemy in session.state.enemies]
 
     assert after(5) == after(5)
     assert after(5) != after(6)
@@ -53,9 +53,9 @@ def test_another_seed_gives_another_course() -> None:
 def _first_fight() -> StartState:
     found: list[StartState] = []
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
-        if not found and player.state.enemies and player.state.control:
-            found.append(StartState("fight", player.emulator.save()))
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
+        if not found and session.state.enemies and session.state.control:
+            found.append(StartState("fight", session.emulator.save()))
 
     solve("vale", observe)
     return found[0]
@@ -63,23 +63,23 @@ def _first_fight() -> StartState:
 
 def _course(seed: int, skip: int = 4) -> np.ndarray:
     config = EnvConfig(world="garden", seed=seed, frame_skip=skip, episode_length=200)
-    with playing(config) as player:
+    with playing(config) as session:
         seen: list[np.ndarray] = []
-        play(player, 600, at_random(0), lambda p, action, outcome: seen.append(outcome.observation))
+        play(session, 600, at_random(0), lambda p, action, outcome: seen.append(outcome.observation))
         return np.stack(seen)
 
 
 def test_an_episode_depends_on_its_number_not_on_what_was_played_before() -> None:
-    with playing(EnvConfig(world="vale", episode_length=50)) as player:
-        play(player, 100, at_random(1))
-        third = player.episode.seed
+    with playing(EnvConfig(world="vale", episode_length=50)) as session:
+        play(session, 100, at_random(1))
+        third = session.episode.seed
 
-    with playing(EnvConfig(world="vale", episode_length=50)) as player:
-        player.skip_to(2)
-        player.reset()
+    with playing(EnvConfig(world="vale", episode_length=50)) as session:
+        session.skip_to(2)
+        session.reset()
 
-        assert player.episode.number == 2
-        assert player.episode.seed == third
+        assert session.episode.number == 2
+        assert session.episode.seed == third
 
 
 def test_the_length_truncates_and_death_terminates() -> None:
@@ -89,7 +89,7 @@ def test_the_length_truncates_and_death_terminates() -> None:
     assert ends == [(False, False)] * 11 + [(False, True)]
 
     env.reset()
-    env.player.emulator.poke(0xCC34, 0xFF)
+    env.session.emulator.poke(0xCC34, 0xFF)
     _, reward, terminated, truncated, info = env.step(0)
     assert (terminated, truncated) == (True, False)
     assert reward < 0
@@ -98,13 +98,13 @@ def test_the_length_truncates_and_death_terminates() -> None:
 
 
 def test_start_states_are_drawn_evenly_and_named_in_the_report() -> None:
-    with playing(EnvConfig(world="garden", episode_length=1)) as player:
-        here = player.emulator.save()
-        player.set_starts([StartState("first", here), StartState("second", here)])
+    with playing(EnvConfig(world="garden", episode_length=1)) as session:
+        here = session.emulator.save()
+        session.set_starts([StartState("first", here), StartState("second", here)])
         names = []
         for _ in range(40):
-            player.reset()
-            report = player.step(0).report
+            session.reset()
+            report = session.step(0).report
             assert report is not None
             names.append(report.start)
 
@@ -113,13 +113,13 @@ def test_start_states_are_drawn_evenly_and_named_in_the_report() -> None:
 
 
 def test_start_can_be_taken_from_the_agent() -> None:
-    with playing(EnvConfig(world="garden", allow_start=False)) as player:
-        play(player, 60, lambda step: 7)
-        assert player.state.menu == 0
+    with playing(EnvConfig(world="garden", allow_start=False)) as session:
+        play(session, 60, lambda step: 7)
+        assert session.state.menu == 0
 
-    with playing(EnvConfig(world="garden")) as player:
-        play(player, 60, lambda step: 7)
-        assert player.state.menu != 0
+    with playing(EnvConfig(world="garden")) as session:
+        play(session, 60, lambda step: 7)
+        assert session.state.menu != 0
 
 
 def test_a_vector_of_games_equals_the_games_one_by_one() -> None:
@@ -132,21 +132,21 @@ def test_a_vector_of_games_equals_the_games_one_by_one() -> None:
     vector.close()
 
     for env in range(3):
-        player = GameSession(config, env)
-        np.testing.assert_array_equal(first[env], player.reset())
+        session = GameSession(config, env)
+        np.testing.assert_array_equal(first[env], session.reset())
         ended = False
         for row, (observations, rewards, terminated, truncated, _) in zip(actions, together, strict=True):
             if ended:  # the step after an ending begins the next episode
-                np.testing.assert_array_equal(observations[env], player.reset())
+                np.testing.assert_array_equal(observations[env], session.reset())
                 assert rewards[env] == 0
                 ended = False
                 continue
-            outcome = player.step(int(row[env]))
+            outcome = session.step(int(row[env]))
             np.testing.assert_array_equal(observations[env], outcome.observation)
             assert rewards[env] == outcome.reward
             assert (terminated[env], truncated[env]) == (outcome.terminated, outcome.truncated)
             ended = outcome.report is not None
-        player.close()
+        session.close()
 
 
 def test_the_vector_reports_endings_where_they_happened() -> None:
@@ -211,18 +211,18 @@ class Broken:
 
 
 def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp_path: object) -> None:
-    with playing(EnvConfig.of({**GARDEN, "report": str(tmp_path)})) as player:
-        play(player, 7, at_random(0))
+    with playing(EnvConfig.of({**GARDEN, "report": str(tmp_path)})) as session:
+        play(session, 7, at_random(0))
 
-        working, player.emulator._pyboy = player.emulator._pyboy, Broken()
+        working, session.emulator._pyboy = session.emulator._pyboy, Broken()
         with pytest.raises(EmulatorFault, match="on fire") as caught:
-            player.step(1)
-        player.emulator._pyboy = working
+            session.step(1)
+        session.emulator._pyboy = working
 
     folder = caught.value.report
     assert folder is not None
-    assert (folder / "actions.bin").read_bytes() == bytes((*player.episode.actions, 1))
-    assert len(player.episode.actions) == 7
+    assert (folder / "actions.bin").read_bytes() == bytes((*session.episode.actions, 1))
+    assert len(session.episode.actions) == 7
     assert (folder / "start.state").stat().st_size > 100_000
     assert "bramble:garden" in (folder / "facts.txt").read_text()
 
@@ -230,10 +230,10 @@ def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp
 def test_a_fault_that_cannot_be_kept_is_told_nevertheless(tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.write_text("no folder")
-    with playing(EnvConfig.of({**GARDEN, "report": str(full / "reports")})) as player:
-        working, player.emulator._pyboy = player.emulator._pyboy, Broken()
+    with playing(EnvConfig.of({**GARDEN, "report": str(full / "reports")})) as session:
+        working, session.emulator._pyboy = session.emulator._pyboy, Broken()
         with pytest.raises(EmulatorFault, match="on fire") as caught:
-            player.step(1)
-        player.emulator._pyboy = working
+            session.step(1)
+        session.emulator._pyboy = working
 
     assert caught.value.report is None

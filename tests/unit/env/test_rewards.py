@@ -23,8 +23,8 @@ LINK_DEATH_TRIGGER = 0xCC34
 
 
 def _return(choose: Callable[[int], int], seed: int = 0) -> float:
-    with playing(EnvConfig(world="vale", seed=seed)) as player:
-        return sum(play(player, STEPS, choose))
+    with playing(EnvConfig(world="vale", seed=seed)) as session:
+        return sum(play(session, STEPS, choose))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def random_return() -> float:
 @pytest.fixture(scope="module")
 def solver_return() -> float:
     rewards: list[float] = []
-    solve("vale", lambda player, action, outcome: rewards.append(outcome.reward))
+    solve("vale", lambda session, action, outcome: rewards.append(outcome.reward))
     return sum(rewards)
 
 
@@ -63,14 +63,14 @@ def test_a_farm_pays_less_than_chance_and_nothing_beside_progress(
 
 @pytest.mark.slow
 def test_dying_at_once_pays_less_than_chance(random_return: float, solver_return: float) -> None:
-    with playing(EnvConfig(world="vale")) as player:
+    with playing(EnvConfig(world="vale")) as session:
 
         def die(step: int) -> int:
-            player.emulator.poke(LINK_DEATH_TRIGGER, 0xFF)
+            session.emulator.poke(LINK_DEATH_TRIGGER, 0xFF)
             return WAIT
 
         # Every episode is one step long and the same, so a tenth of them tells what all would earn.
-        earned = sum(play(player, STEPS // 10, die)) * 10
+        earned = sum(play(session, STEPS // 10, die)) * 10
 
     assert earned < random_return
     assert earned < solver_return / 10
@@ -81,19 +81,19 @@ def test_dying_at_once_pays_less_than_chance(random_return: float, solver_return
 def test_entering_a_room_again_and_again_pays_once(random_return: float, solver_return: float) -> None:
     start, forth = _just_entered_a_room()
     back = {UP: DOWN, DOWN: UP, LEFT: RIGHT, RIGHT: LEFT}[forth]
-    with playing(EnvConfig(world="vale")) as player:
-        player.set_starts([start])
-        player.reset()
-        here = player.state.key
+    with playing(EnvConfig(world="vale")) as session:
+        session.set_starts([start])
+        session.reset()
+        here = session.state.key
         entered = 0
 
         def shuttle(step: int) -> int:
             nonlocal entered
-            entered += player.state.transition
-            return back if player.state.key == here else forth
+            entered += session.state.transition
+            return back if session.state.key == here else forth
 
-        rewards = play(player, STEPS, shuttle)
-        rooms = len(player.trace.rooms)
+        rewards = play(session, STEPS, shuttle)
+        rooms = len(session.trace.rooms)
 
     assert rooms == 2
     assert entered > 100, "it went to and fro all the time"
@@ -105,12 +105,12 @@ def test_entering_a_room_again_and_again_pays_once(random_return: float, solver_
 @pytest.mark.slow
 def test_what_enemies_drop_pays_in_each_room_only_so_much() -> None:
     (sword,) = [start for start in milestone_states("vale", 0) if start.name == "sword"]
-    with playing(EnvConfig(world="vale", seed=1)) as player:
-        player.set_starts([sword])
-        player.reset()
-        rewards = clear_again_and_again(player, "vale", RoomId(0, 0x22), RoomId(0, 0x21), STEPS)
-        held = player.state.inventory.rupees or 0
-        paid = player.term_sums["rupees"] / RewardProfile.load("default").weights["rupees"]
+    with playing(EnvConfig(world="vale", seed=1)) as session:
+        session.set_starts([sword])
+        session.reset()
+        rewards = clear_again_and_again(session, "vale", RoomId(0, 0x22), RoomId(0, 0x21), STEPS)
+        held = session.state.inventory.rupees or 0
+        paid = session.term_sums["rupees"] / RewardProfile.load("default").weights["rupees"]
 
     assert held > 2 * RUPEES_PAID, "it went on collecting"
     assert paid <= 2 * RUPEES_PAID, "two rooms"
@@ -122,11 +122,11 @@ def _just_entered_a_room() -> tuple[StartState, int]:
     found: list[tuple[StartState, int]] = []
     walked = [WAIT]
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
-        if action in (UP, DOWN, LEFT, RIGHT) and len(player.trace.rooms) == 1:
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
+        if action in (UP, DOWN, LEFT, RIGHT) and len(session.trace.rooms) == 1:
             walked[0] = action
-        if not found and len(player.trace.rooms) == 2 and player.state.control:
-            found.append((StartState("entered", player.emulator.save()), walked[0]))
+        if not found and len(session.trace.rooms) == 2 and session.state.control:
+            found.append((StartState("entered", session.emulator.save()), walked[0]))
 
     solve("vale", observe)
     return found[0]
@@ -136,11 +136,11 @@ def test_the_first_step_after_any_start_pays_nothing_but_the_time() -> None:
     states = _states_of_a_walk(every=60)
     time_cost = RewardProfile.load("default").weights["time"]
 
-    with playing(EnvConfig(world="garden")) as player:
+    with playing(EnvConfig(world="garden")) as session:
         for state in states:
-            player.set_starts([state])
-            player.reset()
-            outcome = player.step(WAIT)
+            session.set_starts([state])
+            session.reset()
+            outcome = session.step(WAIT)
 
             assert outcome.reward == pytest.approx(-time_cost), state.name
 
@@ -148,10 +148,10 @@ def test_the_first_step_after_any_start_pays_nothing_but_the_time() -> None:
 def _states_of_a_walk(every: int) -> list[StartState]:
     states: list[StartState] = []
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
         due = (len(states) + 1) * every
-        if player.episode.steps >= due and player.state.control:
-            states.append(StartState(f"step {player.episode.steps}", player.emulator.save()))
+        if session.episode.steps >= due and session.state.control:
+            states.append(StartState(f"step {session.episode.steps}", session.emulator.save()))
 
     solve("garden", observe)
     assert len(states) >= 3
@@ -162,7 +162,7 @@ def test_the_terms_add_up_to_the_return_and_say_what_paid() -> None:
     rewards: list[float] = []
     reports = []
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
         rewards.append(outcome.reward)
         if outcome.report is not None:
             reports.append(outcome.report)

@@ -1,4 +1,4 @@
-"""Ways to play in tests: Bramble's solver at the buttons of the training environment, and simple policies."""
+"""Ways to play in tests: Bramble's solver on the training environment, and simple policies."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,18 +20,18 @@ Observe = Callable[[GameSession, int, StepResult], None]
 class _AtTheButtons(BrambleEmulator):
     """The solver's view of a game that is the environment's: it reads its RAM and presses its buttons."""
 
-    def __init__(self, player: GameSession, observe: Observe | None) -> None:
-        self.player, self.observe = player, observe
-        self.pyboy = player.emulator._pyboy  # the solver reads RAM itself; that is what makes it a check of ours
+    def __init__(self, session: GameSession, observe: Observe | None) -> None:
+        self.session, self.observe = session, observe
+        self.pyboy = session.emulator._pyboy  # the solver reads RAM itself; that is what makes it a check of ours
         self.frames = self.steps = 0
 
     def step(self, action: str) -> None:
         """One step of the environment."""
         number = WORDS.index(action)
-        outcome = self.player.step(number)
+        outcome = self.session.step(number)
         self.steps += 1
         if self.observe is not None:
-            self.observe(self.player, number, outcome)
+            self.observe(self.session, number, outcome)
         if outcome.report is not None:
             raise Ended
 
@@ -42,30 +42,30 @@ class Ended(Exception):
 
 @contextmanager
 def playing(config: EnvConfig, recording: EpisodeRecorder | None = None) -> Iterator[GameSession]:
-    """A player in the first moment of an episode."""
-    player = GameSession(config, recording=recording)
-    player.reset()
+    """A session at the start of an episode."""
+    session = GameSession(config, recording=recording)
+    session.reset()
     try:
-        yield player
+        yield session
     finally:
-        player.close()
+        session.close()
 
 
 def solve(world: str, observe: Observe, **config: object) -> None:
     """Let the solver play `world` to its end and tell `observe` every step."""
-    with playing(EnvConfig.of({"world": world, **config})) as player:
-        solve_with(player, world, observe)
+    with playing(EnvConfig.of({"world": world, **config})) as session:
+        solve_with(session, world, observe)
 
 
-def solve_with(player: GameSession, world: str, observe: Observe | None) -> None:
-    """As `solve`, with a player that runs already."""
+def solve_with(session: GameSession, world: str, observe: Observe | None) -> None:
+    """Like `solve`, with a running session."""
     try:
-        WALKTHROUGHS[world](Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6))
+        WALKTHROUGHS[world](Walker(_AtTheButtons(session, observe), bramble.world(world), limit=10**6))
     except Ended:
         return
 
 
-def clear_again_and_again(player: GameSession, world: str, room: RoomId, away: RoomId, steps: int) -> list[float]:
+def clear_again_and_again(session: GameSession, world: str, room: RoomId, away: RoomId, steps: int) -> list[float]:
     """Beat what is in `room` and pick up what it drops, leave for `away` and come back; the rewards of all steps."""
     rewards: list[float] = []
 
@@ -74,30 +74,30 @@ def clear_again_and_again(player: GameSession, world: str, room: RoomId, away: R
         if len(rewards) == steps:
             raise Ended
 
-    walker = Walker(_AtTheButtons(player, observe), bramble.world(world), limit=10**6)
+    walker = Walker(_AtTheButtons(session, observe), bramble.world(world), limit=10**6)
     with suppress(Ended):
         while True:
             with suppress(StuckError):  # an enemy in the way: the next round
                 walker.travel(room)
                 walker.clear_room()
-                for thing in player.state.pickups:
+                for thing in session.state.pickups:
                     walker.travel(room, (thing.x >> 4, thing.y >> 4))
                 walker.travel(away)
             walker.press("nop")
     return rewards
 
 
-def play(player: GameSession, steps: int, choose: Callable[[int], int], observe: Observe | None = None) -> list[float]:
+def play(session: GameSession, steps: int, choose: Callable[[int], int], observe: Observe | None = None) -> list[float]:
     """Play `steps` steps over as many episodes as it takes; the rewards of all steps."""
     rewards = []
     for step in range(steps):
         action = choose(step)
-        outcome = player.step(action)
+        outcome = session.step(action)
         rewards.append(outcome.reward)
         if observe is not None:
-            observe(player, action, outcome)
+            observe(session, action, outcome)
         if outcome.report is not None:
-            player.reset()
+            session.reset()
     return rewards
 
 

@@ -59,8 +59,8 @@ def main() -> None:
     """Play the vale and keep every 150th stretch of eight steps."""
     moments: list[tuple[bytes, int]] = []
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
-        moments.append((compact(player.image), action))
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
+        moments.append((compact(session.image), action))
 
     solve("vale", observe)
     starts = range(0, len(moments) - WINDOW, EVERY)

@@ -35,11 +35,11 @@ def _crowded() -> tuple[bytes, int]:
     """A moment of the vale with as many enemies as it has, where updates take long, and its play time."""
     best: tuple[int, bytes, int] = (0, b"", 0)
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
         nonlocal best
-        enemies = len(player.state.enemies)
-        if enemies > best[0] and player.state.control:
-            best = enemies, player.emulator.save(), read_number(player.image, "play_time")
+        enemies = len(session.state.enemies)
+        if enemies > best[0] and session.state.control:
+            best = enemies, session.emulator.save(), read_number(session.image, "play_time")
 
     solve("vale", observe)
     return best[1:]

@@ -53,17 +53,17 @@ def walk(world: str) -> Walked:
     """The solver's walk through a world."""
     walked = Walked()
 
-    def observe(player: GameSession, action: int, outcome: StepResult) -> None:
-        state = player.state
+    def observe(session: GameSession, action: int, outcome: StepResult) -> None:
+        state = session.state
         walked.states.append(state)
-        walked.observations.append(player.features)
+        walked.observations.append(session.features)
         walked.events += events(state) or []
         if state.dialog is not None and state.dialog.line:
             walked.texts.add(state.dialog.line)
-        for milestone in player.game.milestones:
-            if milestone.name not in walked.at_milestone and milestone.reached(player.image):
+        for milestone in session.game.milestones:
+            if milestone.name not in walked.at_milestone and milestone.reached(session.image):
                 walked.at_milestone[milestone.name] = state
-                walked.held[milestone.name] = _held(player)
+                walked.held[milestone.name] = _held(session)
 
     solve(world, observe)
     return walked
@@ -132,8 +132,8 @@ def test_at_each_milestone_the_decoded_state_is_what_the_emulator_holds(mileston
     assert len(state.enemies) == held["enemies"]
 
 
-def _held(player: GameSession) -> dict[str, int]:
-    memory = player.emulator._pyboy.memory
+def _held(session: GameSession) -> dict[str, int]:
+    memory = session.emulator._pyboy.memory
     plain = {
         "health": 0xC6A2, "max_health": 0xC6A3, "rupees_low": 0xC6A5, "rupees_high": 0xC6A6, "group": 0xCC49,
         "room": 0xCC4C, "enemies_left": 0xCC30,
@@ -218,14 +218,14 @@ def _by_proof(world: str) -> list[np.ndarray]:
 
 def _wandering(world: str) -> list[np.ndarray]:
     seen: list[np.ndarray] = []
-    with playing(EnvConfig(world=world)) as player:
-        play(player, 1_500, at_random(3, actions=8), lambda p, action, outcome: seen.append(p.features))
-        player.emulator.poke(HEALTH, 2)
-        player.step(0)
-        seen.append(player.features)
-        player.emulator.poke(DEATH_TRIGGER, 0xFF)
-        player.step(0)
-        return [*seen, player.features]
+    with playing(EnvConfig(world=world)) as session:
+        play(session, 1_500, at_random(3, actions=8), lambda p, action, outcome: seen.append(p.features))
+        session.emulator.poke(HEALTH, 2)
+        session.step(0)
+        seen.append(session.features)
+        session.emulator.poke(DEATH_TRIGGER, 0xFF)
+        session.step(0)
+        return [*seen, session.features]
 
 
 @pytest.mark.slow

@@ -209,18 +209,18 @@ def test_a_closed_recorder_leaves_no_thread(tmp_path: Path) -> None:
 def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
     config = EnvConfig.of({"world": "garden", "segment_steps": 30})
     recorder = RunnerRecorder(config, every_segment(tmp_path))
-    player = GameSession(config, recording=recorder.for_env(0))
+    session = GameSession(config, recording=recorder.for_env(0))
     rng = random.Random(3)
 
     def play(steps: int) -> None:
-        player.reset()
+        session.reset()
         for _ in range(steps):
-            player.step(rng.randrange(1, 7))
+            session.step(rng.randrange(1, 7))
 
     play(80)  # and leave the episode within its third segment
-    player.recording = None
+    session.recording = None
     play(1_000)
-    player.close()
+    session.close()
     recorder.close()
 
     written = recorder.written()

@@ -20,7 +20,7 @@ def test_a_start_after_the_second_milestone_has_two_milestones_and_pays_nothing_
     games = ZeldaVectorEnv({"world": "garden", "num_envs": 1})
     games.set_starts([states[1]])
     games.reset()
-    assert games.players[0].milestones == 2
+    assert games.sessions[0].milestones == 2
     rewards = games.step(np.zeros(1, int))[1]
     assert abs(rewards[0]) < 0.01
     games.close()

@@ -17,7 +17,7 @@ def test_a_name_is_read_as_it_was_written(name: EpisodeName) -> None:
 
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_no_name_is_refused_with_the_shape_of_one(odd: str) -> None:
-    with pytest.raises(ValueError, match="is not the name of an episode, as in e0001-r00-v03-0002"):
+    with pytest.raises(ValueError, match="is not an episode name such as e0001-r00-v03-0002"):
         EpisodeName.parse(odd)
 
 

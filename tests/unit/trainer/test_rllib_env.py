@@ -83,7 +83,7 @@ def summary_of_a_step(config: RunConfig, driver: DriverGroup) -> tuple[bytes, Ep
     """Where an episode begins, and its account after one step."""
     games = RLlibVectorEnv({TRAINING: training(config, driver), "num_envs": 1})
     games.reset()
-    begun = games._open_games().players[0].episode.start.state
+    begun = games._open_games().sessions[0].episode.start.state
     games.step(np.zeros(1, int))
     (summary,) = games.collect(final=True).summaries
     games.close()
