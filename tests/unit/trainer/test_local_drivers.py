@@ -81,7 +81,7 @@ async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_star
     await starting
     process = backend._processes["d1"]
     assert await asyncio.wait_for(process.wait(), 30) != 0
-    with pytest.raises(Transient, match="the service ends"):
+    with pytest.raises(Transient, match="the service is shutting down"):
         await backend.start(DriverLaunch(RUN, "d2"))
     assert await backend.status("d2") == DriverStatus("ended")
     await backend.close()
