@@ -1,4 +1,4 @@
-# The developer's interface: one word for each thing to do. `make` prints them.
+# The developer's interface: one target per task. `make` lists them.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= $(firstword $(shell command -v python3.11 python3.12) python3.11)
@@ -6,15 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 SOAK_ARGS ?=
-# Many tests wait for servers and processes: two at a time fill two cores. A file's tests stay together and in order.
+# Many tests wait for servers: two workers fill two cores. The tests of a file stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo up test test-fast test-llm soak check format bramble contracts charts docs clean
 
-help: ## show this list
+help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# .ci/setup takes torch first, and nothing later replaces it.
+# .ci/setup installs torch first, so that no later package replaces it.
 $(VENV)/.demo: pyproject.toml .ci/constraints.txt
 	@bash .ci/setup $(PYTHON) $(VENV) all
 	@touch $@
@@ -23,46 +23,46 @@ $(VENV)/.dev: pyproject.toml .ci/constraints.txt
 	@bash .ci/setup $(PYTHON) $(VENV) all,dev
 	@touch $(VENV)/.demo $@
 
-setup: $(VENV)/.dev ## make .venv with everything, for work on the code
+setup: $(VENV)/.dev ## create .venv with everything needed to work on the code
 
-demo: $(VENV)/.demo ## play three epochs of Bramble on this machine and write runs/<id>/report.html
+demo: $(VENV)/.demo ## play three epochs of Bramble and write runs/<id>/report.html
 	@$(BIN)/zelda demo
 
-up: $(VENV)/.demo ## start bus, store, judge and the five services; ctrl-C stops them
+up: $(VENV)/.demo ## start the whole system; ctrl-C stops it
 	@$(BIN)/zelda up
 
-test: $(VENV)/.dev check ## all checks and all tests
+test: $(VENV)/.dev check ## run all checks and all tests
 	@$(BIN)/pytest $(TWO_AT_A_TIME) $(PYTEST_ARGS)
 
-test-fast: $(VENV)/.dev ## tests that take less than ten seconds each
+test-fast: $(VENV)/.dev ## run the tests that take less than ten seconds each
 	@$(BIN)/pytest -m "not slow and not llm" $(PYTEST_ARGS)
 
-test-llm: $(VENV)/.dev ## judges against a real inference server with a tiny random model
+test-llm: $(VENV)/.dev ## test the judges against a real inference server with a tiny model
 	@$(BIN)/pytest -m llm $(PYTEST_ARGS)
 
-soak: $(VENV)/.dev ## soak test: faults at random moments on the complete ring (SOAK_ARGS="--kind kills --rounds 100")
+soak: $(VENV)/.dev ## inject random faults into the whole ring (SOAK_ARGS="--kind kills --rounds 100")
 	@$(BIN)/python -m tests.faults.soak $(SOAK_ARGS)
 
-check: $(VENV)/.dev ## format, lint, types, architecture
+check: $(VENV)/.dev ## check format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-format: $(VENV)/.dev ## let ruff format and mend what it can
+format: $(VENV)/.dev ## format the code and apply automatic lint fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 bramble: $(VENV)/.demo ## rebuild the Bramble engine (needs sdcc 4.2.0)
 	@$(BIN)/python -m bramble engine
 
-contracts: $(VENV)/.dev ## regenerate schemas, AsyncAPI document and RAM reader from their tables
+contracts: $(VENV)/.dev ## regenerate schemas, the AsyncAPI document and the RAM reader
 	@$(BIN)/python -m shared.contracts.generate
 	@$(BIN)/python -m shared.bus.asyncapi
 	@$(BIN)/python -m shared.game.generate
 
-charts: $(VENV)/.dev ## regenerate values, permissions, alerts, dashboards and deploy/base
+charts: $(VENV)/.dev ## regenerate chart values, permissions, alerts, dashboards, deploy/base
 	@$(BIN)/python -m deploy.generate
 
-clean: ## remove what was built, but not runs/
+clean: ## remove build output; keep runs/
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

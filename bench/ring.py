@@ -93,8 +93,8 @@ async def _at_once() -> bool:
 async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, float]]:
     """Publishing and judging rates (segments a second), and peak memory (MB) of the workers and of real services."""
     layout, ports = StackLayout(folder), PortAllocator()
-    port = ports.free()
-    server = SupervisedProcess(nats_spec(layout, port, ports.free()), folder / "bus.log", print_status)
+    port = ports.allocate()
+    server = SupervisedProcess(nats_spec(layout, port, ports.allocate()), folder / "bus.log", print_status)
     await server.start()
     judging = workers(folder, f"nats://127.0.0.1:{port}", _credentials(layout))
     try:
@@ -110,7 +110,7 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
         memory = {"worker": max(peak_mb(worker) for worker in judging)}
         await _check(bus, store, backlog)
         for worker in judging:
-            await worker.end()
+            await worker.stop()
         # Once more for the judges: their scores are there, so that it costs no judging, only the loop.
         await fill(bus, segments, replay_nonce=1)
         await bus.publish(await finish(store, segments))
@@ -118,7 +118,7 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
         await bus.close()
     finally:
         for process in (*judging, server):
-            await process.end()
+            await process.stop()
     return backlog / filling_s, rate, memory
 
 

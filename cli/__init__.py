@@ -1,1 +1,1 @@
-"""The `zelda` command: REST client and local supervisor."""
+"""The `zelda` command: a REST client and a supervisor of the local stack."""

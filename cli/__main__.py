@@ -1,4 +1,4 @@
-"""The entry of `zelda`: runs the command and turns every expected trouble into one sentence and an exit code."""
+"""Entry point of `zelda`: runs a command and turns every expected error into one sentence and an exit code."""
 
 import os
 import sys
@@ -11,10 +11,14 @@ from cli.console import print_status
 from cli.errors import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, CliError
 from shared.process.exits import flush_and_exit
 
-OWN_PACKAGES = ("bramble", "cli", "services", "shared", "studies")  # one of these that is missing is our mistake
-INSTALL = (
-    "in the copy of the repository, pip install -c .ci/constraints.txt -e '.[client,exporter,judge]', or make setup"
-)
+OWN_PACKAGES = (
+    "bramble",
+    "cli",
+    "services",
+    "shared",
+    "studies",
+)  # a missing module of these is a bug: show its traceback
+INSTALL = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[client,exporter,judge]'"
 
 
 def main() -> None:
@@ -24,18 +28,18 @@ def main() -> None:
 
 
 def bypass_proxies(environ: MutableMapping[str, str]) -> None:
-    """Let nothing ask a proxy for this machine: a local system, or a port that is forwarded, would seem to be down."""
-    given = environ.get("no_proxy") or environ.get("NO_PROXY")
-    if given != "*":  # nothing at all by proxy: only by itself it means that
-        here = ",".join(name for name in (given, "127.0.0.1", "localhost") if name)
-        environ["no_proxy"] = environ["NO_PROXY"] = here  # some libraries read the one, some the other
+    """Exclude this machine from proxies: through a proxy, a local system or a forwarded port would seem to be down."""
+    configured = environ.get("no_proxy") or environ.get("NO_PROXY")
+    if configured != "*":  # "*" disables every proxy, but only when it is the whole value
+        no_proxy = ",".join(name for name in (configured, "127.0.0.1", "localhost") if name)
+        environ["no_proxy"] = environ["NO_PROXY"] = no_proxy  # libraries differ in which one they read
 
 
 def exit_code_of(arguments: Sequence[str]) -> int:
-    """Run these words; the exit code."""
+    """Run these arguments and return the exit code."""
     try:
         build_app(arguments)(arguments, prog_name="zelda")
-    except SystemExit as left:  # the command line's own way to end, also when all went well
+    except SystemExit as left:  # click exits this way, also after success
         return left.code if isinstance(left.code, int) else OK
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -50,28 +54,26 @@ def exit_code_of(arguments: Sequence[str]) -> int:
 
 
 def as_cli_error(error: Exception) -> CliError | None:
-    """The sentence and the code for an error that says enough by itself; None for one that needs its traceback."""
+    """Return the message and exit code of an expected error; None for a bug, which needs its traceback."""
     from shared.errors import Transient, ZeldaError
 
     match error:
         case CliError():
             return error
         case Transient():
-            return CliError(UNREACHABLE, f"{error}: are the ZELDA_* addresses right, and is the system up?")
+            return CliError(UNREACHABLE, f"{error}: check the ZELDA_* addresses, and that the system runs.")
         case ZeldaError():
             return CliError(FAILED, str(error))
-        case OSError(filename=name, strerror=reason) if name is not None:  # others have no place to name
+        case OSError(filename=name, strerror=reason) if name is not None:  # other OSErrors name no file
+            return CliError(USAGE, f"{name} cannot be used ({reason}): fix it, or choose another file or directory.")
+        case OSError(errno=code) if code in (ENOSPC, EDQUOT):  # an error of a write names no file
             return CliError(
-                USAGE, f"{name} cannot be used ({reason}): name another file or directory, or mend this one."
-            )
-        case OSError(errno=code) if code in (ENOSPC, EDQUOT):  # a write names no file
-            return CliError(
-                USAGE, f"A file could not be written ({os.strerror(code)}): make room, or name another disk."
+                USAGE, f"A file could not be written ({os.strerror(code)}): free some space, or choose another disk."
             )
         case ModuleNotFoundError(name=str(name)) if name.partition(".")[0] not in OWN_PACKAGES:
-            return CliError(USAGE, f"This command needs the package {name}, which is not installed here: {INSTALL}.")
+            return CliError(USAGE, f"This command needs the package {name}, which is not installed: {INSTALL}.")
         case UnicodeError():
-            return CliError(USAGE, f"What was given is not UTF-8 text ({error}): write it with other characters.")
+            return CliError(USAGE, f"An argument is not UTF-8 text ({error}): use other characters.")
     return None
 
 

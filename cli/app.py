@@ -1,6 +1,4 @@
-"""The `zelda` command: which parts it has, and which of them is loaded. `zelda --help` must answer in half a second,
-so a part is imported only when it is called; the list of parts stands here.
-"""
+"""The command tree of `zelda`. Only the called command is imported, so that `zelda --help` answers in half a second."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,13 +9,13 @@ import typer
 from cli.errors import MEANINGS
 
 COMMANDS: Final = {
-    "up": ("cli.commands.up", "Start bus, store, rules judge and the five services on this machine."),
-    "demo": ("cli.commands.demo", "Play a short run from start to report, and leave nothing running."),
-    "run": ("cli.commands.run", "Start, watch and stop runs."),
-    "doctor": ("cli.commands.doctor", "Check this machine and the system, with a fix for each failure."),
-    "epoch": ("cli.commands.epoch", "Train one single epoch, without judges."),
+    "up": ("cli.commands.up", "Start the whole system on this machine."),
+    "demo": ("cli.commands.demo", "Play a short run, from start to report."),
+    "run": ("cli.commands.run", "Start, watch, stop and resume runs."),
+    "doctor": ("cli.commands.doctor", "Check this machine and the running system."),
+    "epoch": ("cli.commands.epoch", "Train a single epoch, without judges."),
     "judge": ("cli.commands.judge", "Judge a run's segments again, or compare two judges."),
-    "export": ("cli.commands.export", "Write segments as pictures, videos and data sets."),
+    "export": ("cli.commands.export", "Export segments as frames, videos and data sets."),
     "study": ("cli.commands.study", "Compare ways of training over several seeds."),
     "dlq": ("cli.commands.dlq", "List, show, replay and drop dead letters."),
 }
@@ -25,7 +23,7 @@ EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning
 
 
 def build_app(argv: Sequence[str]) -> typer.Typer:
-    """The command with the called part loaded; the others are there by name and help only."""
+    """Build the command tree: the called command is loaded, all others are placeholders with a help text."""
     app = typer.Typer(
         name="zelda",
         help="Reinforcement learning from AI feedback on Game Boy games.",

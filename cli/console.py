@@ -1,4 +1,4 @@
-"""What the command line prints: data to standard output, everything else to standard error."""
+"""Terminal output: data goes to standard output, everything for people to standard error."""
 
 import json
 import os
@@ -10,40 +10,40 @@ DEFAULT_COLUMNS: Final = 80
 
 
 def print_status(text: str) -> None:
-    """A line for people, beside the data."""
+    """Print one line for people to standard error."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def overwrite_line(text: str) -> None:
-    """The one line that tells how far something is, over the one before; none where there is no terminal."""
+    """Overwrite the progress line on standard error; no-op without a terminal."""
     if sys.stderr.isatty():
-        room = _columns() - 1  # of a line that wraps, only the last part would be written over
-        sys.stderr.write(f"\r\x1b[2K{text if len(text) <= room else f'{text[: room - 1]}…'}")
+        width = _columns() - 1  # a wrapped line would be overwritten only in part
+        sys.stderr.write(f"\r\x1b[2K{text if len(text) <= width else f'{text[: width - 1]}…'}")
         sys.stderr.flush()
 
 
 def _columns() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or DEFAULT_COLUMNS
-    except OSError:  # it does not say
+    except OSError:  # no terminal size
         return DEFAULT_COLUMNS
 
 
 def print_json(value: Any) -> None:
-    """Data as JSON, for other programs."""
+    """Print data as JSON to standard output."""
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
     sys.stdout.flush()
 
 
 def print_line(text: str) -> None:
-    """One line of output."""
+    """Print one line to standard output."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table: drawn on a terminal, tab-separated where another program reads."""
+    """Print a table: drawn on a terminal, tab-separated otherwise."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
             print_line("\t".join(row))
@@ -56,22 +56,22 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for column in columns:
         drawn.add_column(Text(column), justify="left" if column in ("run", "state", "world", "reason") else "right")
     for row in rows:
-        drawn.add_row(*map(Text, row))  # a string would be read as markup, and a reason may well hold brackets
+        drawn.add_row(*map(Text, row))  # Rich would parse a plain string as markup, and a reason may contain brackets
     Console().print(drawn)
 
 
 def format_number(value: Any, pattern: str = "{:.2f}") -> str:
-    """A figure, or a dash where there is none: missing is never shown as 0."""
+    """Format a number; a missing one becomes a dash, never 0."""
     return "-" if value is None else pattern.format(value)
 
 
 def run_status(run: str, record: Mapping[str, Any]) -> str:
-    """The state of a run in a sentence, with its reason if it has one."""
+    """Describe the state of a run in one sentence, with its reason if there is one."""
     return f"{run} is {record['state']}" + (f": {record['reason']}" if record["reason"] else ".")
 
 
 def format_epoch(epoch: int, planned: int | None) -> str:
-    """Which epoch of how many, counted from 1 as people do, though their numbers begin with 0."""
+    """Format "this epoch/planned epochs", counted from 1; `epoch` itself counts from 0."""
     return f"{epoch + 1}/{planned or '-'}"
 
 
@@ -82,12 +82,12 @@ EPOCH_COLUMNS: Final = (
 
 
 def print_epochs(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """One line for each finished epoch of a run."""
+    """Print one line per finished epoch of a run."""
     print_table(title, EPOCH_COLUMNS, [epoch_cells(row) for row in rows])
 
 
 def epoch_cells(row: Mapping[str, Any]) -> list[str]:
-    """One epoch's line: `shaped by` is the reward model used in it, the accuracy that of the one trained after it."""
+    """Format one epoch. `shaped by` is the reward model used in it; the accuracy is that of its successor."""
     used, passed = row["reward_model"], row["reward_model_passed"]
     return [
         *(str(row[name]) for name in ("epoch", "steps", "episodes", "segments_recorded", "segments_judged")),

@@ -1,30 +1,30 @@
-"""Exit codes of `zelda`, and the one error that ends it with a sentence. Codes are part of the interface: keep them."""
+"""Exit codes of `zelda`, and the error that carries one. Scripts rely on the codes: never change them."""
 
 from typing import Final
 
 OK: Final = 0
-FAILED: Final = 1  # the work was done and the answer is bad: a run failed, a check found something
-USAGE: Final = 2  # the command line or a configuration is wrong
-UNREACHABLE: Final = 3  # no system answers there
-DENIED: Final = 4  # the token is missing, unknown, or may only read
-NOT_FOUND: Final = 5  # no such run, epoch, segment or letter
-CONFLICT: Final = 6  # it does not fit the state that the run or the system is in
+FAILED: Final = 1  # the command worked, but a run failed or a check found a problem
+USAGE: Final = 2  # the command line or a configuration is invalid
+UNREACHABLE: Final = 3  # no system answers at the address
+DENIED: Final = 4  # the token is missing, unknown or read-only
+NOT_FOUND: Final = 5  # no such run, epoch, segment or dead letter
+CONFLICT: Final = 6  # the state of the run or the system does not allow it
 INTERRUPTED: Final = 130  # ctrl-C
 
 MEANINGS: Final = {
-    OK: "done",
-    FAILED: "the run failed, or a check found something",
-    USAGE: "wrong command line or configuration",
+    OK: "success",
+    FAILED: "a run failed, or a check found a problem",
+    USAGE: "invalid command line or configuration",
     UNREACHABLE: "no system answers",
-    DENIED: "the token is missing, unknown, or may only read",
-    NOT_FOUND: "no such run",
-    CONFLICT: "does not fit the state of the run, or of the system",
+    DENIED: "the token is missing, unknown or read-only",
+    NOT_FOUND: "not found",
+    CONFLICT: "conflict with the state of the run or the system",
     INTERRUPTED: "interrupted",
 }
 
 
 class CliError(Exception):
-    """Leave with a code; the message is one sentence for the person at the terminal."""
+    """Ends `zelda` with an exit code. The message is one sentence for the user: what is wrong, where, what to do."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

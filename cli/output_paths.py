@@ -1,4 +1,4 @@
-"""Looks at files that a command is to write, before any work is done for them."""
+"""Checks output paths before a command does any work."""
 
 from pathlib import Path
 
@@ -6,15 +6,15 @@ from cli.errors import USAGE, CliError
 
 
 def require_writable_file(file: Path) -> None:
-    """CliError if the directory that is to receive the file is missing, or if a directory has the file's name."""
+    """CliError if `file` is a directory, or if its parent directory is missing."""
     if file.is_dir():
-        raise CliError(USAGE, f"{file} is a directory: name the file to write, in it or elsewhere.")
-    place = file.absolute().parent
-    if not place.is_dir():
-        raise CliError(USAGE, f"There is no directory {place} to write {file.name} into: make it first.")
+        raise CliError(USAGE, f"{file} is a directory: name a file.")
+    parent = file.absolute().parent
+    if not parent.is_dir():
+        raise CliError(USAGE, f"The directory {parent} for {file.name} does not exist: create it first.")
 
 
 def require_directory(path: Path) -> None:
-    """CliError if something else than a directory stands where one is to be filled."""
+    """CliError if `path` exists and is not a directory."""
     if path.exists() and not path.is_dir():
-        raise CliError(USAGE, f"{path} is no directory: name one, or a path where one can be made.")
+        raise CliError(USAGE, f"{path} is not a directory: name a directory, or a path that does not exist yet.")

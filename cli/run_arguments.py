@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 def parse_fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, Any]:
-    """`a.b=1` pairs as nested JSON on top of `base`; values that are not JSON are text."""
-    made = deepcopy(base or {})
+    """Parse `a.b=1` pairs into nested JSON on top of `base`; values that are not JSON stay text."""
+    nested = deepcopy(base or {})
     for pair in pairs:
         path, separator, text = pair.partition("=")
         if not separator or not path:
             raise CliError(USAGE, f"--set {pair}: write FIELD=VALUE, e.g. --set epochs=5.")
         *parents, last = path.split(".")
-        place = made
+        node = nested
         for parent in parents:
-            place = place.setdefault(parent, {})
-            if not isinstance(place, dict):
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
                 raise CliError(
-                    USAGE, f"--set {pair}: {parent} is {json.dumps(place)} and has no fields: set one of the two."
+                    USAGE, f"--set {pair}: {parent} is {json.dumps(node)} and has no fields: remove one of the two."
                 )
-        place[last] = _parse_value(text)
-    return made
+        node[last] = _parse_value(text)
+    return nested
 
 
 def run_config(values: dict[str, Any]) -> "RunConfig":
-    """The configuration of a run; CliError if it is none, before anything is started for it."""
+    """Validate the configuration of a run; CliError names the first invalid field."""
     from pydantic import ValidationError
 
     from shared.contracts.base import first_problem
@@ -45,11 +45,11 @@ def run_config(values: dict[str, Any]) -> "RunConfig":
         *parents, last = (str(part) for part in problem["loc"] or ("",))
         if problem["type"] != "extra_forbidden":
             raise CliError(USAGE, f"--set {first_problem(error)}.") from error
-        place: Any = RunConfig
+        model: Any = RunConfig
         for parent in parents:
-            place = place.model_fields[parent].annotation
-        known = ", ".join(place.model_fields)
-        raise CliError(USAGE, f"--set {'.'.join((*parents, last))}: no such field; known are {known}.") from error
+            model = model.model_fields[parent].annotation
+        known = ", ".join(model.model_fields)
+        raise CliError(USAGE, f"--set {'.'.join((*parents, last))}: no such field; choose from {known}.") from error
 
 
 def parse_run_id(name: str) -> RunId:
@@ -68,7 +68,7 @@ def _parse_value(text: str) -> Any:
 
 
 def _parse_json(text: str) -> Any:
-    """The JSON in a text; ValueError also for NaN and 1e999, which Python reads and no request can carry."""
+    """Parse JSON; ValueError also for NaN and 1e999, which Python accepts but no request can carry."""
     found = json.loads(text)
     json.dumps(found, allow_nan=False)
     return found
@@ -80,9 +80,11 @@ def load_config_file(path: Path | None) -> dict[str, Any]:
     try:
         found = _parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CliError(USAGE, f"--config {path}: {error.strerror}: name a file with a run's settings.") from error
-    except ValueError as error:  # neither JSON nor text
+        raise CliError(
+            USAGE, f"--config {path}: {error.strerror}: name a JSON file with the configuration of a run."
+        ) from error
+    except ValueError as error:  # invalid JSON or invalid UTF-8
         raise CliError(USAGE, f"--config {path} is not JSON: {error}.") from error
     if not isinstance(found, dict):
-        raise CliError(USAGE, f"--config {path}: it must hold a JSON object.")
+        raise CliError(USAGE, f"--config {path}: it must contain a JSON object.")
     return found

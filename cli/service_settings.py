@@ -1,4 +1,4 @@
-"""Settings for commands that read the store or the bus themselves, instead of asking the coordinator."""
+"""Service settings for commands that read the store or the bus directly, without the coordinator."""
 
 import os
 from pathlib import Path
@@ -18,24 +18,24 @@ S = TypeVar("S", bound=ProcessSettings)
 
 
 def load_settings(kind: type[S], local: Path = LOCAL_CONNECTION) -> S:
-    """Settings from `ZELDA_*` variables if they name a store or a bus, else those of the system that runs here."""
+    """Load settings from `ZELDA_*` variables if they name a store or a bus, else from the local system."""
     log_to_stderr()
     adopt_local_system(local)
     try:
         return kind()
     except ValidationError as error:
-        raise CliError(USAGE, f"A ZELDA_* variable is wrong: {first_problem(error)}.") from error
+        raise CliError(USAGE, f"A ZELDA_* variable is invalid: {first_problem(error)}.") from error
 
 
 def log_to_stderr() -> None:
-    """Let the services' own code, used here, warn on standard error: what a command prints is for other programs."""
-    from shared.telemetry.logging import setup_logging  # for the help alone it is not needed
+    """Send warnings of service code to standard error; standard output belongs to the command's data."""
+    from shared.telemetry.logging import setup_logging  # slow import: --help does not need it
 
     setup_logging("zelda", LogSettings(level="warning", format="console"))
 
 
 def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
-    """Unless the environment names a store or a bus, let it name those of the system that `zelda up` started here."""
+    """Add the variables of the local system to the environment, unless it names a store or a bus already."""
     if {"ZELDA_STORE__URL", "ZELDA_BUS__URL"} & os.environ.keys():
         return
     saved = Connection.load(local)
@@ -45,6 +45,6 @@ def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
             "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
             "to reach another one.",
         )
-    # What was given for this very call wins; store and bus are one thing each and not to be mixed.
+    # Variables of this call win, except those of store and bus: a mix of two systems would connect to neither.
     given = {name for name in os.environ if not name.startswith((STORE, BUS_PREFIX))}
     os.environ.update({name: value for name, value in saved.settings.items() if name not in given})

@@ -1,4 +1,4 @@
-"""Plays the trials of a study, each in a process of its own, and leaves none of them running."""
+"""Runs the trials of a study, each in its own process, and stops all of them when the command ends."""
 
 import os
 import signal
@@ -16,11 +16,11 @@ from cli.stack.signals import defer_signals, die_with_parent
 from studies.plan import StudyPlan, result_file
 
 POLL_S: Final = 1.0
-GRACE_S: Final = 10.0  # a trial has nothing to save when it is ended: it goes on from its last checkpoint
+GRACE_S: Final = 10.0  # a stopped trial saves nothing: it resumes from its last checkpoint
 
 
 def run_trials(folder: Path, plan: StudyPlan, jobs: int) -> None:
-    """All trials that have no result yet, `jobs` at a time; CliError when all are through and some failed."""
+    """Run all trials without a result, `jobs` at a time; CliError after the last one if any failed."""
     waiting = [trial for trial in plan.trials() if not result_file(folder, *trial).exists()]
     total, failed = len(waiting), []
     running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
@@ -40,23 +40,24 @@ def run_trials(folder: Path, plan: StudyPlan, jobs: int) -> None:
     if failed:
         names = ", ".join(f"{arm}-{seed}" for arm, seed in failed)
         raise CliError(
-            FAILED, f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run again."
+            FAILED,
+            f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run the command again.",
         )
 
 
 def describe_exit(code: int) -> str:
-    """How a trial ended, in words. One that is killed has no time to write the reason into its log."""
+    """Describe how a trial ended. A killed trial cannot write the reason to its log."""
     if code == -signal.SIGKILL:
-        return "killed (signal 9), most likely for its memory: take fewer --jobs"
+        return "killed (signal 9), probably out of memory: use fewer --jobs"
     if code < 0:
-        return f"ended by signal {-code} ({signal.strsignal(-code)})"
+        return f"stopped by signal {-code} ({signal.strsignal(-code)})"
     return "failed" if code else "done"
 
 
 def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:
     logs = folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    # One thread each: trials share the cores among themselves, and OpenMP's spinning would take them from each other.
+    # One thread per trial: the spinning threads of OpenMP would take the cores from the other trials.
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     with (logs / f"{arm}-{seed}.log").open("ab") as log:
         return subprocess.Popen(
@@ -64,13 +65,13 @@ def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             env=environ,
-            start_new_session=True,  # ctrl-C reaches us alone; we end the trials
+            start_new_session=True,  # ctrl-C reaches this process alone, which stops the trials
             preexec_fn=die_with_parent,
         )
 
 
 def _stop_all(trials: Collection["subprocess.Popen[bytes]"]) -> None:
-    """SIGTERM, and SIGKILL to what is left of their groups. A study started after this one meets none in its stores."""
+    """Send SIGTERM, then kill the remaining process groups: a later study must find no trial at work in its stores."""
     deadline = time.monotonic() + GRACE_S
     try:
         for trial in trials:
@@ -78,7 +79,7 @@ def _stop_all(trials: Collection["subprocess.Popen[bytes]"]) -> None:
         for trial in trials:
             with suppress(subprocess.TimeoutExpired):
                 trial.wait(max(0.0, deadline - time.monotonic()))
-    finally:  # also when somebody has no patience and presses ctrl-C again
+    finally:  # also after a second ctrl-C
         for trial in trials:
             with suppress(ProcessLookupError):
                 os.killpg(trial.pid, signal.SIGKILL)

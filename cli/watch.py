@@ -1,6 +1,6 @@
-"""Shows a run while it goes on: one live line on a terminal, plain lines elsewhere, JSON lines on request.
+"""Shows the progress of a run: one live line on a terminal, plain lines elsewhere, JSON lines on request.
 
-It reads the live stream, and survives a restart of the coordinator by asking again.
+It reads the event stream and reconnects when the coordinator restarts.
 """
 
 import json
@@ -15,15 +15,15 @@ from cli.console import format_epoch, format_number, overwrite_line, print_line,
 from cli.errors import UNREACHABLE, CliError
 
 FINAL_STATES: Final = ("finished", "failed", "stopped")
-NO_ANSWER_TIMEOUT_S: Final = 60.0  # without any answer for so long, the system counts as gone
+NO_ANSWER_TIMEOUT_S: Final = 60.0  # after this silence the system counts as gone
 RECONNECT_PAUSE_S: Final = 1.0
-PLAIN_INTERVAL_S: Final = 10.0  # a log file should tell the story, not every second of it
+PLAIN_INTERVAL_S: Final = 10.0  # shorter intervals flood log files
 
 
-def watch_run(client: CoordinatorClient, run: str, as_json: bool, leave: threading.Event | None = None) -> str:
-    """Show the run until it ends, say how, and return that state; `leave` ends it before, with the state "unknown"."""
+def watch_run(client: CoordinatorClient, run: str, as_json: bool, stop: threading.Event | None = None) -> str:
+    """Show the run until it ends and return its final state; `stop` ends the watch early, with the state "unknown"."""
     show = _print_json if as_json else _show_live if sys.stderr.isatty() else _PlainOutput()
-    for kind, document in _events(client, run, leave or threading.Event()):
+    for kind, document in _events(client, run, stop or threading.Event()):
         show(kind, document)
         if kind == "run" and document["state"] in FINAL_STATES:
             if show is _show_live:
@@ -33,34 +33,34 @@ def watch_run(client: CoordinatorClient, run: str, as_json: bool, leave: threadi
     return "unknown"
 
 
-def _events(client: CoordinatorClient, run: str, leave: threading.Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Events of the stream, asked for again whenever it breaks, until `leave` is set."""
+def _events(client: CoordinatorClient, run: str, stop: threading.Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the events of the stream; reconnect when it breaks, until `stop` is set."""
     import httpx
 
     last = time.monotonic()
 
-    def heard(lines: Iterator[str]) -> Iterator[str]:
+    def tracked(lines: Iterator[str]) -> Iterator[str]:
         nonlocal last
-        for text in lines:  # also a comment: who has nothing new to say is there
+        for text in lines:  # comments count as well: they are keep-alives
             last = time.monotonic()
             yield text
 
-    while not leave.is_set():
+    while not stop.is_set():
         try:
             with client.stream(f"/runs/{run}/events") as lines:
-                yield from parse_events(heard(lines))
+                yield from parse_events(tracked(lines))
         except (httpx.TransportError, CliError) as error:
             if isinstance(error, CliError) and error.code != UNREACHABLE:
                 raise
             if time.monotonic() - last > NO_ANSWER_TIMEOUT_S:
                 raise CliError(
-                    UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s ({error}): is the system up?"
+                    UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s ({error}): check that the system runs."
                 ) from error
-        leave.wait(RECONNECT_PAUSE_S)
+        stop.wait(RECONNECT_PAUSE_S)
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Kind and document of each server-sent event; comments are passed over."""
+    """Yield kind and document of each server-sent event; skip comments."""
     kind = ""
     for text in lines:
         name, _, value = text.partition(": ")
@@ -71,7 +71,7 @@ def parse_events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def describe_progress(progress: dict[str, Any]) -> str:
-    """The progress of a run in one line."""
+    """Describe the progress of a run in one line."""
     parts = [
         f"epoch {format_epoch(progress['epoch'], progress['epochs_planned'])}",
         f"{progress['steps']}/{progress['epoch_steps']} steps",
@@ -86,7 +86,7 @@ def describe_progress(progress: dict[str, Any]) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """Seconds as people say them."""
+    """Format seconds as `1 h 05 min` or `4:09 min`."""
     if seconds is None:
         return "-"
     minutes, rest = divmod(int(seconds), 60)
@@ -104,16 +104,16 @@ def _show_live(kind: str, document: dict[str, Any]) -> None:
 
 
 class _PlainOutput:
-    """Lines for a log: each change of what the run does at once, the figures every few seconds."""
+    """Lines for a log file: one at each change of activity, and one every few seconds."""
 
     def __init__(self) -> None:
-        self._doing, self._said = "", 0.0
+        self._activity, self._printed_at = "", 0.0
 
     def __call__(self, kind: str, document: dict[str, Any]) -> None:
-        """Say what is new."""
+        """Print the progress if it is new or due."""
         if kind != "progress":
             return
-        doing = document["doing"].partition(":")[0]
-        if doing != self._doing or time.monotonic() - self._said > PLAIN_INTERVAL_S:
-            self._doing, self._said = doing, time.monotonic()
+        activity = document["doing"].partition(":")[0]
+        if activity != self._activity or time.monotonic() - self._printed_at > PLAIN_INTERVAL_S:
+            self._activity, self._printed_at = activity, time.monotonic()
             print_status(f"{describe_progress(document)} | {document['doing']}")

@@ -1,22 +1,22 @@
-"""The arms of a study: ways of training that differ in where the extra reward comes from.
+"""The arms of a study: ways of training that differ only in their additional reward.
 
-Runs have curiosity (RND) by default, so every arm with a reward model has it too; `rnd` differs from those in the
-reward model alone, and `none` from `rnd` in curiosity alone.
+Runs use curiosity (RND) by default, so every arm with a reward model uses it as well. `rnd` differs from those arms
+only in the reward model, and `none` differs from `rnd` only in curiosity.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-LabelSource = Literal["nobody", "judges", "chance", "truth"]
+ShapingSource = Literal["none", "judges", "random", "oracle"]
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way of training. `teaching` says who labels the segments that the reward model learns from."""
+    """One way of training. `shaping` is the source of the reward model; `curiosity` switches RND on."""
 
     name: str
     title: str
-    teaching: LabelSource = "nobody"
+    shaping: ShapingSource = "none"
     curiosity: bool = False
 
 
@@ -26,7 +26,9 @@ ARMS: Final = {
         Arm("none", "PPO alone"),
         Arm("rnd", "PPO with RND curiosity", curiosity=True),
         Arm("judges", "PPO with RND, shaped by the judges' reward model", "judges", curiosity=True),
-        Arm("random", "PPO with RND, shaped by a random reward model", "chance", curiosity=True),
-        Arm("oracle", "PPO with RND, shaped by a model taught with the true milestones", "truth", curiosity=True),
+        Arm("random", "PPO with RND, shaped by a random reward model", "random", curiosity=True),
+        Arm(
+            "oracle", "PPO with RND, shaped by a reward model trained on the true milestones", "oracle", curiosity=True
+        ),
     )
 }

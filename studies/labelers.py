@@ -35,35 +35,35 @@ from shared.store import keys
 from shared.store.port import AlreadyExists, Store
 
 MEMBERS = 5
-ENOUGH_SEGMENTS = 16  # whose states standardise the random reward model
+STANDARDISING_SEGMENTS = 16  # segments whose states standardise the random reward model
 
 
 class RewardModelSource(Protocol):
-    """Called after every epoch; tells which reward model shapes the next one."""
+    """Provides the reward model of the next epoch."""
 
-    async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """Take in a finished epoch."""
+    async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
+        """Return the reward model that shapes the epoch after `finished`, or None."""
         ...
 
 
 class NoShaping:
-    """No reward model, ever."""
+    """Never provides a reward model."""
 
-    async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """None."""
+    async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
+        """Return None."""
         return None
 
 
 class Labeler:
-    """Base of those that label segments; the reward model comes from the services' own code."""
+    """Base class: labels all segments, then trains and selects a reward model with the services' own code."""
 
     def __init__(self, store: Store, pooling: Pooling) -> None:
         self.store = store
         group = RewardModelGroup(streaming=False, pooling=pooling)
         self._handlers, _ = build_components(group, ServicePorts(MemoryBus(), store, asyncio.Event()), train_in_thread)
 
-    async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """Label every segment, train, and let the coordinator's rule choose."""
+    async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
+        """Label all segments of the epoch, train a reward model, and apply the coordinator's selection."""
         for ref in finished.segments:
             await self.label(finished, ref)
         key = keys.epoch_finished(finished.run, finished.epoch)
@@ -79,12 +79,12 @@ class Labeler:
         return select_reward_model(view.epochs, record.config)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
-        """Put the score object of one segment into the store."""
-        raise TypeError(f"{type(self).__name__} does not say how it labels")
+        """Write the score object of one segment."""
+        raise TypeError(f"{type(self).__name__} must implement label()")
 
 
 class JudgeLabeler(Labeler):
-    """The rules judge, within this process: what `zelda up` uses where no model is served."""
+    """Labels with the rules judge in this process: the default judge of `zelda up`."""
 
     def __init__(self, store: Store, pooling: Pooling) -> None:
         super().__init__(store, pooling)
@@ -92,7 +92,7 @@ class JudgeLabeler(Labeler):
         self._runtime = JudgeRuntime(store, JudgesFile(judges=(spec,)), JudgeGroup(), monitoring=False)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
-        """Judge the segment as the judge service would."""
+        """Judge the segment with the handler of the judge service."""
         data = SegmentReady(
             run=finished.run,
             epoch=finished.epoch,
@@ -105,10 +105,10 @@ class JudgeLabeler(Labeler):
 
 
 class OracleLabeler(Labeler):
-    """Labels by the milestones reached at a segment's end: the best that any judge could know."""
+    """Labels with the share of true milestones at the end of a segment: what an ideal judge would know."""
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
-        """Score the segment by its manifest."""
+        """Score the segment from its manifest."""
         manifest = read_manifest(await self.store.get(ref.key, ref.digest))
         value = manifest.milestones_end / max(1, manifest.milestones_total)
         vote = round(value * 5)
@@ -143,16 +143,16 @@ class OracleLabeler(Labeler):
 
 
 class RandomRewardModel:
-    """A random reward model of the same shape and scale: whatever it helps has nothing to do with judgement."""
+    """A random reward model of the same shape and scale: the control for the effect of the labels."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    async def learn(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """Made once, after the first epoch, whose states standardise it."""
+    async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
+        """Return the model; create it after epoch 0, standardised on the states of that epoch."""
         prefix = keys.reward_model_prefix(finished.run, 0)
         if finished.epoch == 0:
-            archives = [await self.store.get(ref.key, ref.digest) for ref in finished.segments[:ENOUGH_SEGMENTS]]
+            archives = [await self.store.get(ref.key, ref.digest) for ref in finished.segments[:STANDARDISING_SEGMENTS]]
             states = np.concatenate([read_segment(archive).observations for archive in archives])
             raw = rewardnet.standardise(rewardnet.random_weights(MEMBERS, record.config.seed), states)
             await self.store.put(f"{prefix}rm.safetensors", rewardnet.dump(raw))

@@ -1,4 +1,4 @@
-"""One HTML page of a study: curves, tables, the command. Self-contained, so that it can be sent to somebody."""
+"""The HTML page of a study: curves, tables and the command, in one self-contained file."""
 
 import base64
 import html
@@ -16,7 +16,7 @@ COLOURS = ("#4c566a", "#d08770", "#2e7d32", "#b0b0b0", "#1f5fa8")
 
 
 def render_page(result: Mapping[str, Any], curves: Mapping[str, Mapping[int, Curve]], command: str) -> str:
-    """The page's HTML."""
+    """Render the page as HTML."""
     picture = base64.b64encode(draw_curves(curves)).decode()
     title = f"Study on {result['world']}: {result['steps']:,} steps per trial"
     return f"""<!doctype html>
@@ -25,23 +25,23 @@ def render_page(result: Mapping[str, Any], curves: Mapping[str, Mapping[int, Cur
 table{{border-collapse:collapse;margin:1rem 0}}td,th{{border:1px solid #ccc;padding:.3rem .6rem;text-align:left}}
 img{{max-width:100%}}code{{background:#f2f2f2;padding:.1rem .3rem}}</style>
 <h1>{html.escape(title)}</h1>
-<p>Share of the world's milestones that evaluation episodes reach from the true start. Lines are interquartile means
-over seeds, bands 95 % bootstrap intervals. {describe_comparison(curves)}</p>
+<p>Share of the world's milestones that evaluation episodes reach. Lines are interquartile means over seeds, bands are
+95 % bootstrap intervals. {describe_comparison(curves)}</p>
 <img alt="Learning curves of all arms" src="data:image/png;base64,{picture}">
 {markdown_to_html(to_markdown(result))}
-<p>Made by <code>{html.escape(command)}</code></p></html>
+<p>Command: <code>{html.escape(command)}</code></p></html>
 """
 
 
 def describe_comparison(curves: Mapping[str, Mapping[int, Curve]]) -> str:
-    """What the arms have in common: while trials are missing, a look at them is no comparison yet."""
+    """State what the arms have in common: until all trials are finished, they are not comparable."""
     if len({frozenset(found) for found in curves.values()}) == 1:
         return "All arms had the same steps and seeds."
-    return "All arms had the same steps; not all have the same seeds yet, because some trials are not finished."
+    return "Some trials are not finished: the arms have the same steps, but not yet the same seeds."
 
 
 def draw_curves(curves: Mapping[str, Mapping[int, Curve]]) -> bytes:
-    """The curves as PNG."""
+    """Draw the curves as PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -67,14 +67,14 @@ def draw_curves(curves: Mapping[str, Mapping[int, Curve]]) -> bytes:
 
 
 def _band(values: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """95 % bootstrap interval of the IQM at every epoch, `values` (seeds, epochs)."""
+    """95 % bootstrap interval of the IQM at every epoch. `values`: (seeds, epochs)."""
     bounds = [np.quantile(iqm_rows(np.sort(resampled(one, rng), axis=1)), (0.025, 0.975)) for one in values.T]
     low, high = np.array(bounds).T
     return low, high
 
 
 def markdown_to_html(text: str) -> str:
-    """Markdown tables as HTML; nothing else of Markdown is known here."""
+    """Convert Markdown tables to HTML; supports nothing else."""
     parts = []
     for block in text.strip().split("\n\n"):
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]

@@ -1,4 +1,4 @@
-"""What a study does, and where its results lie. Written once; a resumed study must be the same study."""
+"""The plan of a study and the files of its folder. A resumed study must have the same plan."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ class InvalidStudy(Exception):
 
 
 class StudyPlan(BaseModel):
-    """One world, some arms, the same seeds and the same steps for each. `run` is the configuration of every trial."""
+    """One world, several arms, the same seeds and steps for each. `run` is the configuration of every trial."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,61 +29,65 @@ class StudyPlan(BaseModel):
     pooling: Pooling = Field("gain", description="what a reward model's label says: a segment's mean, or its gain")
 
     def save_or_extend(self, folder: Path) -> Self:
-        """Write the plan, or check that the folder holds the same one; arms and seeds that it lacks are added to it."""
+        """Write the plan to the folder, or add arms and seeds to the same plan there; InvalidStudy for another plan."""
         file = folder / PLAN_FILE
         if not file.exists():
             folder.mkdir(parents=True, exist_ok=True)
             file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
             return self
-        kept = self.load(folder)
-        if (kept.run, kept.pooling) != (self.run, self.pooling):
-            raise InvalidStudy(f"{folder} holds another study: resume it with its own options, or name another folder.")
-        arms = tuple(dict.fromkeys((*kept.arms, *self.arms)))  # what others have finished is still compared
-        both = kept.model_copy(update={"arms": arms, "seeds": max(kept.seeds, self.seeds)})
-        if both != kept:
+        saved = self.load(folder)
+        if (saved.run, saved.pooling) != (self.run, self.pooling):
+            raise InvalidStudy(
+                f"{folder} contains another study: resume it with its original options, or choose another folder."
+            )
+        arms = tuple(dict.fromkeys((*saved.arms, *self.arms)))  # finished trials of other arms stay in the comparison
+        both = saved.model_copy(update={"arms": arms, "seeds": max(saved.seeds, self.seeds)})
+        if both != saved:
             file.write_text(both.model_dump_json(indent=2) + "\n", encoding="utf-8")
         return self
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The plan of a folder."""
+        """Load the plan of a folder; InvalidStudy if it is missing or damaged."""
         try:
             return cls.model_validate_json((folder / PLAN_FILE).read_bytes())
         except FileNotFoundError as error:
-            raise InvalidStudy(f"{folder} holds no study: start one with `zelda study WORLD`.") from error
+            raise InvalidStudy(f"{folder} contains no study: start one with `zelda study WORLD`.") from error
         except ValidationError as error:
             raise InvalidStudy(f"{folder / PLAN_FILE} is damaged: {first_problem(error)}.") from error
 
     def trials(self) -> list[tuple[str, int]]:
-        """All (arm, seed), seed by seed, so that an unfinished study compares equal numbers of seeds."""
+        """Return all (arm, seed) pairs, seed by seed: an unfinished study has equal numbers of seeds per arm."""
         return [(arm, seed) for seed in range(self.seeds) for arm in self.arms]
 
 
 def parse_arms(names: str) -> tuple[str, ...]:
-    """Arms from a comma-separated list, each once: two trials of one arm and seed would play in one store."""
+    """Parse a comma-separated list of arms. Duplicates are removed: two equal trials would share a store."""
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    strange = [name for name in chosen if name not in ARMS]
-    if strange or not chosen:
-        raise InvalidStudy(f"--arms: no arm {', '.join(strange) or 'given'}; known are {', '.join(ARMS)}.")
+    if not chosen:
+        raise InvalidStudy(f"--arms: name at least one arm; choose from {', '.join(ARMS)}.")
+    unknown = [name for name in chosen if name not in ARMS]
+    if unknown:
+        raise InvalidStudy(f"--arms: unknown arm {', '.join(unknown)}; choose from {', '.join(ARMS)}.")
     return chosen
 
 
 def check_rewards(name: str) -> str:
-    """A reward profile's name, checked before the folder gets a plan that no trial could play and none may change."""
+    """Return the name of a reward profile; InvalidStudy if it is unknown. Call it before the plan is written."""
     from services.trainer.env.rewards import profiles
 
     if name not in profiles():
-        raise InvalidStudy(f"--rewards: no profile {name!r}; known are {', '.join(profiles())}.")
+        raise InvalidStudy(f"--rewards: unknown profile {name!r}; choose from {', '.join(profiles())}.")
     return name
 
 
 def result_file(folder: Path, arm: str, seed: int) -> Path:
-    """Where a finished trial's curve lies."""
+    """Return the path of a finished trial's curve."""
     return folder / "trials" / f"{arm}-{seed}.json"
 
 
 def load_curves(folder: Path, plan: StudyPlan) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """By arm and seed, one row of figures per epoch; only finished trials."""
+    """Load the curves of all finished trials, by arm and seed: one row of metrics per epoch."""
     found: dict[str, dict[int, list[dict[str, float]]]] = {arm: {} for arm in plan.arms}
     for arm, seed in plan.trials():
         file = result_file(folder, arm, seed)

@@ -1,7 +1,7 @@
 """Statistics for a few seeds: interquartile mean, stratified bootstrap, probability of improvement.
 
-After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice". Pure NumPy; with few
-seeds the intervals are wide, and that is the point of showing them.
+After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice". Pure NumPy; the
+intervals of few seeds are wide, which is why they are shown.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 
-RESAMPLES = 10_000  # fewer make the third digit of an interval a matter of luck
+RESAMPLES = 10_000  # with fewer, the third digit of an interval is noise
 TRIMMED = 0.25  # share cut off at each end of the sorted scores
 
 
@@ -25,7 +25,7 @@ class Estimate:
 
 
 def iqm(scores: Reals) -> float:
-    """Mean of the middle half of `scores` (n,); with n not divisible by 4 the border values count in part."""
+    """Mean of the middle half of `scores` (n,); if 4 does not divide n, border values count in part."""
     return float(iqm_rows(np.sort(scores)[None, :])[0])
 
 
@@ -42,7 +42,7 @@ def iqm_rows(ordered: Reals) -> Reals:
 def iqm_estimate(scores: Reals, seed: int = 0) -> Estimate:
     """IQM of one arm's seeds (n,) with a percentile bootstrap over seeds.
 
-    One world is one stratum; of several worlds each would be resampled on its own.
+    One world is one stratum; several worlds would be resampled separately.
     """
     draws = resampled(scores, np.random.default_rng(seed))
     low, high = np.quantile(iqm_rows(np.sort(draws, axis=1)), (0.025, 0.975))

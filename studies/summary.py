@@ -1,4 +1,4 @@
-"""What a study found, as data: per arm the IQM with its interval, per comparison the probability of improvement."""
+"""The result of a study as data: the IQM of each arm, the probability of improvement of each comparison."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ RIVALS: Final = ("none", "rnd", "random", "oracle")
 
 
 def learning_speed(curve: Curve) -> float:
-    """Mean of the measure over all epochs: the area under the curve, which rewards learning early and keeping it."""
+    """Mean of the measure over all epochs (area under the curve): high for learning early and keeping it."""
     return float(np.mean([row[MEASURE] for row in curve]))
 
 
@@ -30,7 +30,7 @@ SCORES: Final = {"learning_speed": learning_speed, "final": final_value}
 
 
 def summarise(plan: StudyPlan, curves: Mapping[str, Mapping[int, Curve]]) -> dict[str, Any]:
-    """The whole result as JSON data. Arms without a finished trial are left out."""
+    """Summarise the study as JSON data. Arms without a finished trial are omitted."""
     done = {arm: [found[seed] for seed in sorted(found)] for arm, found in curves.items() if found}
     return {
         "world": plan.run.world,
@@ -63,7 +63,7 @@ def _arm(found: list[Curve]) -> dict[str, Any]:
 
 
 def _comparisons(done: Mapping[str, list[Curve]]) -> list[dict[str, Any]]:
-    """The judges against every other arm, by both scores."""
+    """Compare the judges with every other arm, by both scores."""
     if SUBJECT not in done:
         return []
     rows = []
@@ -84,7 +84,7 @@ def _comparisons(done: Mapping[str, list[Curve]]) -> list[dict[str, Any]]:
 
 
 def to_markdown(result: Mapping[str, Any]) -> str:
-    """The two tables for people."""
+    """Format the result as two Markdown tables."""
     lines = [
         "| arm | seeds | learning speed: IQM (95 %) | final_value: IQM (95 %) | epochs shaped |",
         "|---|---|---|---|---|",
@@ -93,8 +93,8 @@ def to_markdown(result: Mapping[str, Any]) -> str:
         cells = [f"{arm[score]['iqm']:.3f} ({arm[score]['low']:.3f} to {arm[score]['high']:.3f})" for score in SCORES]
         title = ARMS[name].title
         lines.append(f"| {title} | {result['seeds'][name]} | {' | '.join(cells)} | {arm['shaped_epochs']:.1f} |")
-    lines += ["", "| judged PPO against | score | probability of improvement (95 %) |", "|---|---|---|"]
+    lines += ["", "| judges against | score | probability of improvement (95 %) |", "|---|---|---|"]
     for row in result["comparisons"]:
-        chance = f"{row['probability_of_improvement']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-        lines.append(f"| {ARMS[row['against']].title} | {row['score'].replace('_', ' ')} | {chance} |")
+        probability = f"{row['probability_of_improvement']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+        lines.append(f"| {ARMS[row['against']].title} | {row['score'].replace('_', ' ')} | {probability} |")
     return "\n".join(lines) + "\n"

@@ -1,8 +1,8 @@
-"""One trial: one arm, one seed. `python -m studies.trial FOLDER ARM SEED`, started by the command, one per core.
+"""One trial: one arm with one seed. `zelda study` starts `python -m studies.trial FOLDER ARM SEED`, one per core.
 
-The ring in one process: the trainer's epochs, the judge's, the reward model's and the coordinator's own code on a
-directory store, without bus and services. On a small machine that saves more than half of the time, because the
-services' waiting, polling and start-up cost more than the work. It resumes from its last checkpoint.
+A trial runs the ring in one process, on a directory store: the code of trainer, judge, reward model and coordinator
+without bus and services. On a small machine this halves the time, because the start-up, polling and waiting of the
+services take longer than their work. A trial resumes from its last checkpoint.
 """
 
 import json
@@ -34,31 +34,31 @@ from studies.arms import ARMS, Arm
 from studies.labelers import JudgeLabeler, NoShaping, OracleLabeler, RandomRewardModel, RewardModelSource
 from studies.plan import StudyPlan, result_file
 
-KEPT = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
+CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
 
 def trial_config(plan: StudyPlan, arm: Arm, seed: int) -> RunConfig:
-    """The trial's configuration: the study's, with what the arm changes."""
+    """Return the configuration of a trial: the one of the study with the changes of the arm."""
     sampling = plan.run.sampling
-    if arm.teaching == "nobody":
+    if arm.shaping == "none":
         sampling = sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
     shaping = plan.run.shaping
-    if arm.teaching == "nobody":
+    if arm.shaping == "none":
         shaping = shaping.model_copy(update={"mode": "none"})
     return plan.run.model_copy(update={"seed": seed, "rnd": arm.curiosity, "sampling": sampling, "shaping": shaping})
 
 
 def reward_model_source(arm: Arm, store: Store, pooling: Pooling) -> RewardModelSource:
-    """Who labels in this arm."""
-    if arm.teaching == "judges":
+    """Return the source of reward models for this arm."""
+    if arm.shaping == "judges":
         return JudgeLabeler(store, pooling)
-    if arm.teaching == "truth":
+    if arm.shaping == "oracle":
         return OracleLabeler(store, pooling)
-    return RandomRewardModel(store) if arm.teaching == "chance" else NoShaping()
+    return RandomRewardModel(store) if arm.shaping == "random" else NoShaping()
 
 
 class Trial:
-    """The ring of one trial."""
+    """Runs the epochs of one arm and seed."""
 
     def __init__(self, folder: Path, plan: StudyPlan, arm: Arm, seed: int) -> None:
         self.run = RunId(f"{arm.name}-{seed}")
@@ -66,7 +66,7 @@ class Trial:
         settings = StoreSettings(url=f"file://{folder.absolute()}")
         self.blocking = BlockingStore(open_store(settings))
         self.store = self.blocking.store
-        self.teacher = reward_model_source(arm, self.store, plan.pooling)
+        self.reward_models = reward_model_source(arm, self.store, plan.pooling)
         driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         driver = DriverGroup()
         training = TrainingConfig.of(self.run, self.config, driver, settings)
@@ -74,19 +74,21 @@ class Trial:
         evaluation = create_evaluation(training)
         self.runner = EpochRunner(driver_store, HeartbeatThread(driver_store, None), session, evaluation)
 
-    def play(self) -> list[dict[str, float]]:
-        """All epochs; one row of figures for each."""
+    def run_epochs(self) -> list[dict[str, float]]:
+        """Run all epochs; return one row of metrics per epoch."""
         record = self.blocking.wait(self._record())
         model: RewardModelRef | None = None
         rows = []
         for epoch in range(self.config.planned_epochs or 1):
             finished = self._epoch(epoch, model)
-            rows.append(figures(finished))
-            model = self.blocking.wait(self.teacher.learn(record, finished))  # on the store's loop, as its locks are
+            rows.append(curve_row(finished))
+            model = self.blocking.wait(
+                self.reward_models.next_model(record, finished)
+            )  # on the store's event loop, where its locks live
         return rows
 
     def close(self) -> None:
-        """End games and Ray."""
+        """Stop the emulators and Ray."""
         self.runner.evaluation.close()
         self.runner.session.close()
         stop_ray()
@@ -96,11 +98,11 @@ class Trial:
         try:
             return EpochFinishedRecord.from_bytes(self.blocking.get(key))
         except NotFound:
-            self.runner.run(self._order(epoch, model))
+            self.runner.run(self._epoch_start(epoch, model))
         return EpochFinishedRecord.from_bytes(self.blocking.get(key))
 
-    def _order(self, epoch: int, model: RewardModelRef | None) -> EpochStart:
-        """The order of the epoch; one given before a crash stands."""
+    def _epoch_start(self, epoch: int, model: RewardModelRef | None) -> EpochStart:
+        """Create the start record of the epoch, or return the one written before a crash."""
         key = keys.epoch_start(self.run, epoch)
         order = EpochStart(
             run=self.run, epoch=epoch, fence=0, config=self.config, reward_model=model, created=datetime.now(UTC)
@@ -121,18 +123,18 @@ class Trial:
         return record
 
 
-def figures(finished: EpochFinishedRecord) -> dict[str, float]:
-    """What a curve is drawn from."""
+def curve_row(finished: EpochFinishedRecord) -> dict[str, float]:
+    """Return the metrics of an epoch that curves are drawn from."""
     evaluation = finished.evaluation or {}
-    row = {f"evaluation/{name}": evaluation[name] for name in KEPT if name in evaluation}
-    row |= {f"training/{name}": finished.metrics[name] for name in KEPT if name in finished.metrics}
+    row = {f"evaluation/{name}": evaluation[name] for name in CURVE_METRICS if name in evaluation}
+    row |= {f"training/{name}": finished.metrics[name] for name in CURVE_METRICS if name in finished.metrics}
     shaped = finished.reward_model is not None
     lifetime = finished.metrics["lifetime_steps"]
     return row | {"epoch": float(finished.epoch), "steps": lifetime, "shaped": float(shaped)}
 
 
 def main(argv: list[str]) -> int:
-    """Play one trial and write its curve."""
+    """Run one trial and write its curve."""
     folder, arm, seed = Path(argv[0]), ARMS[argv[1]], int(argv[2])
     target = result_file(folder, arm.name, seed)
     if target.exists():
@@ -141,13 +143,13 @@ def main(argv: list[str]) -> int:
     store = folder / "stores" / f"{arm.name}-{seed}"
     trial = Trial(store, StudyPlan.load(folder), arm, seed)
     try:
-        rows = trial.play()
+        rows = trial.run_epochs()
     finally:
         trial.close()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_suffix(".part").write_text(json.dumps(rows) + "\n", encoding="utf-8")
     target.with_suffix(".part").replace(target)
-    shutil.rmtree(store / "episodes", ignore_errors=True)  # hundreds of segments; curve, models and cards stay
+    shutil.rmtree(store / "episodes", ignore_errors=True)  # hundreds of segments; curve, models and cards remain
     return 0
 
 

@@ -25,7 +25,7 @@ START_S = 20.0
 def free_ports(number: int) -> list[int]:
     """Different ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each."""
     ports = PortAllocator()
-    return [ports.free() for _ in range(number)]
+    return [ports.allocate() for _ in range(number)]
 
 
 class _Server(ABC):

@@ -44,22 +44,22 @@ async def of_services(
     layout: StackLayout, ports: PortAllocator, bus_port: int, bus: Bus, store: Store
 ) -> dict[str, float]:
     """Peak memory (MB) of each real service once it is through its backlog, one after the other."""
-    others = {name: ports.free() for name in REAL}
-    addresses = StackPorts(bus=bus_port, judge=9, api=others["coordinator"], store=None, others=others)
-    settings = common_settings(layout, addresses, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
+    others = {name: ports.allocate() for name in REAL}
+    stack_ports = StackPorts(bus=bus_port, judge=9, api=others["coordinator"], store=None, services=others)
+    settings = common_settings(layout, stack_ports, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
     peaks: dict[str, float] = {}
     for name in REAL:
         process = SupervisedProcess(
-            service_spec(name, layout, addresses, settings), layout.root / f"{name}.log", print_status
+            service_spec(name, layout, stack_ports, settings), layout.root / f"{name}.log", print_status
         )
         try:
             await process.start()
             peaks |= await _busy(name, process, bus, store)
             if name == "coordinator":
-                await asyncio.to_thread(_ask, addresses.api, layout)
+                await asyncio.to_thread(_ask, stack_ports.api, layout)
             peaks[name] = peak_mb(process)
         finally:
-            await process.end()
+            await process.stop()
     return peaks
 
 

@@ -1,1 +1,1 @@
-"""The commands of `zelda`, one module each; `cli.app` imports only the one that is called."""
+"""The commands of `zelda`, one module each. `cli.app` imports only the one that is called."""

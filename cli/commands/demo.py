@@ -1,6 +1,6 @@
-"""`zelda demo`: a whole system, one short run from start to report, and nothing left running.
+"""`zelda demo`: start a whole system, play one short run, write its report, stop everything.
 
-It ends with 0 only if the run finished, every recorded segment has an outcome, and the report is written.
+The exit code is 0 only if the run finished, every recorded segment has an outcome, and the report is written.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from cli.stack.process import StackError
 from cli.stack.signals import run_cancellable
 from cli.stack.user_settings import find_rom, ignored_variables, require_rom, user_settings
 
-app = typer.Typer(help="Play a short run from start to report, and leave nothing run_stack.")
+app = typer.Typer(help="Play a short run, from start to report.")
 
-# Sizes for two cores: three epochs in a few minutes, and enough judged episodes for a held-out reward model.
+# Sized for two cores: three epochs in a few minutes, with enough judged segments to evaluate a reward model on.
 CONFIG: Final[dict[str, Any]] = {
     "game": "bramble",
     "world": "garden",
@@ -37,19 +37,19 @@ CONFIG: Final[dict[str, Any]] = {
     "seed": 1,
     "sampling": {"budget": 100},
 }
-# A video of each epoch's best segment is what the report shows; single pictures of every step are not.
+# The report shows a video of the best segment only: no other exports, and no PNG frames.
 EXPORTS: Final = {"ZELDA_EXPORT__POLICY": "top", "ZELDA_EXPORT__TOP_K": "1", "ZELDA_EXPORT__FRAMES": "false"}
 
 
 @app.callback(invoke_without_command=True)
 def demo(
     set_: Annotated[list[str] | None, typer.Option("--set", "-s", help="a field of the run, e.g. -s epochs=5")] = None,
-    out: Annotated[Path, typer.Option(help="where runs/<id>/ is written")] = Path("runs"),
-    store: Annotated[Path | None, typer.Option(help="keep objects in this directory, not in an S3 server")] = None,
+    out: Annotated[Path, typer.Option(help="directory that receives the folder of the run")] = Path("runs"),
+    store: Annotated[Path | None, typer.Option(help="store objects in this directory instead of an S3 server")] = None,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for -s game=oracle-of-seasons")] = None,
-    judges: Annotated[Path | None, typer.Option(help="YAML with your own routes and judges")] = None,
+    judges: Annotated[Path | None, typer.Option(help="YAML file with your own routes and judges")] = None,
 ) -> None:
-    """Start everything, play, judge, learn, print the table, write the report, end everything."""
+    """Start a system, play three epochs with judges, print a table, write the report, stop the system."""
     began = time.monotonic()
     config = parse_fields(set_ or [], base=CONFIG)
     run_config(config)
@@ -57,30 +57,30 @@ def demo(
     extra = user_settings(os.environ, rom, judges)
     require_rom(config.get("game"), find_rom(os.environ, rom))
     extra["exporter"] |= EXPORTS
-    if sentence := ignored_variables(os.environ):
-        print_status(sentence)
+    if notice := ignored_variables(os.environ):
+        print_status(notice)
     options = StackOptions(root=out / ".local", store=store, extra=extra)
     try:
-        state = run_cancellable(lambda: _play(options, name, config, out / name))
+        state = run_cancellable(lambda: _run_demo(options, name, config, out / name))
     except StackError as error:
         raise CliError(FAILED, str(error)) from error
-    print_status(f"{time.monotonic() - began:.0f} s in all.")
+    print_status(f"Total time: {time.monotonic() - began:.0f} s.")
     if state != "finished":
-        raise CliError(FAILED, f"The run is {state}, not finished; logs: {options.root / 'logs'}.")
+        raise CliError(FAILED, f"The run did not finish: it is {state}. Read the logs in {options.root / 'logs'}.")
 
 
-async def _play(options: StackOptions, name: str, config: dict[str, Any], directory: Path) -> str:
+async def _run_demo(options: StackOptions, name: str, config: dict[str, Any], directory: Path) -> str:
     print_status("Starting bus, store, rules judge and five services ...")
     async with run_stack(options, print_status) as system:
         print_status(
-            f"Watch it live:  {system.url}/?run={name}#token={system.layout.secret('operator').read_text('utf-8')}"
+            f"Live page:  {system.url}/?run={name}#token={system.layout.secret('operator').read_text('utf-8')}"
         )
-        leave = threading.Event()
-        watching = asyncio.create_task(asyncio.to_thread(_watch, system, name, config, leave))
+        stop = threading.Event()
+        watching = asyncio.create_task(asyncio.to_thread(_watch, system, name, config, stop))
         try:
             await asyncio.wait({watching, system.supervisor}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            leave.set()
+            stop.set()
         if system.supervisor.done():
             system.supervisor.result()
         state = await watching
@@ -88,13 +88,13 @@ async def _play(options: StackOptions, name: str, config: dict[str, Any], direct
     return state
 
 
-def _watch(system: LocalStack, name: str, config: dict[str, Any], leave: threading.Event) -> str:
-    """Start the run and show it until it ends; its last state."""
+def _watch(system: LocalStack, name: str, config: dict[str, Any], stop: threading.Event) -> str:
+    """Start the run, show it until it ends, and return its final state."""
     from cli.watch import watch_run
 
     with open_client(system.connection) as client:
         client.post("/runs", {"run": name, "config": config})
-        return watch_run(client, name, as_json=False, leave=leave)
+        return watch_run(client, name, as_json=False, stop=stop)
 
 
 async def _report(system: LocalStack, name: str, state: str, directory: Path) -> None:
@@ -105,10 +105,10 @@ async def _report(system: LocalStack, name: str, state: str, directory: Path) ->
     from shared.contracts.ids import RunId
 
     log_to_stderr()
-    material = await collect_report_data(local_store(system.settings), RunId(name), state)
-    await asyncio.to_thread(write_report, material, directory)
-    print_epochs(f"Epochs of {name}", [row.model_dump() for row in material.rows])
-    waiting = sum(row.segments_waiting for row in material.rows)
+    data = await collect_report_data(local_store(system.settings), RunId(name), state)
+    await asyncio.to_thread(write_report, data, directory)
+    print_epochs(f"Epochs of {name}", [row.model_dump() for row in data.rows])
+    waiting = sum(row.segments_waiting for row in data.rows)
     if waiting:
-        raise CliError(FAILED, f"{waiting} recorded segments have no outcome; see {directory / 'summary.json'}.")
+        raise CliError(FAILED, f"{waiting} recorded segments were never judged: see {directory / 'summary.json'}.")
     print_line(f"Report: {directory / 'report.html'}")

@@ -1,6 +1,6 @@
-"""`zelda dlq`: the messages that no service could handle, with the reason; replay them once it is mended, or drop them.
+"""`zelda dlq`: the messages that no service could handle. Replay them after fixing the reason, or drop them.
 
-Replaying is safe to repeat: services find the commit object of what was done before.
+Replaying is idempotent: services find the commit object of work that is already done.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from shared.config.settings import BusOnlySettings, BusSettings
 from shared.errors import Fatal, Permanent, Transient
 
 app = typer.Typer(help="List, show, replay and drop dead letters.", no_args_is_help=True)
-Numbers = Annotated[list[int] | None, typer.Argument(help="as `zelda dlq list` shows them", metavar="[NUMBER]...")]
+Numbers = Annotated[list[int] | None, typer.Argument(help="numbers from `zelda dlq list`", metavar="[NUMBER]...")]
 All = Annotated[bool, typer.Option("--all", help="every dead letter")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 MANY = 10_000
@@ -27,10 +27,10 @@ Action = Callable[[DeadLetters, int], Awaitable[None]]
 
 @app.command("list")
 def list_(
-    limit: Annotated[int, typer.Option(min=1, max=MANY, help="show at most so many, oldest first")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MANY, help="maximum number of dead letters to show")] = 100,
     as_json: Json = False,
 ) -> None:
-    """Show the dead letters, the oldest first."""
+    """List the dead letters, oldest first."""
     letters = _on_bus(lambda dead: dead.list(limit))
     if as_json:
         print_json([_plain(letter) for letter in letters])
@@ -53,17 +53,17 @@ def show(number: Annotated[int, typer.Argument(min=1)], as_json: Json = False) -
 
 @app.command()
 def replay(numbers: Numbers = None, all_: All = False, as_json: Json = False) -> None:
-    """Publish messages again and drop their dead letters."""
-    _each(numbers, all_, as_json, "replayed", lambda dead, number: dead.replay(number))
+    """Publish the messages again and remove their dead letters."""
+    _apply(numbers, all_, as_json, "replayed", lambda dead, number: dead.replay(number))
 
 
 @app.command()
 def drop(numbers: Numbers = None, all_: All = False, as_json: Json = False) -> None:
-    """Remove dead letters for good."""
-    _each(numbers, all_, as_json, "dropped", lambda dead, number: dead.drop(number))
+    """Remove dead letters permanently."""
+    _apply(numbers, all_, as_json, "dropped", lambda dead, number: dead.drop(number))
 
 
-def _each(
+def _apply(
     numbers: list[int] | None,
     all_: bool,
     as_json: bool,
@@ -71,22 +71,22 @@ def _each(
     action: Action,
 ) -> None:
     if bool(numbers) == all_:
-        raise CliError(USAGE, "Give the numbers of dead letters, or --all.")
+        raise CliError(USAGE, "Name the numbers of dead letters, or use --all.")
 
     async def work(dead: DeadLetters) -> tuple[list[int], int]:
         chosen = [letter.number for letter in await dead.list(MANY)] if all_ else list(numbers or [])
-        return await _treated(dead, chosen, action), len(chosen)
+        return await _apply_to_each(dead, chosen, action), len(chosen)
 
-    treated, of = _on_bus(work)
-    print_json({done: treated}) if as_json else print_line(f"{done}: {len(treated)}")
-    if len(treated) < of:
+    handled, total = _on_bus(work)
+    print_json({done: handled}) if as_json else print_line(f"{done}: {len(handled)}")
+    if len(handled) < total:
         raise CliError(
-            FAILED, f"{of - len(treated)} of {of} dead letters could not be {done}: the reasons stand above."
+            FAILED, f"{total - len(handled)} of {total} dead letters could not be {done}: the reasons are listed above."
         )
 
 
-async def _treated(dead: DeadLetters, chosen: Sequence[int], action: Action) -> list[int]:
-    """The numbers with which it worked. Of several, one that never will holds up none of the others and is told."""
+async def _apply_to_each(dead: DeadLetters, chosen: Sequence[int], action: Action) -> list[int]:
+    """Apply the action to each number and return the successful ones. Failures of several are printed and skipped."""
     done = []
     for number in chosen:
         try:
@@ -114,7 +114,7 @@ def _on_bus(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
     except Fatal as error:
         raise CliError(DENIED, str(error)) from error
     except Transient as error:
-        raise CliError(UNREACHABLE, f"{error}: is ZELDA_BUS__URL right, and the system up?") from error
+        raise CliError(UNREACHABLE, f"{error}: check ZELDA_BUS__URL, and that the system runs.") from error
 
 
 async def _connected(at: BusSettings, work: Callable[[DeadLetters], Awaitable[T]]) -> T:
@@ -123,8 +123,8 @@ async def _connected(at: BusSettings, work: Callable[[DeadLetters], Awaitable[T]
     from shared.bus.provision import IDENTITY
 
     if at.url == "memory://":
-        raise Permanent("a memory:// bus keeps no dead letters: name the real one in ZELDA_BUS__URL")
-    bus = await connect(at, IDENTITY)  # its permissions, because no service may read dead letters
+        raise Permanent("a memory:// bus keeps no dead letters: set ZELDA_BUS__URL to a real bus")
+    bus = await connect(at, IDENTITY)  # this identity may read dead letters; no service may
     try:
         return await work(NatsDeadLetters(bus))
     finally:

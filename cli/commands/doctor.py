@@ -1,10 +1,10 @@
-"""`zelda doctor`: looks at this machine and at the system, and says for each failure how to mend it."""
+"""`zelda doctor`: check this machine and the local system, and suggest a fix for each failure."""
 
 import asyncio
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -24,7 +24,7 @@ from cli.stack.user_settings import JUDGES_FILE
 if TYPE_CHECKING:
     from services.judge.config import RouteSpec
 
-app = typer.Typer(help="Check this machine and the system, with a fix for each failure.")
+app = typer.Typer(help="Check this machine and the running system.")
 FREE_BYTES: Final = 3 * 1024**3
 PACKAGES: Final = {
     "judge": ("httpx", "yaml", "PIL"),
@@ -37,181 +37,197 @@ PACKAGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: what was looked at, whether it is well, what was seen, and what to do otherwise."""
+    """The result of one check: what was checked, whether it passed, what was found, and how to fix it."""
 
     name: str
-    well: bool
-    seen: str
+    ok: bool
+    detail: str
     fix: str = ""
+
+    def as_json(self) -> dict[str, str | bool]:
+        """The published field names of `--json`."""
+        return {"name": self.name, "well": self.ok, "seen": self.detail, "fix": self.fix}
 
 
 @app.callback(invoke_without_command=True)
 def doctor(
-    rom: Annotated[Path | None, typer.Option(help="a game's ROM to identify_rom")] = None,
+    rom: Annotated[Path | None, typer.Option(help="a ROM image to identify")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Check everything; exit 0 if all is well, else 1."""
-    findings = list(examine(rom))
+    """Run all checks and print a fix for each failure; exit code 1 if any check failed."""
+    results = list(run_checks(rom))
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json([result.as_json() for result in results])
     else:
-        for finding in findings:
-            print_line(f"{'ok  ' if finding.well else 'FAIL'} {finding.name}: {finding.seen}")
-            if not finding.well:
-                print_line(f"     fix: {finding.fix}")
-    bad = sum(not finding.well for finding in findings)
-    print_status("All is well." if not bad else f"{bad} of {len(findings)} checks failed.")
-    raise typer.Exit(FAILED if bad else OK)
+        for result in results:
+            print_line(f"{'ok  ' if result.ok else 'FAIL'} {result.name}: {result.detail}")
+            if not result.ok:
+                print_line(f"     fix: {result.fix}")
+    failed = sum(not result.ok for result in results)
+    print_status("All checks passed." if not failed else f"{failed} of {len(results)} checks failed.")
+    raise typer.Exit(FAILED if failed else OK)
 
 
-def examine(rom: Path | None, local: Path = LOCAL_CONNECTION) -> Iterator[CheckResult]:
-    """All checks, the machine first."""
-    yield python()
-    yield from packages()
-    yield from (program(name) for name in ("nats-server", "weed"))
-    yield disk()
-    yield ports()
-    yield game(rom)
+def run_checks(rom: Path | None, local: Path = LOCAL_CONNECTION) -> Iterator[CheckResult]:
+    """Run all checks, those of the machine first."""
+    yield check_python()
+    yield from check_packages()
+    yield from (check_program(name) for name in ("nats-server", "weed"))
+    yield check_disk()
+    yield check_ports()
+    yield check_rom(rom)
     try:
         saved = Connection.load(local)
-    except CliError as problem:
-        yield CheckResult("system", False, str(problem), f"rm {local}; zelda up")
+    except CliError as error:
+        yield CheckResult("system", False, str(error), f"rm {local}; zelda up")
         return
     if saved is None:
-        yield CheckResult("system", True, "none runs here (`zelda up` starts one)")
+        yield CheckResult("system", True, "not running (start it with `zelda up`)")
         return
-    yield api(saved)
-    yield reach("store", saved, _ask_store)
-    yield reach("bus", saved, _ask_bus)
-    yield from judges(saved)
+    yield check_coordinator(saved)
+    yield check_server("store", saved, _probe_store)
+    yield check_server("bus", saved, _probe_bus)
+    yield from check_judges(saved)
 
 
-def python() -> CheckResult:
-    """The interpreter's version."""
-    seen = ".".join(map(str, sys.version_info[:3]))
+def check_python() -> CheckResult:
+    """Check the version of Python."""
+    detail = ".".join(map(str, sys.version_info[:3]))
     return CheckResult(
-        "python", (3, 11) <= sys.version_info < (3, 13), seen, "install Python 3.11 or 3.12, then make setup"
+        "python", (3, 11) <= sys.version_info < (3, 13), detail, "install Python 3.11 or 3.12, then make setup"
     )
 
 
-def packages() -> Iterator[CheckResult]:
-    """Whether each service's libraries are installed."""
+def check_packages() -> Iterator[CheckResult]:
+    """Check that the libraries of each service are installed."""
     for service, names in PACKAGES.items():
         missing = [name for name in names if find_spec(name) is None]
-        seen = f"without {', '.join(missing)}" if missing else "complete"
+        detail = f"missing {', '.join(missing)}" if missing else "complete"
         yield CheckResult(
-            f"packages of {service}", not missing, seen, f"pip install 'zelda-rlaif[{service}]', or make setup"
+            f"packages of {service}", not missing, detail, f"pip install 'zelda-rlaif[{service}]', or make setup"
         )
 
 
-def program(name: str) -> CheckResult:
-    """Whether a server's program is there."""
+def check_program(name: str) -> CheckResult:
+    """Check that the program of a server is installed."""
     try:
         return CheckResult(name, True, find_program(name))
     except StackError as error:
         return CheckResult(name, False, "not found", str(error))
 
 
-def disk() -> CheckResult:
-    """Room for a run's objects."""
+def check_disk() -> CheckResult:
+    """Check the free disk space."""
     free = shutil.disk_usage(Path.cwd()).free
-    fix = f"free {FREE_BYTES // 1024**3} GB here, or run in another directory"
+    fix = f"free {FREE_BYTES // 1024**3} GB on this disk, or work in a directory on another disk"
     return CheckResult("disk", free >= FREE_BYTES, f"{free / 1024**3:.1f} GB free", fix)
 
 
-def ports() -> CheckResult:
-    """Free loopback ports for a local system."""
+def check_ports() -> CheckResult:
+    """Check that the loopback interface has free ports."""
     try:
-        given = PortAllocator()
-        return CheckResult("ports", True, f"e.g. {[given.free() for _ in range(3)]} are free")
+        allocator = PortAllocator()
+        return CheckResult("ports", True, f"free, e.g. {', '.join(str(allocator.allocate()) for _ in range(3))}")
     except ValueError as error:
-        return CheckResult("ports", False, str(error), "end other systems on this machine")
+        return CheckResult("ports", False, str(error), "stop other systems on this machine")
 
 
-def game(rom: Path | None) -> CheckResult:
-    """Whether a ROM is one that we know; without one there is Bramble."""
+def check_rom(rom: Path | None) -> CheckResult:
+    """Identify the ROM; without one, only Bramble can be played."""
     from shared.errors import ZeldaError
 
     if rom is None:
-        return CheckResult("rom", True, "none given: Bramble, our own game, needs none")
+        return CheckResult("rom", True, "no ROM given; the free game Bramble needs none")
     from shared.game.games.oracle import identify_rom
 
     try:
         return CheckResult("rom", True, identify_rom(rom.read_bytes()).name)
     except (OSError, ZeldaError) as error:
-        return CheckResult("rom", False, str(error), "give the original file, or play Bramble")
+        return CheckResult("rom", False, str(error), "use an unmodified ROM image, or play Bramble")
 
 
-def api(saved: Connection) -> CheckResult:
-    """Whether the coordinator answers with our token."""
+def check_coordinator(saved: Connection) -> CheckResult:
+    """Check that the coordinator accepts the token."""
     try:
         with open_client(saved) as client:
             number = len(client.get("/runs", limit=1000)["items"])
-    except CliError as problem:
+    except CliError as error:
         return CheckResult(
-            "coordinator", False, str(problem), f"zelda run logs coordinator; or restart: {LOCAL_CONNECTION} may be old"
+            "coordinator",
+            False,
+            str(error),
+            f"read `zelda run logs coordinator`, or restart the system: {LOCAL_CONNECTION} may be stale",
         )
     return CheckResult("coordinator", True, f"{saved.url} answers, {number} runs")
 
 
-def reach(name: str, saved: Connection, ask: Callable[[Connection], str]) -> CheckResult:
-    """Whether the store or the bus of the local system answers."""
+def check_server(name: str, saved: Connection, probe: Callable[[Connection], str]) -> CheckResult:
+    """Check that the store or the bus of the local system answers."""
     from shared.errors import ZeldaError
 
     try:
-        return CheckResult(name, True, ask(saved))
-    except (ZeldaError, OSError, ValueError, KeyError) as error:  # a connection may name no store, or a wrong one
-        return CheckResult(name, False, str(error), f"zelda run logs {name}; then start again with `zelda up`")
+        return CheckResult(name, True, probe(saved))
+    except (
+        ZeldaError,
+        OSError,
+        ValueError,
+        KeyError,
+    ) as error:  # the saved connection may lack the store, or name a wrong one
+        return CheckResult(
+            name, False, str(error), f"read `zelda run logs {name}`, then restart the system with `zelda up`"
+        )
 
 
-def _ask_store(saved: Connection) -> str:
+def _probe_store(saved: Connection) -> str:
     from cli.stack.connections import local_store
 
     asyncio.run(local_store(saved.settings).exists("models/probe"))
     return saved.settings["ZELDA_STORE__URL"]
 
 
-def _ask_bus(saved: Connection) -> str:
+def _probe_bus(saved: Connection) -> str:
     from cli.stack.connections import local_bus
 
-    async def ask() -> str:
+    async def probe() -> str:
         bus = await local_bus(saved.settings)
         await bus.close()
         return saved.settings["ZELDA_BUS__URL"]
 
-    return asyncio.run(ask())
+    return asyncio.run(probe())
 
 
-def judges(saved: Connection) -> Iterator[CheckResult]:
-    """Whether what the judges ask answers: the routes of the judges file, without one the rules judge."""
+def check_judges(saved: Connection) -> Iterator[CheckResult]:
+    """Check the routes of the judges file, or the rules judge if there is no file."""
     file = saved.settings.get(JUDGES_FILE)
     if file is not None:
-        yield from asyncio.run(_routes(Path(file)))
+        yield from asyncio.run(_check_routes(Path(file)))
         return
     from cli.stack.probes import is_up
 
     url = saved.settings.get(JUDGE_URL)
     well = url is not None and asyncio.run(is_up(f"{url}/models"))
-    yield CheckResult("judges", well, url or "no address is known", "zelda run logs rules-judge")
+    yield CheckResult("judges", well, url or "its address is unknown", "read `zelda run logs rules-judge`")
 
 
-async def _routes(path: Path) -> list[CheckResult]:
+async def _check_routes(path: Path) -> list[CheckResult]:
     from services.judge.config import ConfigError, load_judges
 
     try:
         file = load_judges(path, "")
     except ConfigError as error:
         return [
-            CheckResult("judges", False, str(error), "mend the file, then start again with `zelda up --judges FILE`")
+            CheckResult(
+                "judges", False, str(error), "fix the file, then restart the system with `zelda up --judges FILE`"
+            )
         ]
     if not file.routes:
-        return [CheckResult("judges", True, f"{path} names no route: they judge by rules")]
-    asked = {name: {judge.model for judge in file.judges if judge.route == name} for name in file.routes}
-    return [await _route(name, spec, asked[name]) for name, spec in file.routes.items()]
+        return [CheckResult("judges", True, f"{path} names no routes: all its judges use rules")]
+    required = {name: {judge.model for judge in file.judges if judge.route == name} for name in file.routes}
+    return [await _check_route(name, spec, required[name]) for name, spec in file.routes.items()]
 
 
-async def _route(name: str, spec: "RouteSpec", asked: Collection[str]) -> CheckResult:
-    """Whether the route answers and serves the models that judges ask of it; a server need not say what it serves."""
+async def _check_route(name: str, spec: "RouteSpec", required: Collection[str]) -> CheckResult:
+    """Check that the route answers and serves the models of its judges; some servers do not list their models."""
     from services.judge.adapters.route import RouteClient
     from services.judge.ports import RouteUnavailable
 
@@ -223,10 +239,8 @@ async def _route(name: str, spec: "RouteSpec", asked: Collection[str]) -> CheckR
         return CheckResult(title, False, f"{spec.url}: {error}", fix)
     finally:
         await route.close()
-    if served and (missing := sorted(set(asked) - served.keys())):
+    if served and (missing := sorted(set(required) - served.keys())):
         return CheckResult(
             title, False, f"{spec.url} serves {', '.join(sorted(served))}, not {', '.join(missing)}", fix
         )
-    return CheckResult(
-        title, True, f"{spec.url} answers" + ("" if served else ", and does not say which models it serves")
-    )
+    return CheckResult(title, True, f"{spec.url} answers" + ("" if served else ", but does not list its models"))

@@ -1,7 +1,7 @@
-"""`zelda epoch`: one single training epoch, without bus and judges, in a directory store.
+"""`zelda epoch`: train a single epoch, without bus and judges, in a directory store.
 
-The coordinator's own code gives the order and the trainer's own driver carries it out; called again with the same name
-it plays the next epoch from the last checkpoint.
+It uses the coordinator's selection of a reward model and the trainer's driver. A second call with the same run name
+trains the next epoch from the last checkpoint.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from shared.store.open import open_store
 from shared.store.port import NotFound, Store
 from shared.store.provision import ProvisionSettings as StoreOnly
 
-app = typer.Typer(help="Train one single epoch, without judges.")
+app = typer.Typer(help="Train a single epoch, without judges.")
 POLL_S = 0.5
 URL = "ZELDA_STORE__URL"
 STORE = "ZELDA_STORE__"
@@ -44,16 +44,20 @@ PASSED_ON = ("ZELDA_DRIVER__", "ZELDA_LOG__")
 
 @app.callback(invoke_without_command=True)
 def epoch(
-    name: Annotated[str, typer.Option("--run", help="the same name again plays the next epoch")] = "single",
-    set_: Annotated[list[str] | None, typer.Option("--set", "-s", help="a field of the run, for epoch 0")] = None,
+    name: Annotated[
+        str, typer.Option("--run", help="name of the run; the same name again trains its next epoch")
+    ] = "single",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", "-s", help="a field of the run; used only for epoch 0")
+    ] = None,
     store: Annotated[
         Path | None,
-        typer.Option(help="directory for segments and checkpoints; default ZELDA_STORE__URL, else runs/.single"),
+        typer.Option(help="directory for segments and checkpoints; default: ZELDA_STORE__URL or runs/.single"),
     ] = None,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for -s game=oracle-of-seasons")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print the account of the epoch as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result of the epoch as JSON")] = False,
 ) -> None:
-    """Train one epoch and print its account; zelda judge can judge its segments."""
+    """Train one epoch and print its result; `zelda judge` can judge its segments."""
     try:
         run = RunId(name)
     except ValueError as error:
@@ -61,22 +65,22 @@ def epoch(
     config = run_config(parse_fields(set_ or []))
     image = find_rom(os.environ, rom)
     require_rom(config.game, image)
-    place = _place(store)
-    account = run_cancellable(lambda: _play(run, config, place, environment(place, image)))
+    store_settings = _store_settings(store)
+    result = run_cancellable(lambda: _train(run, config, store_settings, driver_environment(store_settings, image)))
     if as_json:
-        print_json(account.model_dump(mode="json"))
+        print_json(result.model_dump(mode="json"))
         return
     print_line(
-        f"{name}, epoch {account.epoch}: {account.steps} steps, {account.episodes} episodes, {account.seconds:.0f} s"
+        f"{name}, epoch {result.epoch}: {result.steps} steps, {result.episodes} episodes, {result.seconds:.0f} s"
     )
-    print_line(f"segments: {len(account.segments)} recorded, {account.segments_dropped} dropped")
+    print_line(f"segments: {len(result.segments)} recorded, {result.segments_dropped} dropped")
     for metric in ("return_mean", "milestones_mean", "milestones_max"):
-        print_line(f"{metric}: {format_number(account.metrics.get(metric))}")
-    print_line(f"checkpoint: {account.checkpoint_key}")
+        print_line(f"{metric}: {format_number(result.metrics.get(metric))}")
+    print_line(f"checkpoint: {result.checkpoint_key}")
 
 
-def _place(directory: Path | None) -> StoreSettings:
-    """The store to work in: a directory, made if missing, or the one that the environment names."""
+def _store_settings(directory: Path | None) -> StoreSettings:
+    """Return the store: a directory, created if missing, or the store that the environment names."""
     if directory is None and URL in os.environ:
         return load_settings(StoreOnly).store
     directory = (directory or Path("runs/.single")).absolute()
@@ -85,36 +89,38 @@ def _place(directory: Path | None) -> StoreSettings:
     return StoreSettings(url=f"file://{directory}")
 
 
-def environment(place: StoreSettings, rom: Path | None) -> dict[str, str]:
-    """What the driver is told: what the environment says of drivers, and of the store if it is the one meant there."""
-    passed_on = (*PASSED_ON, STORE) if os.environ.get(URL) == place.url else PASSED_ON
-    told = {name: value for name, value in os.environ.items() if name.startswith(passed_on)}
+def driver_environment(store_settings: StoreSettings, rom: Path | None) -> dict[str, str]:
+    """Build the driver's environment: its own variables, plus those of the store if it is the configured one."""
+    passed_on = (*PASSED_ON, STORE) if os.environ.get(URL) == store_settings.url else PASSED_ON
+    given = {name: value for name, value in os.environ.items() if name.startswith(passed_on)}
     own = {DRIVER_ROM: str(rom)} if rom is not None else {}
-    return {**base_environment(), "ZELDA_LOG__FORMAT": "console", **told, URL: place.url, **own}
+    return {**base_environment(), "ZELDA_LOG__FORMAT": "console", **given, URL: store_settings.url, **own}
 
 
-async def _play(run: RunId, config: RunConfig, place: StoreSettings, told: Mapping[str, str]) -> EpochFinishedRecord:
-    store = open_store(place)
+async def _train(
+    run: RunId, config: RunConfig, store_settings: StoreSettings, environment: Mapping[str, str]
+) -> EpochFinishedRecord:
+    store = open_store(store_settings)
     runs = RunRecords(store)
-    record = await _going_on(runs, run, config)
-    number_ = await _order(store, record)
+    record = await _start_or_resume(runs, run, config)
+    number_ = await _request_epoch(store, record)
     driver = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "services.trainer.driver"),
         *("--run", run, "--name", f"single-{secrets.token_hex(4)}", "--parent", str(os.getpid())),
-        env=told,
+        env=environment,
         start_new_session=True,
         preexec_fn=die_with_parent,
     )
-    account = await _account(store, run, number_, driver)
-    await runs.append(_next(await runs.latest(run), "stopped", "One single epoch was asked for."))
-    await driver.wait()  # it leaves when it sees the record
-    return account
+    result = await _wait_for_epoch(store, run, number_, driver)
+    await runs.append(_next_revision(await runs.latest(run), "stopped", "A single epoch was requested."))
+    await driver.wait()  # it exits when it reads the stopped record
+    return result
 
 
-async def _going_on(runs: RunRecords, run: RunId, config: RunConfig) -> RunRecord:
-    """The run's record, in state running: a new run, or the next attempt of an old one with its own configuration."""
+async def _start_or_resume(runs: RunRecords, run: RunId, config: RunConfig) -> RunRecord:
+    """Create the run, or begin its next attempt with its original configuration; return the running record."""
     try:
-        record = _next(await runs.latest(run), "running", None)
+        record = _next_revision(await runs.latest(run), "running", None)
     except NotFound:
         now = datetime.now(UTC)
         record = RunRecord(run=run, revision=0, state="running", config=config, created=now, updated=now)
@@ -124,19 +130,19 @@ async def _going_on(runs: RunRecords, run: RunId, config: RunConfig) -> RunRecor
     return record
 
 
-def _next(record: RunRecord, state: RunState, reason: str | None) -> RunRecord:
+def _next_revision(record: RunRecord, state: RunState, reason: str | None) -> RunRecord:
     changes = {"revision": record.revision + 1, "state": state, "reason": reason, "updated": datetime.now(UTC)}
     attempt = record.attempt + (state == "running")
     return record.model_copy(update={**changes, "attempt": attempt})
 
 
-async def _order(store: Store, record: RunRecord) -> int:
-    """Give the order for the next epoch, unless one was given and not finished; the epoch's number."""
+async def _request_epoch(store: Store, record: RunRecord) -> int:
+    """Request the next epoch unless an unfinished one exists; return its number."""
     epochs = (await RunViewReader(store).read(record)).epochs
     if epochs and epochs[-1].finished is None:
         return epochs[-1].epoch
     model = select_reward_model(epochs, record.config)
-    order = EpochStart(
+    start = EpochStart(
         run=record.run,
         epoch=len(epochs),
         fence=0,
@@ -144,19 +150,23 @@ async def _order(store: Store, record: RunRecord) -> int:
         reward_model=model,
         created=datetime.now(UTC),
     )
-    await store.create(keys.epoch_start(record.run, order.epoch), order.to_bytes())
+    await store.create(keys.epoch_start(record.run, start.epoch), start.to_bytes())
     print_status(
-        f"Epoch {order.epoch} of {record.run}, shaped by {f'the model of epoch {model.epoch}' if model else 'none'}."
+        f"Training epoch {start.epoch} of {record.run}, "
+        f"shaped by {f'the reward model of epoch {model.epoch}' if model else 'no reward model'}."
     )
-    return order.epoch
+    return start.epoch
 
 
-async def _account(store: Store, run: RunId, epoch_: int, driver: asyncio.subprocess.Process) -> EpochFinishedRecord:
-    """Wait for the account of the epoch; a driver that ends before it is told."""
+async def _wait_for_epoch(
+    store: Store, run: RunId, epoch_: int, driver: asyncio.subprocess.Process
+) -> EpochFinishedRecord:
+    """Wait for the end of the epoch and return its record; CliError if the driver exits before."""
     while not await store.exists(keys.epoch_finished(run, epoch_)):
         if driver.returncode is not None:
             raise CliError(
-                FAILED, f"The driver ended with code {driver.returncode} before its epoch; its log is above."
+                FAILED,
+                f"The driver exited with code {driver.returncode} before the end of the epoch; its log is above.",
             )
         await asyncio.sleep(POLL_S)
     return EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(run, epoch_)))

@@ -1,4 +1,4 @@
-"""`zelda export`: segments as pictures, JSON lines and video, and a run as one Parquet data set."""
+"""`zelda export`: segments as PNG frames, JSON lines and video, and a run as one Parquet data set."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -11,7 +11,7 @@ from cli.console import print_json, print_line, print_status
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from cli.output_paths import require_directory, require_writable_file
 
-app = typer.Typer(help="Write segments as pictures, videos and data sets.", no_args_is_help=True)
+app = typer.Typer(help="Export segments as frames, videos and data sets.", no_args_is_help=True)
 Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
 Episode = Annotated[str | None, typer.Option("--episode", help="only this episode")]
@@ -31,7 +31,7 @@ def segments(
 ) -> None:
     """Replay a segment, an episode, an epoch or a whole run, and write manifest, states, frames and video.
 
-    A segment that cannot be exported is named and left out; exit code 1 says that there were some.
+    Segments that cannot be exported are listed and skipped; the exit code is then 1.
     """
     from services.exporter.on_demand import SegmentSelection, export_segments
 
@@ -46,7 +46,7 @@ def segments(
         print_json(paths)
     elif paths:
         print_line("\n".join(paths))
-    _must_be_whole(run, len(paths), len(result.failed))
+    _require_complete(run, len(paths), len(result.failed))
 
 
 @app.command()
@@ -57,9 +57,9 @@ def dataset(
     episode: Episode = None,
     as_json: Json = False,
 ) -> None:
-    """Write observations, actions and scores of recorded segments as one Parquet file, one row a step.
+    """Write observations, actions and scores of recorded segments to one Parquet file, one row per step.
 
-    A segment that cannot be read is named and left out; exit code 1 says that there were some.
+    Segments that cannot be read are listed and skipped; the exit code is then 1.
     """
     from services.exporter.on_demand import SegmentSelection, export_dataset
 
@@ -72,17 +72,17 @@ def dataset(
     if result.exported:
         rows = sum(result.exported)
         print_json({"file": str(to), "rows": rows}) if as_json else print_line(f"{to}: {rows} steps")
-    _must_be_whole(run, len(result.exported), len(result.failed))
+    _require_complete(run, len(result.exported), len(result.failed))
 
 
-def _must_be_whole(run: str, done: int, failed: int) -> None:
-    """CliError if there was nothing to export, or if some of it could not be."""
+def _require_complete(run: str, done: int, failed: int) -> None:
+    """CliError if nothing was exported, or if some segments failed."""
     if done + failed == 0:
-        raise CliError(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
+        raise CliError(NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`.")
     if failed:
-        rest = "the rest is written" if done else "nothing is written"
-        reasons = "their keys and the reasons stand above"
-        raise CliError(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}, {rest}.")
+        rest = "the others were written" if done else "nothing was written"
+        reasons = "their keys and the reasons are listed above"
+        raise CliError(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}; {rest}.")
 
 
 def _exporter_settings() -> Any:
@@ -95,5 +95,5 @@ def _exporter_settings() -> Any:
 def _run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     try:
         return asyncio.run(work())
-    except ValueError as error:  # an id that is none
+    except ValueError as error:  # an invalid id
         raise CliError(USAGE, f"{error}.") from error

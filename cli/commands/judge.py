@@ -1,4 +1,4 @@
-"""`zelda judge`: judge a run's segments with other judges into another rubric version, and compare two judges."""
+"""`zelda judge`: judge a run again under another rubric version, and compare two judges."""
 
 import asyncio
 import sys
@@ -32,15 +32,15 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 def segments(
     run: Run,
     rubric: Annotated[
-        str | None, typer.Option(help="rubric version that receives the scores; default is the judges file's")
+        str | None, typer.Option(help="rubric version that receives the scores; default: the one in the judges file")
     ] = None,
-    judges: Annotated[Path | None, typer.Option("--judges", help="YAML with routes and judges")] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="judge by rules alone, without any model or server")] = False,
+    judges: Annotated[Path | None, typer.Option("--judges", help="YAML file with routes and judges")] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="judge by rules, without a model or a server")] = False,
     epoch: Epoch = None,
-    slots: Annotated[int, typer.Option(min=1, max=1_000, help="segments in work at once")] = 16,
+    slots: Annotated[int, typer.Option(min=1, max=1_000, help="number of segments judged concurrently")] = 16,
     as_json: Json = False,
 ) -> None:
-    """Judge every recorded segment that has no score yet under this rubric version."""
+    """Judge every recorded segment that has no score under this rubric version."""
     own = _settings()
     file = _judges_file(own, judges, rubric, rules)
     print_status(
@@ -49,17 +49,15 @@ def segments(
     done = _run(_pass(own, file, parse_run_id(run), epoch, slots))
     total = done.judged + done.abstained + done.dead + done.before
     if total == 0:
-        raise CliError(NOT_FOUND, f"No recorded segment of {run} fits: look with `zelda run show {run}`.")
+        raise CliError(NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`.")
     if as_json:
         print_json({"run": run, "rubric": file.rubric, **asdict(done)})
     else:
-        print_line(
-            f"judged {done.judged}, abstained {done.abstained}, dead {done.dead}, had a score before {done.before}"
-        )
+        print_line(f"judged {done.judged}, abstained {done.abstained}, dead {done.dead}, already scored {done.before}")
     if done.abstained and not done.judged:
-        raise CliError(FAILED, "Every judge abstained: see the reasons in the score objects, or try `zelda doctor`.")
+        raise CliError(FAILED, "Every judge abstained: read the reasons in the score objects, or run `zelda doctor`.")
     if done.dead and not done.judged:
-        raise CliError(FAILED, "No segment could be read: see the reasons in the score objects.")
+        raise CliError(FAILED, "No segment could be read: the score objects contain the reasons.")
 
 
 @app.command()
@@ -68,16 +66,16 @@ def compare(
     first: Annotated[str, typer.Argument(help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state")],
     second: Annotated[str, typer.Argument(help="the same, e.g. v2/state")],
     epoch: Epoch = None,
-    plot: Annotated[Path | None, typer.Option(help="write a picture of both sides' scores (PNG)")] = None,
+    plot: Annotated[Path | None, typer.Option(help="write a scatter plot of both scores (PNG)")] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare two judges on a run's segments: agreement, correlation with true progress, cost."""
+    """Compare two judges on the segments of a run: agreement, correlation with true progress, cost."""
     if plot is not None:
         require_writable_file(plot)
     result = _run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
     if plot is not None:
-        draw(result, plot)
-        print_status(f"{plot} written.")
+        plot_comparison(result, plot)
+        print_status(f"Wrote {plot}.")
     if as_json:
         fields = {name: value for name, value in asdict(result).items() if name != "summaries"}
         print_json(fields | {"accounts": [_plain(summary) for summary in result.summaries]})
@@ -111,8 +109,8 @@ def _cells(account: "SideSummary") -> dict[str, str]:
     }
 
 
-def draw(result: "Comparison", path: Path) -> None:
-    """Each segment as a dot: score of one side by the other's, coloured by milestones truly gained."""
+def plot_comparison(result: "Comparison", path: Path) -> None:
+    """Plot each segment by its two scores, coloured by the milestones gained in it."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 5), layout="constrained")
@@ -152,25 +150,25 @@ async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int
     store = open_store(own.store)
     runtime = JudgeRuntime(store, file, own.judge.model_copy(update={"replica": "by-hand"}), monitoring=False)
     try:
-        return await judge_run(store, runtime, run, epoch, slots=slots, on_progress=_Progress())
+        return await judge_run(store, runtime, run, epoch, slots=slots, on_progress=_ProgressReport())
     finally:
-        overwrite_line("")  # what follows begins on an empty line
+        overwrite_line("")  # the next output starts on an empty line
 
 
-class _Progress:
-    """How far a pass is: one line on a terminal. Elsewhere only what holds it up, once until it goes on."""
+class _ProgressReport:
+    """Shows the progress of a pass: one line on a terminal; elsewhere only a problem, once until it is resolved."""
 
     def __init__(self) -> None:
-        self._trouble = ""
+        self._problem = ""
 
-    def __call__(self, done: "RejudgeCounts", trouble: str) -> None:
-        waiting = f"tried again until it works: {trouble}"
+    def __call__(self, done: "RejudgeCounts", problem: str) -> None:
+        waiting = f"retrying: {problem}"
         if sys.stderr.isatty():
             counts = f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead"
-            overwrite_line(f"{counts}; {waiting}" if trouble else counts)
-        elif trouble and not self._trouble:
+            overwrite_line(f"{counts}; {waiting}" if problem else counts)
+        elif problem and not self._problem:
             print_status(waiting)
-        self._trouble = trouble
+        self._problem = problem
 
 
 async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":

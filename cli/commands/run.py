@@ -1,4 +1,4 @@
-"""`zelda run`: start, stop, resume, list, show, watch runs and read their logs. A REST client; it decides nothing."""
+"""`zelda run`: start, stop, resume, list, show and watch runs, and read logs; a REST client without own logic."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +14,8 @@ from shared.config.groups import GROUPS
 if TYPE_CHECKING:
     pass
 
-app = typer.Typer(help="Start, watch and stop runs.", no_args_is_help=True)
-Url = Annotated[str | None, typer.Option("--url", help="address of the coordinator; default: the local system")]
+app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
+Url = Annotated[str | None, typer.Option("--url", help="URL of the coordinator; default: the local system")]
 TokenFile = Annotated[Path | None, typer.Option("--token-file", help="file with a token of that coordinator")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 Name = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
@@ -24,20 +24,22 @@ Name = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
 @app.command()
 def start(
     name: Annotated[
-        str | None, typer.Argument(help="name of the run; one is made up if missing", metavar="RUN")
+        str | None, typer.Argument(help="name of the run; default: a generated name", metavar="RUN")
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="a field, e.g. -s world=garden -s shaping.mode=none")
     ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="JSON file with the configuration")] = None,
-    key: Annotated[str | None, typer.Option("--idempotency-key", help="the same key never starts two runs")] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="stay and show its progress")] = False,
-    overlap: Annotated[bool, typer.Option("--overlap", help="never wait for judges between epochs")] = False,
+    key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="requests with the same key start only one run")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="show the progress until the run ends")] = False,
+    overlap: Annotated[bool, typer.Option("--overlap", help="do not wait for the judges between epochs")] = False,
     as_json: Json = False,
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Start a run. Every field has a default: see the API's /docs for all of them."""
+    """Start a run. Every field has a default; the page /docs of the coordinator lists all fields."""
     body: dict[str, Any] = {"config": parse_fields(set_ or [], base=load_config_file(config))}
     if overlap:
         body["config"]["overlap"] = True
@@ -52,14 +54,14 @@ def start(
 
 @app.command()
 def stop(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """Stop a run: it writes a checkpoint first and can go on later."""
-    _command(name, "stop", as_json, url, token_file)
+    """Stop a run after a checkpoint; `zelda run resume` continues it."""
+    _post_command(name, "stop", as_json, url, token_file)
 
 
 @app.command()
 def resume(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """Let a stopped or failed run go on from its last checkpoint."""
-    _command(name, "resume", as_json, url, token_file)
+    """Resume a stopped or failed run from its last checkpoint."""
+    _post_command(name, "resume", as_json, url, token_file)
 
 
 @app.command("list")
@@ -69,7 +71,7 @@ def list_runs(
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """All runs, newest first."""
+    """List all runs, newest first."""
     with open_client(find_connection(url, token_file)) as client:
         runs = list(pages(client, "/runs", state=state))
     if as_json:
@@ -84,7 +86,7 @@ def list_runs(
 
 @app.command()
 def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """One run: its state, its progress, and a line for each finished epoch."""
+    """Show the state and the progress of a run, and one line per finished epoch."""
     with open_client(find_connection(url, token_file)) as client:
         run, epochs = client.get(f"/runs/{parse_run_id(name)}"), client.get(f"/runs/{name}/epochs")
     if as_json:
@@ -98,7 +100,7 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
 
 @app.command()
 def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """Stay and show a run's progress until it ends; plain lines where there is no terminal."""
+    """Show the progress of a run until it ends; prints plain lines without a terminal."""
     with open_client(find_connection(url, token_file)) as client:
         raise typer.Exit(watch_to_exit_code(client, parse_run_id(name), as_json))
 
@@ -106,27 +108,27 @@ def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenF
 @app.command()
 def logs(
     process: Annotated[str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, bus, store")],
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="how many of the last lines")] = 50,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="number of lines")] = 50,
 ) -> None:
-    """The last log lines of one process of the local system."""
+    """Print the last log lines of one process of the local system."""
     path = Path("runs/.local/logs") / f"{Path(process).name}.log"
     if not path.exists():
-        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
-        instead = f"there are those of {there}" if there else "start a system with `zelda up`, or look at the pod's log"
-        raise CliError(USAGE, f"There is no log {path}: {instead}.")
+        names = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
+        advice = f"choose from {names}" if names else "start a system with `zelda up`, or read the log of the pod"
+        raise CliError(USAGE, f"The log file {path} does not exist: {advice}.")
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]:
         print_line(text)
 
 
 def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool) -> int:
-    """Show a run until it ends; the exit code says how it ended."""
+    """Show a run until it ends; return 0 if it finished or was stopped, else 1."""
     from cli.watch import watch_run
 
     return OK if watch_run(client, name, as_json) in ("finished", "stopped") else FAILED
 
 
 def pages(client: CoordinatorClient, path: str, **params: Any) -> Any:
-    """All items of a list that comes in pages."""
+    """Yield all items of a paginated list."""
     after = None
     while True:
         page = client.get(path, after=after, limit=1000, **params)
@@ -136,7 +138,7 @@ def pages(client: CoordinatorClient, path: str, **params: Any) -> Any:
             return
 
 
-def _command(name: str, verb: str, as_json: bool, url: str | None, token_file: Path | None) -> None:
+def _post_command(name: str, verb: str, as_json: bool, url: str | None, token_file: Path | None) -> None:
     with open_client(find_connection(url, token_file)) as client:
         record = client.post(f"/runs/{parse_run_id(name)}/{verb}")
     print_json(record) if as_json else print_line(f"{name} is {record['state']}.")

@@ -1,4 +1,4 @@
-"""The command line of studies: `zelda study WORLD`."""
+"""`zelda study`: compare ways of training over several seeds, and write a page with the result."""
 
 import os
 from pathlib import Path
@@ -21,28 +21,28 @@ app = typer.Typer(help="Compare ways of training over several seeds.")
 
 ENVS = 16
 BATCH = 2_048
-SEGMENT_STEPS = 100  # a study's episodes are short; a segment must show one thing
+SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things at once
 
 
-# A group takes options after its argument only when told so.
+# Without this setting, a Typer group rejects options after its argument.
 @app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
     world: Annotated[str, typer.Argument(help="Bramble world")] = "garden",
-    seeds: Annotated[int, typer.Option(help="seeds of every arm; claims need 5 at least")] = 5,
-    arms: Annotated[str, typer.Option(help="comma-separated")] = ",".join(ARMS),
-    epochs: Annotated[int, typer.Option(help="epochs of each trial")] = 12,
-    epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps of an epoch")] = 20_480,
-    episode_length: Annotated[int, typer.Option(help="steps of an episode")] = 400,
+    seeds: Annotated[int, typer.Option(help="seeds per arm; a claim needs at least 5")] = 5,
+    arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = ",".join(ARMS),
+    epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,
+    epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps per epoch")] = 20_480,
+    episode_length: Annotated[int, typer.Option(help="steps per episode")] = 400,
     frame_skip: Annotated[int, typer.Option(help="emulator frames per step")] = 12,
     rewards: Annotated[str, typer.Option(help="reward profile of all arms")] = "explore",
-    segments: Annotated[int, typer.Option(min=1, help="most segments labelled in an epoch")] = 60,
-    mode: Annotated[str, typer.Option(help="how the reward model enters: gain, potential or additive")] = "gain",
+    segments: Annotated[int, typer.Option(min=1, help="maximum number of labelled segments per epoch")] = 60,
+    mode: Annotated[str, typer.Option(help="how the reward model shapes: gain, potential or additive")] = "gain",
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 2.0,
-    conservatism: Annotated[float, typer.Option(help="how much doubt of the ensemble lowers its value")] = 0.0,
-    pooling: Annotated[str, typer.Option(help="what a label is about: a segment's mean, or its gain")] = "gain",
-    jobs: Annotated[int, typer.Option(min=0, help="trials at the same time; 0: one per core")] = 0,
-    out: Annotated[Path | None, typer.Option(help="folder of the study; default runs/study-WORLD")] = None,
-    show: Annotated[bool, typer.Option("--show", help="train nothing: compare the trials that are finished")] = False,
+    conservatism: Annotated[float, typer.Option(help="how much ensemble disagreement lowers a value")] = 0.0,
+    pooling: Annotated[str, typer.Option(help="what a label rates: the mean of a segment, or its gain")] = "gain",
+    jobs: Annotated[int, typer.Option(min=0, help="number of concurrent trials; 0: one per core")] = 0,
+    out: Annotated[Path | None, typer.Option(help="folder of the study; default: runs/study-WORLD")] = None,
+    show: Annotated[bool, typer.Option("--show", help="compare the finished trials without training")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> None:
     """Run all trials, each in its own process. The same command resumes an interrupted study."""
@@ -88,12 +88,12 @@ def _show(folder: Path, as_json: bool) -> None:
     from studies.summary import summarise, to_markdown
 
     plan = StudyPlan.load(folder)
-    found = load_curves(folder, plan)
-    if not any(found.values()):
-        raise CliError(FAILED, f"No trial of {folder} is finished yet.")
-    result = summarise(plan, found)
+    curves_ = load_curves(folder, plan)
+    if not any(curves_.values()):
+        raise CliError(FAILED, f"No trial in {folder} is finished yet.")
+    result = summarise(plan, curves_)
     (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (folder / "page.html").write_text(render_page(result, found, command(plan)), encoding="utf-8")
+    (folder / "page.html").write_text(render_page(result, curves_, command(plan)), encoding="utf-8")
     if as_json:
         print_json(result)
         return
@@ -102,7 +102,7 @@ def _show(folder: Path, as_json: bool) -> None:
 
 
 def command(plan: StudyPlan) -> str:
-    """The command that repeats this study."""
+    """Return the command that repeats this study."""
     config = plan.run
     return (
         f"zelda study {config.world} --seeds {plan.seeds} --arms {','.join(plan.arms)} "

@@ -1,4 +1,4 @@
-"""`zelda up`: the whole system on this machine until ctrl-C, which drains it."""
+"""`zelda up`: run the whole system on this machine until ctrl-C, which drains and stops it."""
 
 import asyncio
 import json
@@ -16,38 +16,40 @@ from cli.stack.process import StackError
 from cli.stack.services import SERVICES
 from cli.stack.user_settings import ignored_variables, user_settings
 
-app = typer.Typer(help="Start bus, store, rules judge and the five services on this machine.")
+app = typer.Typer(help="Start the whole system on this machine.")
 ROOT = Path("runs/.local")
 
 
 @app.callback(invoke_without_command=True)
 def up(
-    store: Annotated[Path | None, typer.Option(help="keep objects in this directory, not in an S3 server")] = None,
-    port: Annotated[int | None, typer.Option(min=1024, max=65_535, help="port of API and HUD; default: any")] = None,
-    root: Annotated[Path, typer.Option(help="where logs, secrets and the servers' files are kept")] = ROOT,
+    store: Annotated[Path | None, typer.Option(help="store objects in this directory instead of an S3 server")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1024, max=65_535, help="port of the API and the live page; default: any free port")
+    ] = None,
+    root: Annotated[Path, typer.Option(help="directory for logs, secrets and server data")] = ROOT,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for runs with game=oracle-of-seasons")] = None,
-    judges: Annotated[Path | None, typer.Option(help="YAML with your own routes and judges")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="leave a service out, e.g. exporter")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print addresses as JSON once it is up")] = False,
+    judges: Annotated[Path | None, typer.Option(help="YAML file with your own routes and judges")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="do not start this service, e.g. exporter")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print the addresses as JSON")] = False,
 ) -> None:
-    """Start everything, say where it is, start again what crashes, and end it in order at ctrl-C."""
+    """Start bus, store, rules judge and the five services; restart crashed ones; stop all of them on ctrl-C."""
     unknown = set(without or []) - set(SERVICES)
     if unknown:
-        raise CliError(USAGE, f"--without {unknown.pop()}: choose among {', '.join(SERVICES)}.")
+        raise CliError(USAGE, f"--without {unknown.pop()}: choose from {', '.join(SERVICES)}.")
     services = [name for name in SERVICES if name not in (without or [])]
     extra = user_settings(os.environ, rom, judges)
     options = StackOptions(root=root, store=store, api_port=port, extra=extra, services=services)
-    if sentence := ignored_variables(os.environ):
-        print_status(sentence)
+    if notice := ignored_variables(os.environ):
+        print_status(notice)
     try:
-        asyncio.run(_until_told(options, as_json))
+        asyncio.run(_run_until_signal(options, as_json))
     except ValueError as error:
         raise CliError(USAGE, f"{error}.") from error
     except StackError as error:
         raise CliError(FAILED, str(error)) from error
 
 
-async def _until_told(options: StackOptions, as_json: bool) -> None:
+async def _run_until_signal(options: StackOptions, as_json: bool) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -58,7 +60,7 @@ async def _until_told(options: StackOptions, as_json: bool) -> None:
         waiting.cancel()
         if system.supervisor.done():
             system.supervisor.result()
-        print_status("Draining; this takes some seconds.")
+        print_status("Stopping; this takes a few seconds.")
 
 
 def _announce(system: LocalStack, as_json: bool) -> None:
@@ -67,15 +69,15 @@ def _announce(system: LocalStack, as_json: bool) -> None:
         files = {"token_file": str(system.layout.secret("operator")), "logs": str(system.layout.logs)}
         print_line(json.dumps({"url": system.url, "settings": dict(system.settings), **files}))
         return
-    print_status(f"The system is up. Watch it:  {system.url}/#token={token}")
+    print_status(f"The system is up. Live page:  {system.url}/#token={token}")
     print_status(
         f"Start a run from another terminal:  zelda run start --set world=garden --watch{connection_options(system)}"
     )
-    print_status(f"Logs: {system.layout.logs}  -  ctrl-C ends everything.")
+    print_status(f"Logs: {system.layout.logs}  -  ctrl-C stops everything.")
 
 
 def connection_options(system: LocalStack) -> str:
-    """The options that lead a command to a system elsewhere: only the usual directory is looked into without them."""
+    """Return the options that other commands need to find a system outside the default directory."""
     if system.layout.root == ROOT.absolute():
         return ""
     return f" --url {system.url} --token-file {system.layout.secret('operator')}"

@@ -1,4 +1,4 @@
-"""Gathers what a report shows from the store: summary, scores, where the agent was, and the best segment's video."""
+"""Collects the data of a report from the store: summary, scores, visited rooms, and the video of the best segment."""
 
 import asyncio
 import json
@@ -23,8 +23,8 @@ from shared.store.port import NotFound, Store
 
 log = structlog.get_logger(__name__)
 
-MAX_SEGMENTS: Final = 400  # archives read for the map; of more, every n-th is taken
-SUMMARY_TIMEOUT_S: Final = 30.0  # last figures that could not be written are tried again every 10 s
+MAX_SEGMENTS: Final = 400  # archives read per epoch for the map; of more segments, an even sample
+SUMMARY_TIMEOUT_S: Final = 30.0  # the coordinator retries a failed write of the summary every 10 s
 POLL_S: Final = 0.1
 MAX_VIDEO: Final = 8 * 1024 * 1024  # bytes embedded in the page
 
@@ -34,7 +34,7 @@ RoomSteps = Counter[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class BestSegment:
-    """The segment that the judges liked most among those with a video."""
+    """The segment with the highest score among those with a video."""
 
     scores: SegmentScores
     video: bytes
@@ -42,13 +42,13 @@ class BestSegment:
 
 @dataclass(slots=True)
 class ReportData:
-    """All that a report shows. `left_out` are the objects that could not be read: they cost no other its place."""
+    """Everything that a report shows. `unreadable` are the keys of skipped objects."""
 
     summary: RunSummary
     scores: dict[int, list[SegmentScores]] = field(default_factory=dict)
     rooms: dict[int, RoomSteps] = field(default_factory=dict)
     best: BestSegment | None = None
-    left_out: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> list[EpochRow]:
@@ -57,20 +57,20 @@ class ReportData:
 
 
 async def collect_report_data(store: Store, run: RunId, state: str | None = None) -> ReportData:
-    """The material of a run, of one that ended once its summary says so; NotFound if there is none."""
-    material = ReportData(await _summary(store, run, state, time.monotonic() + SUMMARY_TIMEOUT_S))
+    """Collect the data of a run; NotFound without a summary. With `state`, wait until the summary has that state."""
+    data = ReportData(await _summary(store, run, state, time.monotonic() + SUMMARY_TIMEOUT_S))
     reader = ScoreReader(store)
-    for row in material.rows:
+    for row in data.rows:
         found = await reader.read_epoch(run, row.epoch)
-        material.left_out += [key for key, one in found.items() if one is None]
-        material.scores[row.epoch] = [one.scores for one in found.values() if one is not None]
-        material.rooms[row.epoch] = await _rooms(store, run, row.epoch, material.left_out)
-    material.best = await _best(store, run, material)
-    return material
+        data.unreadable += [key for key, one in found.items() if one is None]
+        data.scores[row.epoch] = [one.scores for one in found.values() if one is not None]
+        data.rooms[row.epoch] = await _rooms(store, run, row.epoch, data.unreadable)
+    data.best = await _best(store, run, data)
+    return data
 
 
 async def _summary(store: Store, run: RunId, state: str | None, deadline: float) -> RunSummary:
-    """The run's summary. The record of a run says first that it ended; its last figures are written a moment later."""
+    """Read the summary. The coordinator ends a run first and writes its final summary a moment later."""
     while True:
         try:
             summary = RunSummary.from_bytes(await store.get(keys.run_summary(run)))
@@ -82,27 +82,27 @@ async def _summary(store: Store, run: RunId, state: str | None, deadline: float)
         await asyncio.sleep(POLL_S)
 
 
-async def _rooms(store: Store, run: RunId, epoch: int, left_out: list[str]) -> RoomSteps:
+async def _rooms(store: Store, run: RunId, epoch: int, unreadable: list[str]) -> RoomSteps:
     names = [entry.key for entry in await list_segments(store, run, epoch)]
     found: RoomSteps = Counter()
     for key in names[:: math.ceil(len(names) / MAX_SEGMENTS) or 1]:
         try:
             found += count_rooms(await store.get(key))
-        except Permanent as error:  # damaged, foreign, or expired since the list was made
-            log.error("segment archive refused", key=key, error=str(error))
-            left_out.append(key)
+        except Permanent as error:  # damaged, of another program, or expired since it was listed
+            log.error("segment archive skipped", key=key, error=str(error))
+            unreadable.append(key)
     return found
 
 
 def count_rooms(archive: bytes) -> RoomSteps:
-    """Steps in each room, from one segment's archive. ContractError or DigestMismatch if it is damaged."""
+    """Count the steps per room in a segment archive. ContractError or DigestMismatch if it is damaged."""
     with open_archive(archive) as segment:
         rows = (json.loads(line) for line in segment.read(STATES).splitlines())
         return Counter((int(row["group"]), int(row["room"])) for row in rows)
 
 
-async def _best(store: Store, run: RunId, material: ReportData) -> BestSegment | None:
-    judged = [scores for epoch in material.scores.values() for scores in epoch if scores.weighted is not None]
+async def _best(store: Store, run: RunId, data: ReportData) -> BestSegment | None:
+    judged = [scores for epoch in data.scores.values() for scores in epoch if scores.weighted is not None]
     for scores in sorted(judged, key=lambda one: one.weighted or 0.0, reverse=True):
         prefix = keys.export_prefix(run, scores.epoch, scores.episode, scores.segment)
         try:

@@ -1,4 +1,4 @@
-"""The HTML of a report. Every text from outside is escaped; the page loads nothing."""
+"""The HTML of a report. All external text is escaped; the page loads nothing from elsewhere."""
 
 import base64
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from cli.console import EPOCH_COLUMNS, epoch_cells, format_number
 from cli.report import plots
 from cli.report.data import MAX_SEGMENTS, BestSegment, ReportData
 
-MAX_UNREADABLE_SHOWN: Final = 20  # of objects that cannot be read; a whole damaged bucket must not bury the report
+MAX_UNREADABLE_SHOWN: Final = 20  # a damaged bucket must not flood the report with its keys
 PAGE = Template(
     """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -24,22 +24,22 @@ th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid #d9df
 svg { max-width: 100%; height: auto; } video { image-rendering: pixelated; border: 1px solid #d9dfe6; }
 pre { background: #f3f5f7; padding: .8rem; overflow-x: auto; font-size: .85rem; }
 </style></head><body>
-<h1>$run</h1><p class="dim">$state. $world, $attempts, made $created.</p>
-<h2>Epochs</h2><div class="scroll">$table</div>$alarms$left_out
-<h2>Does it learn?</h2>$learning
-<h2>What do the judges say?</h2>$judging
+<h1>$run</h1><p class="dim">$state. $world, $attempts, created $created.</p>
+<h2>Epochs</h2><div class="scroll">$table</div>$alarms$unreadable
+<h2>Does the agent learn?</h2>$learning
+<h2>How do the judges score it?</h2>$judging
 <h2>How good is the reward model?</h2>$accuracy
-<h2>Where was it?</h2>$rooms
+<h2>Where did it go?</h2>$rooms
 <h2>The best segment</h2>$best
-<h2>What was asked for</h2><pre>$config</pre>
+<h2>Configuration</h2><pre>$config</pre>
 </body></html>
 """
 )
 
 
-def render_report(material: ReportData) -> str:
-    """The whole page."""
-    summary = material.summary
+def render_report(data: ReportData) -> str:
+    """Render the whole page."""
+    summary = data.summary
     config = summary.config
     return PAGE.substitute(
         run=escape(summary.run),
@@ -47,14 +47,14 @@ def render_report(material: ReportData) -> str:
         world=escape(f"{config.game} {config.world}, seed {config.seed}"),
         attempts="one attempt" if summary.attempt == 1 else f"{summary.attempt} attempts",
         created=f"{summary.created:%Y-%m-%d %H:%M} UTC",
-        table=_table(EPOCH_COLUMNS, [epoch_cells(row.model_dump()) for row in material.rows]),
-        alarms="".join(f"<p><strong>{escape(row.alarm)}</strong></p>" for row in material.rows if row.alarm),
-        left_out=_left_out(material.left_out),
-        learning=plots.plot_learning(material),
-        judging=plots.plot_judging(material),
-        accuracy=plots.plot_accuracy(material),
-        rooms=_rooms(material),
-        best=_best(material.best),
+        table=_table(EPOCH_COLUMNS, [epoch_cells(row.model_dump()) for row in data.rows]),
+        alarms="".join(f"<p><strong>{escape(row.alarm)}</strong></p>" for row in data.rows if row.alarm),
+        unreadable=_unreadable(data.unreadable),
+        learning=plots.plot_learning(data),
+        judging=plots.plot_judging(data),
+        accuracy=plots.plot_accuracy(data),
+        rooms=_rooms(data),
+        best=_best(data.best),
         config=escape(config.model_dump_json(indent=2)),
     )
 
@@ -65,36 +65,38 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
-def _left_out(names: Sequence[str]) -> str:
+def _unreadable(names: Sequence[str]) -> str:
     if not names:
         return ""
     shown = "".join(f"<li>{escape(name)}</li>" for name in names[:MAX_UNREADABLE_SHOWN])
     more = f"<li>and {len(names) - MAX_UNREADABLE_SHOWN} more</li>" if len(names) > MAX_UNREADABLE_SHOWN else ""
-    return f"<p><strong>Left out, because it cannot be read:</strong></p><ul>{shown}{more}</ul>"
+    return (
+        f"<p><strong>These objects cannot be read and are missing from this report:</strong></p><ul>{shown}{more}</ul>"
+    )
 
 
-def _rooms(material: ReportData) -> str:
-    """The map, and what it leaves out."""
-    if not any(material.rooms.values()):
-        return _no_rooms(material)
-    sampled = any(row.segments_recorded > MAX_SEGMENTS for row in material.rows)
-    note = f"<p>Of an epoch with more than {MAX_SEGMENTS} segments, at most so many are counted, evenly.</p>"
-    return plots.plot_rooms(material) + note * sampled
+def _rooms(data: ReportData) -> str:
+    """Render the map, with a note if it is a sample."""
+    if not any(data.rooms.values()):
+        return _no_rooms(data)
+    sampled = any(row.segments_recorded > MAX_SEGMENTS for row in data.rows)
+    note = f"<p>The map shows an even sample of at most {MAX_SEGMENTS} segments per epoch.</p>"
+    return plots.plot_rooms(data) + note * sampled
 
 
-def _no_rooms(material: ReportData) -> str:
-    recorded = any(row.segments_recorded for row in material.rows)
+def _no_rooms(data: ReportData) -> str:
+    recorded = any(row.segments_recorded for row in data.rows)
     return f"<p>{'No recorded segment can be read.' if recorded else 'No segment was recorded.'}</p>"
 
 
 def _best(best: BestSegment | None) -> str:
     if best is None:
-        return "<p>No judged segment was exported as a video.</p>"
+        return "<p>No judged segment has a video.</p>"
     scores = best.scores
-    data = base64.b64encode(best.video).decode()
+    encoded = base64.b64encode(best.video).decode()
     reasons = dict.fromkeys(reason for judge in scores.judges for reason in judge.reasons[:1])
     return (
-        f'<video controls loop muted width="480" src="data:video/mp4;base64,{data}"></video>'
+        f'<video controls loop muted width="480" src="data:video/mp4;base64,{encoded}"></video>'
         f"<p>{escape(scores.segment)} of epoch {scores.epoch}: score {format_number(scores.weighted)}, "
         f"agreement {format_number(scores.agreement)}.</p>"
         f"<ul>{''.join(f'<li>{escape(reason)}</li>' for reason in reasons)}</ul>"

@@ -1,4 +1,4 @@
-"""Writes a run's report and its summary to a directory, usually `runs/<id>/`."""
+"""Writes the report and the summary of a run to a directory, usually `runs/<id>/`."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ from cli.report.data import ReportData
 from cli.report.page import render_report
 
 
-def write_report(material: ReportData, directory: Path) -> None:
-    """Write summary.json and report.html, and the best segment's video where there is one."""
+def write_report(data: ReportData, directory: Path) -> None:
+    """Write summary.json, report.html and, if there is a video, best.mp4."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "summary.json").write_text(material.summary.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    (directory / "report.html").write_text(render_report(material), encoding="utf-8")
-    if material.best is not None:
-        (directory / "best.mp4").write_bytes(material.best.video)
+    (directory / "summary.json").write_text(data.summary.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    (directory / "report.html").write_text(render_report(data), encoding="utf-8")
+    if data.best is not None:
+        (directory / "best.mp4").write_bytes(data.best.video)

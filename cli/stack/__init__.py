@@ -1,1 +1,1 @@
-"""The whole system on this machine: bus, store, judge and services as supervised processes."""
+"""The local stack: bus, store, rules judge and the five services as supervised processes on this machine."""

@@ -1,4 +1,4 @@
-"""Opens store and bus of a local system from the variables that its services get."""
+"""Opens the store and the bus of a local stack from the `ZELDA_*` variables of its services."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ STORE_PREFIX, BUS_PREFIX = "ZELDA_STORE__", "ZELDA_BUS__"
 
 
 def local_store(settings: Mapping[str, str]) -> Store:
-    """The store that these `ZELDA_STORE__...` variables describe."""
+    """Open the store that these `ZELDA_STORE__*` variables describe."""
     values = {
         name.removeprefix(STORE_PREFIX).lower(): value
         for name, value in settings.items()
@@ -21,7 +21,7 @@ def local_store(settings: Mapping[str, str]) -> Store:
 
 
 async def local_bus(settings: Mapping[str, str]) -> Bus:
-    """The bus that these `ZELDA_BUS__...` variables describe, connected; Transient while it does not answer."""
+    """Connect to the bus that these `ZELDA_BUS__*` variables describe; Transient while it does not answer."""
     from shared.bus.open import open_bus
 
     values = {

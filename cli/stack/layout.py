@@ -1,4 +1,4 @@
-"""Where a local system keeps its files, and the secrets that it makes for itself (readable by the owner only)."""
+"""The files of a local stack: logs, server data, generated secrets (readable by the owner only), connection."""
 
 import json
 import secrets
@@ -11,51 +11,51 @@ from cli.errors import UNREACHABLE, CliError
 
 @dataclass(frozen=True, slots=True)
 class StackLayout:
-    """Paths under one directory, usually `runs/.local`."""
+    """Paths below one directory, by default `runs/.local`."""
 
     root: Path
 
     @property
     def logs(self) -> Path:
-        """One log file for each process."""
+        """Directory of the log files, one per process."""
         return self.root / "logs"
 
     @property
     def bus(self) -> Path:
-        """The bus server's files."""
+        """Data directory of the bus server."""
         return self.root / "bus"
 
     @property
     def store(self) -> Path:
-        """The S3 server's files."""
+        """Data directory of the S3 server."""
         return self.root / "store"
 
     @property
     def connection(self) -> Path:
-        """How a command line finds the running system."""
+        """The file from which other commands learn how to reach the running system."""
         return self.root / "connection.json"
 
     def secret(self, name: str) -> Path:
-        """The file of a secret; made with a random value when it is missing."""
+        """Return the file of a secret; create it with a random value if it is missing."""
         path = self.root / "secrets" / name
         if not path.exists():
             write_secret(path, secrets.token_hex(24))
         return path
 
     def secret_text(self, name: str, text: str) -> Path:
-        """A secret file with a given content."""
+        """Write a secret file with the given content and return its path."""
         path = self.root / "secrets" / name
         write_secret(path, text)
         return path
 
     def tokens(self) -> Path:
-        """The API's token file: one viewer, one operator."""
+        """Write the API's token file, with one viewer and one operator, and return its path."""
         roles = {role: self.secret(role).read_text(encoding="utf-8") for role in ("viewer", "operator")}
         return self.secret_text("tokens", "".join(f"{role}:{token}\n" for role, token in roles.items()))
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, from the first byte on."""
+    """Write a file that only its owner can read, from its first byte on."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.touch(mode=0o600)
     path.write_text(text, encoding="utf-8")
@@ -63,9 +63,9 @@ def write_secret(path: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where a running system answers, with which token, and the settings that lead to its bus and store.
+    """How to reach a running system: URL, token file, process id, and the settings of its bus and store.
 
-    Settings name files of secrets, never secrets.
+    Settings name files with secrets; they never contain secrets.
     """
 
     url: str
@@ -74,15 +74,15 @@ class Connection:
     settings: Mapping[str, str]
 
     def save(self, path: Path) -> None:
-        """Let other terminals find it."""
+        """Save it atomically for commands in other terminals."""
         saved = {"url": self.url, "token_file": str(self.token_file), "pid": self.pid, "settings": dict(self.settings)}
         new = path.with_suffix(".new")
         new.write_text(json.dumps(saved, indent=2), encoding="utf-8")
-        new.replace(path)  # nobody ever reads half of it
+        new.replace(path)  # atomic: no reader sees half a file
 
     @classmethod
     def load(cls, path: Path) -> "Connection | None":
-        """The saved connection, or None if no system was started here; CliError if the file is damaged."""
+        """Load the saved connection; None if no system runs here, CliError if the file is damaged."""
         if not path.exists():
             return None
         try:
@@ -90,5 +90,5 @@ class Connection:
             settings = {str(name): str(value) for name, value in saved["settings"].items()}
             return cls(str(saved["url"]), Path(saved["token_file"]), int(saved["pid"]), settings)
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-            sentence = f"{path} does not say where the system runs: delete it, and start again with `zelda up`."
-            raise CliError(UNREACHABLE, sentence) from error
+            message = f"{path} is damaged: delete it and restart the system with `zelda up`."
+            raise CliError(UNREACHABLE, message) from error

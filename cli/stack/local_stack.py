@@ -1,4 +1,4 @@
-"""Starts the whole system in order, keeps it alive, and ends it in the opposite order."""
+"""The local stack: starts bus, store, judge and services in order, supervises them, and stops them in reverse order."""
 
 import asyncio
 import os
@@ -27,18 +27,15 @@ from cli.stack.signals import die_with_parent
 from cli.stack.user_settings import EXPORTER_ROM, JUDGES_FILE
 
 BUCKET = "zelda"
-COMMAND_SETTINGS = (
-    EXPORTER_ROM,
-    JUDGES_FILE,
-)  # `zelda export` replays with the ROM, `zelda judge` asks the same judges
+COMMAND_SETTINGS = (EXPORTER_ROM, JUDGES_FILE)  # `zelda export` replays with the ROM, `zelda judge` asks these judges
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class StackOptions:
-    """What a person may choose. `store` is a directory to use instead of the S3 server.
+    """What the user may choose. `store` is a directory that replaces the S3 server.
 
-    `extra` holds further `ZELDA_*` settings by service_spec.
+    `extra` holds additional `ZELDA_*` settings by service.
     """
 
     root: Path
@@ -50,114 +47,116 @@ class StackOptions:
 
 @dataclass(slots=True)
 class LocalStack:
-    """A system on this machine: where it answers, with which settings, and its processes by name.
+    """A whole system on this machine: its ports, its settings and its processes.
 
-    `lent` are settings of single services that commands beside them need, too.
+    `command_settings` are settings of single services that other `zelda` commands need as well.
     """
 
     layout: StackLayout
-    addresses: StackPorts
+    ports: StackPorts
     settings: Mapping[str, str]
     servers: list[SupervisedProcess]
     services: list[SupervisedProcess]
-    lent: Mapping[str, str]
+    command_settings: Mapping[str, str]
     supervisor: "asyncio.Task[None]" = field(init=False)
-    announced: bool = field(init=False, default=False)
+    connection_saved: bool = field(init=False, default=False)
 
     @property
     def url(self) -> str:
-        """Address of the REST interface and the HUD."""
-        return f"http://127.0.0.1:{self.addresses.api}"
+        """Address of the REST API and the live page."""
+        return f"http://127.0.0.1:{self.ports.api}"
 
     @property
     def connection(self) -> Connection:
-        """How a command line reaches it."""
-        settings = {**self.lent, **self.settings, JUDGE_URL: rules_judge_url(self.addresses)}
+        """How other `zelda` commands reach this system."""
+        settings = {**self.command_settings, **self.settings, JUDGE_URL: rules_judge_url(self.ports)}
         return Connection(self.url, self.layout.secret("operator"), os.getpid(), settings)
 
     @property
-    def names(self) -> set[str]:
-        """Which of the five services run."""
+    def service_names(self) -> set[str]:
+        """The names of the services that run."""
         return {one.spec.name for one in self.services}
 
     def process(self, name: str) -> SupervisedProcess:
-        """One process by name."""
+        """Return one process by name."""
         return next(one for one in (*self.servers, *self.services) if one.spec.name == name)
 
     async def start(self) -> None:
-        """Servers first, then streams and buckets, then the services."""
+        """Start the servers, provision streams and buckets, then start the services."""
         self.layout.root.mkdir(parents=True, exist_ok=True)
         await _run_all(one.start() for one in self.servers)
-        # A stream keeps an event until every consumer has it: one that nobody reads would fill it.
-        absent = [word for name in SERVICES if name not in self.names for word in ("--without", name)]
+        # A stream keeps an event until every consumer has it: a consumer without a service would fill the stream.
+        absent = [word for name in SERVICES if name not in self.service_names for word in ("--without", name)]
         await _run_all([provision("store", self.settings), provision("bus", self.settings, absent)])
         await _run_all(one.start() for one in self.services)
         self.connection.save(self.layout.connection)
-        self.announced = True
+        self.connection_saved = True
 
-    async def keep(self) -> None:
-        """Start again whatever crashes; raise StackError if something refuses to run at all."""
-        await _run_all(one.keep() for one in (*self.servers, *self.services))
+    async def supervise(self) -> None:
+        """Restart crashed processes; raise StackError when a process rejects its configuration."""
+        await _run_all(one.supervise() for one in (*self.servers, *self.services))
 
-    async def end(self) -> None:
-        """Services drain while bus and store still answer; then those end, too."""
+    async def stop(self) -> None:
+        """Drain and stop the services while bus and store still answer; then stop the servers."""
         if hasattr(self, "supervisor"):
             self.supervisor.cancel()
-        if self.announced:  # else the file, if there is one, is not ours
+        if self.connection_saved:  # otherwise the file belongs to another system
             self.layout.connection.unlink(missing_ok=True)
-        await asyncio.gather(*(one.end() for one in self.services))
-        await asyncio.gather(*(one.end() for one in self.servers))
+        await asyncio.gather(*(one.stop() for one in self.services))
+        await asyncio.gather(*(one.stop() for one in self.servers))
 
 
 @asynccontextmanager
-async def run_stack(options: StackOptions, tell: Report) -> AsyncIterator[LocalStack]:
-    """A whole system for the time of the body. Whatever happens there, nothing is left running after it."""
+async def run_stack(options: StackOptions, report: Report) -> AsyncIterator[LocalStack]:
+    """Run a whole system during the body; stop every process afterwards, also after an error."""
     with locked_directory(options.root):
-        async with run_built_stack(build_stack(options, tell)) as system:
+        async with run_built_stack(build_stack(options, report)) as system:
             yield system
 
 
 @asynccontextmanager
 async def run_built_stack(system: LocalStack) -> AsyncIterator[LocalStack]:
-    """The same, from a system that was prepared before."""
+    """Run a system that `build_stack` made, during the body."""
     try:
         await system.start()
-        system.supervisor = asyncio.create_task(system.keep())
+        system.supervisor = asyncio.create_task(system.supervise())
         yield system
     finally:
-        await system.end()
+        await system.stop()
 
 
-def build_stack(options: StackOptions, tell: Report) -> LocalStack:
-    """Choose ports, make secrets, and describe every process; nothing runs yet."""
-    layout, ports = StackLayout(options.root.absolute()), PortAllocator()
+def build_stack(options: StackOptions, report: Report) -> LocalStack:
+    """Allocate ports, create secrets and describe every process; start nothing."""
+    layout, allocator = StackLayout(options.root.absolute()), PortAllocator()
     if options.store:
-        options.store.mkdir(parents=True, exist_ok=True)  # a place that cannot be one is told here, with its name
-    addresses = StackPorts(
-        bus=ports.free(),
-        judge=ports.free(),
-        api=ports.free(options.api_port),
-        store=None if options.store else ports.free(),
-        others={name: ports.free() for name in options.services if name != "coordinator"},
+        options.store.mkdir(parents=True, exist_ok=True)  # an unusable path fails here, with its name
+    ports = StackPorts(
+        bus=allocator.allocate(),
+        judge=allocator.allocate(),
+        api=allocator.allocate(options.api_port),
+        store=None if options.store else allocator.allocate(),
+        services={name: allocator.allocate() for name in options.services if name != "coordinator"},
     )
     store_url = f"file://{options.store.absolute()}" if options.store else f"s3://{BUCKET}"
-    settings = common_settings(layout, addresses, store_url)
-    servers = [nats_spec(layout, addresses.bus, ports.free()), rules_judge_spec(addresses.judge)]
-    if addresses.store is not None:
-        servers.append(s3_spec(layout, ports, addresses.store))
+    settings = common_settings(layout, ports, store_url)
+    servers = [nats_spec(layout, ports.bus, allocator.allocate()), rules_judge_spec(ports.judge)]
+    if ports.store is not None:
+        servers.append(s3_spec(layout, allocator, ports.store))
     services = [
-        service_spec(name, layout, addresses, {**settings, **options.extra.get(name, {})}) for name in options.services
+        service_spec(name, layout, ports, {**settings, **options.extra.get(name, {})}) for name in options.services
     ]
 
     def supervised(spec: ProcessSpec) -> SupervisedProcess:
-        return SupervisedProcess(spec, layout.logs / f"{spec.name}.log", tell)
+        return SupervisedProcess(spec, layout.logs / f"{spec.name}.log", report)
 
-    lent = {name: own[name] for own in options.extra.values() for name in COMMAND_SETTINGS if name in own}
-    return LocalStack(layout, addresses, settings, [*map(supervised, servers)], [*map(supervised, services)], lent)
+    command_settings = {name: own[name] for own in options.extra.values() for name in COMMAND_SETTINGS if name in own}
+    return LocalStack(
+        layout, ports, settings, [*map(supervised, servers)], [*map(supervised, services)], command_settings
+    )
 
 
 async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[str] = ()) -> None:
-    """Make buckets or streams; raise StackError with the reason if that fails. Nothing of it outlives this call."""
+    """Create the buckets (`store`) or streams (`bus`) in a child process; StackError gives the reason of a failure."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -166,22 +165,22 @@ async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[
         env={**base_environment(), **settings},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,  # ctrl-C reaches us alone, as with the servers
+        start_new_session=True,  # ctrl-C reaches this process alone
         preexec_fn=die_with_parent,
     )
     try:
-        said, _ = await process.communicate()
+        output, _ = await process.communicate()
     except asyncio.CancelledError:
         with suppress(ProcessLookupError):
-            process.kill()  # what is half made is made whole at the next start
+            process.kill()  # the next start completes it
         await process.wait()
         raise
     if process.returncode != 0:
-        raise StackError(said.decode(errors="replace").strip().rpartition("\n")[2] or f"{part}: provisioning failed")
+        raise StackError(output.decode(errors="replace").strip().rpartition("\n")[2] or f"{part}: provisioning failed")
 
 
 async def _run_all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do all at once; the first failure is raised, as it is, when the others have been called off."""
+    """Run all concurrently; the first StackError cancels the others and propagates unwrapped."""
     try:
         async with asyncio.TaskGroup() as group:
             for one in work:

@@ -1,6 +1,6 @@
-"""One system, or one study, in a directory: a second one would write into the first one's files, stores and secrets.
+"""An exclusive lock on a directory: two systems, or two studies, must not share files, stores and secrets.
 
-The kernel keeps the lock and lets it go when this process ends, however it ends: no stale lock is ever to be removed.
+The kernel holds the lock and releases it when this process exits, even when it is killed: locks never go stale.
 """
 
 import fcntl
@@ -14,18 +14,18 @@ from cli.errors import CONFLICT, CliError
 
 
 @contextmanager
-def locked_directory(root: Path, what: str = "system", instead: str = "use it") -> Iterator[None]:
-    """Hold the directory for the time of the body; CliError with the process that runs there if another one has it.
+def locked_directory(root: Path, holder: str = "system", advice: str = "use it") -> Iterator[None]:
+    """Lock the directory during the body; CliError names the process that holds the lock.
 
-    `what` runs there, and `instead` of starting another one a person may do that.
+    `holder` is what runs in the directory; `advice` is what the user can do instead of starting another one.
     """
     root.mkdir(parents=True, exist_ok=True)
-    with (root / "lock").open("a+", encoding="utf-8") as file:  # not "w": that would wipe the holder's number
-        _take(file, root, what, instead)
+    with (root / "lock").open("a+", encoding="utf-8") as file:  # "w" would erase the holder's process id
+        _lock(file, root, holder, advice)
         yield
 
 
-def _take(file: IO[str], root: Path, what: str, instead: str) -> None:
+def _lock(file: IO[str], root: Path, holder: str, advice: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -33,8 +33,8 @@ def _take(file: IO[str], root: Path, what: str, instead: str) -> None:
         pid = file.read().strip() or "unknown"
         raise CliError(
             CONFLICT,
-            f"A {what} runs in {root} already (process {pid}): {instead}, end it with ctrl-C, "
-            "or start this one in another directory.",
+            f"A {holder} already runs in {root} (process {pid}): {advice}, stop it with ctrl-C, "
+            "or choose another directory.",
         ) from error
     file.truncate(0)
     file.write(f"{os.getpid()}\n")

@@ -1,18 +1,18 @@
-"""Asks an HTTP address whether it is up. A refused connection is an answer: not yet."""
+"""HTTP probes. A refused connection means: not up yet."""
 
 import asyncio
 import urllib.error
 import urllib.request
 
 
-def _ask(url: str, seconds: float) -> bool:
+def _get_ok(url: str, seconds: float) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=seconds) as answer:  # noqa: S310 (the address is ours)
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(url, timeout=seconds) as response:  # noqa: S310 (loopback addresses only)
+            return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
 
 
 async def is_up(url: str, seconds: float = 2.0) -> bool:
-    """Whether `url` answers with status 200 within `seconds`."""
-    return await asyncio.to_thread(_ask, url, seconds)
+    """Whether `url` returns status 200 within `seconds`."""
+    return await asyncio.to_thread(_get_ok, url, seconds)

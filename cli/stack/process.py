@@ -1,6 +1,6 @@
-"""One supervised process: start it, know when it is ready, start it again when it crashes, end it in order.
+"""One supervised process: start it, wait until it is ready, restart it after a crash, stop it.
 
-Output goes to a file, never through this process, so that a chatty service cannot block on us.
+Its output goes straight to a log file, so that a verbose service never blocks on this process.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from cli.stack.signals import die_with_parent
 READY_S: Final = 60.0
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 15.0
-STABLE_S: Final = 30.0  # a process that lived so long is taken for healthy: the next crash starts with a short pause
-WRONG_CONFIG: Final = 2  # a service's exit code for a configuration that no restart can mend
+STABLE_S: Final = 30.0  # after this uptime the restart backoff starts again from its shortest pause
+WRONG_CONFIG: Final = 2  # a service's exit code for a configuration that no restart can fix
 
 
 class StackError(Exception):
-    """The system on this machine cannot go on. The message is one sentence for the person at the terminal."""
+    """The local stack cannot start or continue. The message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """How to start a process. `ready` answers whether it can be used; it is asked until it says yes.
+    """How to start a process. `ready` is polled until it returns True.
 
-    `environment` is the whole environment of the process, so that nothing of the terminal's leaks into it.
+    `environment` is the complete environment: variables of the terminal do not leak into the process.
     """
 
     name: str
@@ -41,66 +41,66 @@ class ProcessSpec:
 
 @dataclass(slots=True)
 class SupervisedProcess:
-    """A process and what happened to it. `tell` gets one sentence for people at each event."""
+    """A process that is restarted when it crashes. `report` receives one sentence per event."""
 
     spec: ProcessSpec
     log: Path
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     restarts: int = 0
     process: asyncio.subprocess.Process | None = None
-    _ending: bool = field(default=False)
+    _stopping: bool = field(default=False)
 
     async def start(self) -> None:
-        """Start and wait until it is ready; raise StackError with the end of its log otherwise."""
+        """Start the process and wait until it is ready; StackError quotes the last line of its log."""
         await self._spawn()
         deadline = time.monotonic() + READY_S
         while not await self.spec.ready():
-            if self.exited is not None or time.monotonic() > deadline:
+            if self.exit_code is not None or time.monotonic() > deadline:
                 raise StackError(f"{self.spec.name} did not become ready: {self.last_line()} (log: {self.log})")
             await asyncio.sleep(0.1)
 
-    async def keep(self) -> None:
-        """Start it again whenever it ends, with growing pauses, until `end` is called."""
+    async def supervise(self) -> None:
+        """Restart the process whenever it exits, with growing pauses, until `stop` is called."""
         pause = FIRST_PAUSE_S
-        while not self._ending:
+        while not self._stopping:
             assert self.process is not None
             started = time.monotonic()
             code = await self.process.wait()
-            if self._ending:
+            if self._stopping:
                 return
             if code == WRONG_CONFIG:
-                raise StackError(f"{self.spec.name} refuses its configuration: {self.last_line()} (log: {self.log})")
+                raise StackError(f"{self.spec.name} rejects its configuration: {self.last_line()} (log: {self.log})")
             pause = FIRST_PAUSE_S if time.monotonic() - started > STABLE_S else pause
             self.restarts += 1
-            self.tell(f"{self.spec.name} ended with code {code}; starting it again in {pause:.1f} s")
+            self.report(f"{self.spec.name} exited with code {code}; restarting in {pause:.1f} s")
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
-            if not self._ending:
+            if not self._stopping:
                 await self._spawn()
 
-    async def end(self) -> None:
-        """SIGTERM, and SIGKILL to the whole group when the grace is over. Leaves nothing running."""
-        self._ending = True
+    async def stop(self) -> None:
+        """Send SIGTERM; after the grace period kill the whole process group."""
+        self._stopping = True
         if self.process is None:
             return
-        if self.exited is None:
+        if self.exit_code is None:
             self.process.send_signal(signal.SIGTERM)
         try:
             await asyncio.wait_for(self.process.wait(), self.spec.grace_s)
         except TimeoutError:
-            self.tell(f"{self.spec.name} did not end in {self.spec.grace_s:.0f} s and is killed")
+            self.report(f"{self.spec.name} did not stop within {self.spec.grace_s:.0f} s; killing it")
         self._kill_group(self.process.pid)
         await self.process.wait()
 
     @property
-    def exited(self) -> int | None:
-        """Exit code, or None while it runs."""
+    def exit_code(self) -> int | None:
+        """Exit code, or None while the process runs."""
         return self.process.returncode if self.process else None
 
     def last_line(self) -> str:
-        """The last line that it wrote: usually the reason."""
+        """The last line of its log (at most 400 characters): usually the reason of a crash."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines() if self.log.exists() else []
-        return lines[-1][:400] if lines else "it wrote nothing"
+        return lines[-1][:400] if lines else "its log is empty"
 
     async def _spawn(self) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ class SupervisedProcess:
                 stdout=output,
                 stderr=output,
                 env=dict(self.spec.environment),
-                start_new_session=True,  # ctrl-C reaches us alone; we end the others in order
+                start_new_session=True,  # ctrl-C reaches the supervisor alone, which stops the processes in order
                 preexec_fn=die_with_parent,
             )
 

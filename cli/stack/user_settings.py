@@ -1,6 +1,6 @@
-"""What a person brings to a local system: a ROM, a judges file, and settings of services from the environment.
+"""What the user provides to a local stack: a ROM, a judges file, and `ZELDA_*` variables.
 
-Each service gets the variables of its own groups only, because it refuses those that it does not know.
+Each service receives only the variables of its own groups, because it rejects unknown ones.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from typing import Final
 from cli.errors import USAGE, CliError
 from shared.config.groups import GROUPS
 
-# Beginnings of the variables that a service may be given.
+# Prefixes of the variables that each service accepts.
 PREFIXES: Final = {
     service: ("ZELDA_LOG__", *(f"ZELDA_{group}__" for group in groups)) for service, groups in GROUPS.items()
 }
-# The local system has a rules judge and tokens of its own: another judge belongs into a judges file.
+# The local stack sets these itself: it has its own rules judge and tokens. Other judges belong into a judges file.
 RESERVED: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE")
 DRIVER_ROM: Final = "ZELDA_DRIVER__ROM"
 EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
@@ -24,7 +24,7 @@ JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
 def user_settings(
     environ: Mapping[str, str], rom: Path | None = None, judges: Path | None = None
 ) -> dict[str, dict[str, str]]:
-    """Settings by service; an option wins over the environment. CliError if a file does not fit: nothing runs yet."""
+    """Return the settings by service. Options win over the environment; CliError for an unusable file."""
     settings = {
         service: {name: value for name, value in environ.items() if name.startswith(names) and name not in RESERVED}
         for service, names in PREFIXES.items()
@@ -38,16 +38,16 @@ def user_settings(
 
 
 def ignored_variables(environ: Mapping[str, str]) -> str | None:
-    """A sentence about the `ZELDA_*` variables that reach no service; None if there are none."""
+    """Return a sentence that names the `ZELDA_*` variables that no service receives, or None."""
     known = (JUDGES_FILE, *(name for names in PREFIXES.values() for name in names))
     names = sorted(n for n in environ if n.startswith("ZELDA_") and (n in RESERVED or not n.startswith(known)))
     if not names:
         return None
-    return f"Not passed on: {', '.join(names)} (a local system sets it itself, or no service knows it)."
+    return f"Ignored variables: {', '.join(names)} (reserved for the local system, or unknown to every service)."
 
 
 def find_rom(environ: Mapping[str, str], rom: Path | None) -> Path | None:
-    """The ROM of trainer and exporter alike: the option, or the variable of either. CliError if it is no known game."""
+    """Find the ROM for trainer and exporter: the option, or the variable of either. CliError for an unknown game."""
     from shared.game.errors import UnknownRom
     from shared.game.games.oracle import identify_rom
 
@@ -64,7 +64,7 @@ def find_rom(environ: Mapping[str, str], rom: Path | None) -> Path | None:
 
 
 def find_judges_file(environ: Mapping[str, str], judges: Path | None) -> Path | None:
-    """The judges file: the option, or the variable. CliError unless it holds judges."""
+    """Find the judges file: the option, or the variable. CliError if it is invalid."""
     place, path = _option_or_variable(environ, "--judges", judges, JUDGES_FILE)
     if path is None:
         return None
@@ -78,7 +78,7 @@ def find_judges_file(environ: Mapping[str, str], judges: Path | None) -> Path | 
 
 
 def require_rom(game: object, rom: Path | None) -> None:
-    """CliError if a run of this game cannot be played, because it needs the person's own ROM."""
+    """CliError if this game needs a ROM of the user and none is given."""
     from shared.game.errors import UnknownRom
     from shared.game.games.oracle import ORACLE, oracle_game
     from shared.game.games.registry import GameRequest

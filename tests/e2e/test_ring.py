@@ -57,7 +57,7 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
 
 
 async def zelda(ring: LiveSystem, *words: str) -> str:
-    """What the command line prints about this system."""
+    """Run a command against this system and return its output."""
     token = ring.system.layout.secret("viewer")
     environment = {**os.environ, "ZELDACLI_URL": ring.system.url, "ZELDACLI_TOKEN_FILE": str(token)}
     process = await asyncio.create_subprocess_exec(

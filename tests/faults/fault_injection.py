@@ -66,7 +66,7 @@ DROPS_SEGMENTS: Final = frozenset({"store-away"})  # recorders drop and count wh
 
 def _kill(ring: LiveSystem, name: str) -> None:
     """`kill -9`, unless the process has exited already."""
-    if ring.process(name).exited is None:
+    if ring.process(name).exit_code is None:
         with suppress(ProcessLookupError):
             ring.kill(name)
 

@@ -144,8 +144,8 @@ async def live_system(
     }
     system = build_stack(StackOptions(root=root, extra=settings), messages.append)
     if store_proxy:
-        store_proxy.target_port = system.addresses.store or 0
+        store_proxy.target_port = system.ports.store or 0
     if bus_proxy:
-        bus_proxy.target_port = system.addresses.bus
+        bus_proxy.target_port = system.ports.bus
     async with run_built_stack(system):
         yield LiveSystem(system, local_store(system.settings), messages)

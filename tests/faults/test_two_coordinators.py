@@ -31,7 +31,7 @@ async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: 
             os.kill(leader.pid, signal.SIGCONT)
             assert await live.wait_for_end() == "finished"
         finally:
-            await other.end()
+            await other.stop()
         orders = [EpochStart.from_bytes(await live.store.get(keys.epoch_start(RUN, epoch))) for epoch in (0, 1)]
         assert orders[0].fence < orders[1].fence
         assert (await live.audit()).violations() == []
@@ -39,7 +39,7 @@ async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: 
 
 def second_coordinator(live: LiveSystem, tmp_path: Path) -> SupervisedProcess:
     """Another coordinator on the same bus and store, with its own port."""
-    addresses = replace(live.system.addresses, api=PortAllocator().free())
+    stack_ports = replace(live.system.ports, api=PortAllocator().allocate())
     settings = {**live.system.settings, **FAST_COORDINATOR["coordinator"]}
-    spec = service_spec("coordinator", live.system.layout, addresses, settings)
+    spec = service_spec("coordinator", live.system.layout, stack_ports, settings)
     return SupervisedProcess(spec, tmp_path / "logs" / "second-coordinator.log", live.messages.append)

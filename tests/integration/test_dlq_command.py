@@ -1,4 +1,4 @@
-"""`zelda dlq` on a real bus, as a person calls it."""
+"""`zelda dlq` on a real bus."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.servers import NatsServer
 
 @pytest.fixture
 async def bus(nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NatsBus]:
-    """A bus with three dead letters; the command is pointed to it."""
+    """A bus with three dead letters, configured for the command."""
     monkeypatch.setenv("ZELDA_BUS__URL", nats_server.url)
     client = await connect(nats_server.settings, "judge")
     for info in await client.context.streams_info():
@@ -33,7 +33,7 @@ async def bus(nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> Async
 
 
 def zelda(*argv: str) -> str:
-    """What `zelda dlq ...` prints; an error with a sentence is raised as it is in the command."""
+    """Run `zelda dlq ...` and return its output; a CliError propagates."""
     outcome = CliRunner().invoke(build_app(["dlq"]), ["dlq", *argv])
     if outcome.exception is not None:
         raise outcome.exception
@@ -41,7 +41,7 @@ def zelda(*argv: str) -> str:
 
 
 async def run(*argv: str) -> str:
-    """The command in a thread, because it has an event loop of its own."""
+    """Run the command in a thread, because it starts its own event loop."""
     return await asyncio.to_thread(zelda, *argv)
 
 
@@ -63,7 +63,7 @@ async def test_replay_delivers_again_and_drop_removes(bus: NatsBus) -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 2
 
 
-async def test_a_letter_that_cannot_be_replayed_holds_up_no_other(
+async def test_a_failing_letter_does_not_block_the_others(
     bus: NatsBus,
 ) -> None:
     await bus.context.publish(ADVISORIES.replace("*.*", "ZELDA_SEGMENTS.judge-segments"), b"{}")
@@ -82,29 +82,27 @@ async def test_a_letter_that_cannot_be_replayed_holds_up_no_other(
     [
         (("show", "99"), 5, "no dead letter 99: `zelda dlq list` shows the numbers"),
         (("drop", "99"), 5, "no dead letter 99: `zelda dlq list` shows the numbers"),
-        (("replay",), 2, "Give the numbers of dead letters, or --all."),
-        (("drop", "1", "--all"), 2, "Give the numbers of dead letters, or --all."),
+        (("replay",), 2, "Name the numbers of dead letters, or use --all."),
+        (("drop", "1", "--all"), 2, "Name the numbers of dead letters, or use --all."),
     ],
 )
-async def test_a_wrong_request_is_told(bus: NatsBus, argv: tuple[str, ...], code: int, sentence: str) -> None:
+async def test_an_invalid_request_is_reported(bus: NatsBus, argv: tuple[str, ...], code: int, sentence: str) -> None:
     with pytest.raises(CliError) as caught:
         await run(*argv)
     assert (caught.value.code, str(caught.value)) == (code, sentence)
 
 
-async def test_without_a_bus_the_command_says_where_it_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_bus_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZELDA_BUS__URL", "nats://127.0.0.1:9")
     with pytest.raises(CliError, match=r"bus nats://127\.0\.0\.1:9 not reached") as caught:
         await run("list")
     assert caught.value.code == 3
 
 
-async def test_settings_of_other_services_may_be_there_but_a_wrong_one_of_the_bus_is_told(
-    bus: NatsBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_invalid_bus_settings_are_rejected(bus: NatsBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZELDA_ROM__FILE", "game.gbc")
     assert "no manifest" in await run("list")
     monkeypatch.setenv("ZELDA_BUS__ULR", "nats://127.0.0.1:9")
-    with pytest.raises(CliError, match=r"A ZELDA_\* variable is wrong: bus.ulr") as caught:
+    with pytest.raises(CliError, match=r"A ZELDA_\* variable is invalid: bus.ulr") as caught:
         await run("list")
     assert caught.value.code == 2

@@ -1,4 +1,4 @@
-"""What the command line understands, what it says, and with which code it leaves."""
+"""The command line: what it accepts, what it prints, and its exit codes."""
 
 import errno
 import json
@@ -35,8 +35,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, in a directory where nothing runs."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    """Run the command in its own process, in a directory without a running system."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = [sys.executable, "-m", "cli", *words]
     return subprocess.run(
         command,
@@ -44,26 +44,26 @@ def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
         text=True,
         check=False,
         cwd=cwd,
-        env={**kept, "PYTHONPATH": str(ROOT), **environment},
+        env={**inherited, "PYTHONPATH": str(ROOT), **environment},
     )
 
 
-def test_help_names_every_part_and_every_exit_code_in_half_a_second(tmp_path: Path) -> None:
+def test_help_lists_commands_and_exit_codes_within_half_a_second(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = zelda("--help", cwd=tmp_path, COLUMNS="200")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == errors.OK
     for name in COMMANDS:
         assert f"│ {name} " in done.stdout
-    told = " ".join(done.stdout.split())  # without the ends of lines
+    text = " ".join(done.stdout.split())  # without line breaks
     for code, meaning in MEANINGS.items():
-        assert f"{code} {meaning}" in told
-    # Seconds of processor time: the clock on the wall also counts what else the machine does.
+        assert f"{code} {meaning}" in text
+    # Processor time: wall-clock time depends on the load of the machine.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_a_help_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         build_app([name])([name, "--help"], prog_name="zelda")
     assert left.value.code == errors.OK
@@ -77,7 +77,7 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["run", "list", "--url", "http://127.0.0.1:9"], errors.DENIED, "http://127.0.0.1:9 needs a token"),
         (["run", "start", "-s", "epochs"], errors.USAGE, "--set epochs: write FIELD=VALUE, e.g. --set epochs=5."),
         (["run", "start", "--config", "no.json"], errors.USAGE, "--config no.json: No such file or directory: name a"),
-        (["run", "start", "--config", "list.json"], errors.USAGE, "--config list.json: it must hold a JSON object."),
+        (["run", "start", "--config", "list.json"], errors.USAGE, "--config list.json: it must contain a JSON object."),
         (["run", "start", "--config", "rom.gbc"], errors.USAGE, "--config rom.gbc is not JSON: 'utf-8' codec"),
         (["run", "start", "--config", "nan.json"], errors.USAGE, "--config nan.json is not JSON: Out of range"),
         (
@@ -91,18 +91,30 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
             errors.USAGE,
             "'a\\nb' is not a RunId",
         ),
-        (["run", "logs", "judge"], errors.USAGE, "There is no log runs/.local/logs/judge.log"),
-        (["run", "logs", "../../../etc/passwd"], errors.USAGE, "There is no log runs/.local/logs/passwd.log"),
-        (["up", "--without", "nobody"], errors.USAGE, "--without nobody: choose among coordinator, trainer"),
+        (["run", "logs", "judge"], errors.USAGE, "The log file runs/.local/logs/judge.log does not exist: start"),
+        (
+            ["run", "logs", "../../../etc/passwd"],
+            errors.USAGE,
+            "The log file runs/.local/logs/passwd.log does not exist",
+        ),
+        (["up", "--without", "unknown"], errors.USAGE, "--without unknown: choose from coordinator, trainer"),
         (["epoch", "-s", "epoch_step=1"], errors.USAGE, "--set epoch_step: "),
         (["epoch", "--run", "No Name"], errors.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
         (["dlq", "list"], errors.UNREACHABLE, "No system runs here"),
-        (["run", "list", "--url", "http://[::1", "--token-file", "token"], errors.USAGE, "http://[::1 is no address"),
-        (["run", "list", "--url", "127.0.0.1:9", "--token-file", "token"], errors.USAGE, "127.0.0.1:9 is no address"),
-        (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], errors.USAGE, "rom.gbc holds no text"),
-        (["run", "list", "--url", "http://x", "--token-file", "accents"], errors.USAGE, "accents holds no token"),
-        (["run", "list", "--url", "http://x", "--token-file", "nothing"], errors.USAGE, "nothing holds no token"),
-        (["run", "list", "--url", "http://x", "--token-file", "no-one"], errors.USAGE, "no-one holds no token"),
+        (
+            ["run", "list", "--url", "http://[::1", "--token-file", "token"],
+            errors.USAGE,
+            "http://[::1 is not a valid URL",
+        ),
+        (
+            ["run", "list", "--url", "127.0.0.1:9", "--token-file", "token"],
+            errors.USAGE,
+            "127.0.0.1:9 is not a valid URL",
+        ),
+        (["run", "list", "--url", "http://x", "--token-file", "rom.gbc"], errors.USAGE, "rom.gbc is not a text file"),
+        (["run", "list", "--url", "http://x", "--token-file", "accents"], errors.USAGE, "accents contains no token"),
+        (["run", "list", "--url", "http://x", "--token-file", "nothing"], errors.USAGE, "nothing contains no token"),
+        (["run", "list", "--url", "http://x", "--token-file", "no-one"], errors.USAGE, "no-one contains no token"),
         (
             ["run", "start", "-s", "epochs=1", "-s", "epochs.x=1"],
             errors.USAGE,
@@ -113,10 +125,14 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         (["study", "--mode", "none"], errors.USAGE, "--mode none disables shaping in every arm"),
         (["study", "--segments", "0"], errors.USAGE, "Invalid value for '--segments'"),
         (["study", "--epoch-steps", "1000"], errors.USAGE, "Invalid value for '--epoch-steps'"),
-        (["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"], errors.USAGE, "There is no directory "),
-        (["export", "segments", "m1", "--to", "list.json"], errors.USAGE, "list.json is no directory: name one"),
-        (["export", "dataset", "m1", "--to", "."], errors.USAGE, ". is a directory: name the file to write, in it or"),
-        (["judge", "compare", "m1", "a", "b", "--plot", "."], errors.USAGE, ". is a directory: name the file to"),
+        (
+            ["judge", "compare", "m1", "a", "b", "--plot", "no/x.png"],
+            errors.USAGE,
+            "for x.png does not exist: create it first.",
+        ),
+        (["export", "segments", "m1", "--to", "list.json"], errors.USAGE, "list.json is not a directory: name"),
+        (["export", "dataset", "m1", "--to", "."], errors.USAGE, ". is a directory: name a file."),
+        (["judge", "compare", "m1", "a", "b", "--plot", "."], errors.USAGE, ". is a directory: name a file."),
         (["export", "segments", "No Name"], errors.USAGE, "'No Name' is not a RunId"),
         (["up", "--rom", "no.gbc"], errors.USAGE, "--rom no.gbc: No such file or directory: name the .gbc file"),
         (["up", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
@@ -128,23 +144,35 @@ def test_every_part_loads_and_explains_itself(name: str, capsys: pytest.CaptureF
         ),
         (["up", "--judges", "v2.yaml"], errors.USAGE, "--judges v2.yaml: rubric 'v2': the other services read"),
         (["demo", "-s", "epochs=0"], errors.USAGE, "--set epochs: Input should be greater than or equal to 1."),
-        (["demo", "-s", "name=x"], errors.USAGE, "--set name: no such field; known are game, "),
-        (["epoch", "-s", "sampling.bugdet=9"], errors.USAGE, "--set sampling.bugdet: no such field; known are share, "),
-        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: not readable"),
+        (["demo", "-s", "name=x"], errors.USAGE, "--set name: no such field; choose from game, "),
+        (
+            ["epoch", "-s", "sampling.bugdet=9"],
+            errors.USAGE,
+            "--set sampling.bugdet: no such field; choose from share, ",
+        ),
+        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: cannot be read"),
         (["demo", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
-        (["up", "--store", "list.json"], errors.USAGE, "list.json cannot be used (File exists): name another"),
-        (["up", "--root", "list.json/x"], errors.USAGE, "list.json/x cannot be used (Not a directory): name another"),
+        (
+            ["up", "--store", "list.json"],
+            errors.USAGE,
+            "list.json cannot be used (File exists): fix it, or choose another",
+        ),
+        (
+            ["up", "--root", "list.json/x"],
+            errors.USAGE,
+            "list.json/x cannot be used (Not a directory): fix it, or choose another",
+        ),
         (
             ["run", "start", "-s", "world=\udcff", "--url", "http://x", "--token-file", "token"],
             errors.USAGE,
-            "What was given is not UTF-8 text",
+            "An argument is not UTF-8 text",
         ),
         (["fly"], errors.USAGE, "No such command 'fly'"),
     ],
 )
-def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
+def test_an_error_is_one_sentence_and_an_exit_code(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "nan.json").write_text('{"run_hours": NaN}')
     (tmp_path / "v2.yaml").write_text("{rubric: v2, judges: [{name: r, kind: rules, dimensions: [progress]}]}")
@@ -160,37 +188,37 @@ def test_trouble_is_one_sentence_and_a_code(tmp_path: Path, words: list[str], co
     assert "Traceback" not in done.stderr
 
 
-def test_whoever_asks_for_the_log_of_a_run_is_told_of_which_there_are_logs(tmp_path: Path) -> None:
+def test_an_unknown_log_name_lists_the_existing_logs(tmp_path: Path) -> None:
     logs = StackLayout(tmp_path / "runs/.local").logs
     logs.mkdir(parents=True)
     for name in ("trainer", "rules-judge"):
         (logs / f"{name}.log").touch()
     done = zelda("run", "logs", "demo-1", cwd=tmp_path)
-    assert (done.returncode, "there are those of rules-judge, trainer." in done.stderr) == (errors.USAGE, True)
+    assert (done.returncode, "choose from rules-judge, trainer." in done.stderr) == (errors.USAGE, True)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_though_a_write_names_no_file(code: int) -> None:
+def test_a_full_disk_is_reported_without_a_file_name(code: int) -> None:
     end = as_cli_error(OSError(code, "[Errno 28] Error writing bytes to file. Detail: ..."))
     assert end is not None
     assert end.code == errors.USAGE
-    assert str(end) == f"A file could not be written ({os.strerror(code)}): make room, or name another disk."
+    assert str(end) == f"A file could not be written ({os.strerror(code)}): free some space, or choose another disk."
 
 
-def test_a_package_of_an_extra_that_was_not_installed_is_named_with_the_way_to_get_it() -> None:
+def test_a_missing_package_is_named_with_the_command_that_installs_it() -> None:
     end = as_cli_error(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
     assert end is not None
     assert end.code == errors.USAGE
-    assert str(end).startswith("This command needs the package yaml, which is not installed here")
+    assert str(end).startswith("This command needs the package yaml, which is not installed")
     (extras,) = re.findall(r"'\.\[(.+)\]'", str(end))
     assert f"'.[{extras}]'" in (Path(__file__).parents[3] / "docs/install-openshift.md").read_text()
 
 
-def test_a_module_of_our_own_that_is_missing_needs_its_traceback() -> None:
+def test_a_missing_module_of_this_product_shows_its_traceback() -> None:
     assert as_cli_error(ModuleNotFoundError("No module named 'services.judge.x'", name="services.judge.x")) is None
 
 
-def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_stopped_system_is_reported(tmp_path: Path) -> None:
     layout = StackLayout(tmp_path / "runs" / ".local")
     Connection("http://127.0.0.1:9", layout.secret("operator"), 1, {}).save(layout.connection)
     done = zelda("run", "list", cwd=tmp_path)
@@ -201,61 +229,61 @@ def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", [("export", "segments", "x"), ("judge", "segments", "x", "--rules"), ("judge", "compare", "x", "a", "b")]
 )
-def test_a_store_that_is_away_is_told(tmp_path: Path, command: tuple[str, ...]) -> None:
-    (tmp_path / "key").write_text("of nobody")
+def test_an_unreachable_store_is_reported(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "key").write_text("unused")
     store = {"URL": "s3://zelda", "ENDPOINT": "http://127.0.0.1:9", "ACCESS_KEY_FILE": "key", "SECRET_KEY_FILE": "key"}
     done = zelda(*command, cwd=tmp_path, **{f"ZELDA_STORE__{name}": value for name, value in store.items()})
     assert done.returncode == errors.UNREACHABLE, done.stderr
-    assert "are the ZELDA_* addresses right, and is the system up?" in done.stderr
+    assert "check the ZELDA_* addresses, and that the system runs." in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_pass_in_which_no_segment_could_be_read_has_failed(tmp_path: Path) -> None:
+def test_a_pass_without_a_readable_segment_fails(tmp_path: Path) -> None:
     archive = tmp_path / keys.segment(RunId("m1"), 0, EpisodeId("e1"), SegmentId("s1"))
     archive.parent.mkdir(parents=True)
     archive.write_bytes(b"PK damaged")
     done = zelda("judge", "segments", "m1", "--rules", cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}")
-    assert done.stdout == "judged 0, abstained 0, dead 1, had a score before 0\n"
+    assert done.stdout == "judged 0, abstained 0, dead 1, already scored 0\n"
     assert (done.returncode, "No segment could be read" in done.stderr) == (errors.FAILED, True), done.stderr
 
 
-async def test_on_a_terminal_the_result_does_not_stand_behind_the_progress(
+async def test_the_progress_line_is_cleared_before_the_result(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     own = JudgeSettings(store=StoreSettings(url="memory://"))
-    judge._Progress()(RejudgeCounts(judged=3), "")
+    judge._ProgressReport()(RejudgeCounts(judged=3), "")
     await judge._pass(own, rules_only(), RunId("m1"), None, 1)
     assert capsys.readouterr().err.endswith("\r\x1b[2K3 judged, 0 abstained, 0 dead\r\x1b[2K")
 
 
 @pytest.mark.parametrize("text", ["", '{"url": 1', "[1]", '{"url": "x", "token_file": "t", "pid": 1, "settings": 3}'])
-def test_a_damaged_connection_is_told_with_its_place(tmp_path: Path, text: str) -> None:
+def test_a_damaged_connection_file_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "connection.json"
     path.write_text(text)
-    with pytest.raises(CliError, match=f"{path} does not say where the system runs: delete it") as problem:
+    with pytest.raises(CliError, match=f"{path} is damaged: delete it") as problem:
         Connection.load(path)
     assert problem.value.code == errors.UNREACHABLE
 
 
-def test_secrets_are_for_their_owner_only(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_secrets(tmp_path: Path) -> None:
     layout = StackLayout(tmp_path)
     for path in (layout.secret("operator"), layout.tokens()):
         assert path.stat().st_mode & 0o077 == 0
     assert layout.secret("operator").read_text() == layout.secret("operator").read_text()
 
 
-def test_fields_nest_and_keep_their_kinds() -> None:
+def test_fields_nest_and_keep_their_types() -> None:
     made = parse_fields(["epochs=5", "world=wild:7", "shaping.mode=none", "rnd=false"], base={"seed": 1})
     assert made == {"seed": 1, "epochs": 5, "world": "wild:7", "shaping": {"mode": "none"}, "rnd": False}
-    # Numbers to Python, but no JSON: as text they reach the server, which says what is wrong with the field.
+    # Valid for Python but not JSON: sent as text, so that the server rejects the field by name.
     assert parse_fields(["seed=NaN", "run_hours=1e999"]) == {"seed": "NaN", "run_hours": "1e999"}
 
 
 @pytest.mark.parametrize(
     ("status", "code"), [(401, errors.DENIED), (403, errors.DENIED), (404, errors.NOT_FOUND), (409, errors.CONFLICT)]
 )
-def test_the_servers_own_sentence_and_its_code(status: int, code: int) -> None:
+def test_the_message_of_the_server_is_shown(status: int, code: int) -> None:
     headers = {"content-type": "application/problem+json"}
     problem = error_from_response(
         httpx.Response(status, headers=headers, content=json.dumps({"detail": "No."}).encode())
@@ -263,7 +291,7 @@ def test_the_servers_own_sentence_and_its_code(status: int, code: int) -> None:
     assert (problem.code, str(problem)) == (code, "No.")
 
 
-def test_a_coordinator_that_still_starts_counts_as_away() -> None:
+def test_a_starting_coordinator_counts_as_unreachable() -> None:
     answer = httpx.Response(404, content=b"no such path", request=httpx.Request("GET", "http://zelda/runs"))
     assert error_from_response(answer).code == errors.UNREACHABLE
 
@@ -279,29 +307,27 @@ PAGE = {"content-type": "text/html; charset=utf-8"}
         httpx.Response(403, headers=PAGE, text="<h1>Log in with OpenShift</h1>"),
     ],
 )
-def test_a_log_in_page_is_told_with_the_way_past_it(answer: httpx.Response) -> None:
+def test_a_login_page_is_reported_with_a_way_to_bypass_it(answer: httpx.Response) -> None:
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: answer))
     client = CoordinatorClient(http, "http://zelda")
     with pytest.raises(
-        CliError, match=r"A log-in page answered at http://zelda/runs instead of .* port-forward"
+        CliError, match=r"A login page answered at http://zelda/runs instead of .* port-forward"
     ) as asked:
         client.get("/runs", limit=1000)
-    with pytest.raises(CliError, match="A log-in page answered at http://zelda/runs/r/events") as watched:
+    with pytest.raises(CliError, match="A login page answered at http://zelda/runs/r/events") as watched:
         client.stream("/runs/r/events").__enter__()
     assert asked.value.code == watched.value.code == errors.DENIED
 
 
-def test_an_address_that_moved_is_told() -> None:
+def test_a_moved_address_is_reported() -> None:
     there = {"location": "https://zelda/runs?limit=1"}
     request = httpx.Request("GET", "http://zelda/runs?limit=1")
     answer = error_from_response(httpx.Response(302, headers=there, request=request))
-    assert str(answer).startswith("http://zelda/runs has moved to https://zelda/runs: give the new address with --url")
+    assert str(answer).startswith("http://zelda/runs has moved to https://zelda/runs: pass the new address with --url")
     assert answer.code == errors.USAGE
 
 
-def test_an_address_from_the_environment_wins_over_the_local_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_wins_over_the_local_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ZELDACLI_URL", "http://elsewhere")
     with pytest.raises(CliError, match="needs a token"):
@@ -311,7 +337,7 @@ def test_an_address_from_the_environment_wins_over_the_local_system(
 
 
 class NoRuns(BaseHTTPRequestHandler):
-    """A coordinator without any run."""
+    """A coordinator without runs."""
 
     def do_GET(self) -> None:
         body = b'{"items": [], "next": null}'
@@ -322,10 +348,10 @@ class NoRuns(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """NoShaping listens."""
+        """Suppress the access log."""
 
 
-def test_a_proxy_of_the_terminal_is_not_asked_for_this_machine(tmp_path: Path) -> None:
+def test_a_proxy_is_bypassed_for_this_machine(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("abc")
     with HTTPServer(("127.0.0.1", 0), NoRuns) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -340,14 +366,12 @@ def test_a_proxy_of_the_terminal_is_not_asked_for_this_machine(tmp_path: Path) -
     ("given", "after"),
     [({}, "127.0.0.1,localhost"), ({"NO_PROXY": "a,b"}, "a,b,127.0.0.1,localhost"), ({"no_proxy": "*"}, "*")],
 )
-def test_what_a_person_keeps_from_proxies_stays_so(given: dict[str, str], after: str) -> None:
+def test_existing_proxy_exceptions_are_kept(given: dict[str, str], after: str) -> None:
     bypass_proxies(given)
     assert given["no_proxy"] == after
 
 
-def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_explicit_token_file_is_used_for_the_local_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = StackLayout(tmp_path / "runs" / ".local")
     Connection("http://127.0.0.1:9", layout.secret("operator"), 1, {}).save(layout.connection)
     monkeypatch.chdir(tmp_path)
@@ -358,16 +382,14 @@ def test_a_token_that_is_named_is_the_one_that_is_used_on_the_local_system_too(
 
 @pytest.mark.parametrize("text", ["{}\n", "operator:{}\n", "viewer: {}\n"])
 @pytest.mark.parametrize("token", ["0123456789abcdef", "01234567:89:abcdef"])
-def test_a_token_is_sent_whole_whether_or_not_its_role_stands_before_it(tmp_path: Path, text: str, token: str) -> None:
+def test_a_token_is_sent_whole_with_or_without_its_role(tmp_path: Path, text: str, token: str) -> None:
     file = tmp_path / "token"
     file.write_text(text.format(token))
     with open_client(Connection("http://zelda", file, 0, {})) as client:
         assert client._http.headers["authorization"] == f"Bearer {token}"
 
 
-def test_a_terminal_shows_brackets_as_they_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_brackets_are_not_parsed_as_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     print_table("dead letters", ("number", "reason"), [("1", "steps: [type=missing]"), ("2", "no end [/x]")])

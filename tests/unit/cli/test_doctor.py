@@ -1,4 +1,4 @@
-"""The doctor says what it saw, and for each failure how to mend it."""
+"""`zelda doctor` reports what it found and suggests a fix for each failure."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -8,69 +8,77 @@ from typing import Any
 import pytest
 
 from cli.commands import doctor
-from cli.commands.doctor import CheckResult, api, examine, game, judges, program, reach
+from cli.commands.doctor import (
+    CheckResult,
+    check_coordinator,
+    check_judges,
+    check_program,
+    check_rom,
+    check_server,
+    run_checks,
+)
 from cli.stack.layout import Connection, StackLayout
 from shared.errors import Transient
 
 
 def gone(tmp_path: Path) -> Connection:
-    """A system that was here once."""
+    """The saved connection of a stopped system."""
     return Connection("http://127.0.0.1:9", StackLayout(tmp_path).secret("operator"), 1, {})
 
 
 def test_a_healthy_machine_without_a_system_has_no_failure(tmp_path: Path) -> None:
-    findings = list(examine(None, tmp_path / "connection.json"))
-    assert [finding.name for finding in findings if not finding.well] == []
-    assert findings[-1] == CheckResult("system", True, "none runs here (`zelda up` starts one)")
+    results = list(run_checks(None, tmp_path / "connection.json"))
+    assert [result.name for result in results if not result.ok] == []
+    assert results[-1] == CheckResult("system", True, "not running (start it with `zelda up`)")
 
 
-def test_a_damaged_connection_is_a_finding_and_no_crash(tmp_path: Path) -> None:
+def test_a_damaged_connection_is_a_failed_check(tmp_path: Path) -> None:
     (tmp_path / "connection.json").write_text("{")
-    found = list(examine(None, tmp_path / "connection.json"))[-1]
-    assert (found.name, found.well) == ("system", False)
+    found = list(run_checks(None, tmp_path / "connection.json"))[-1]
+    assert (found.name, found.ok) == ("system", False)
     assert found.fix.startswith("rm ")
 
 
-def test_a_connection_that_knows_nothing_fails_every_check_of_the_system(tmp_path: Path) -> None:
+def test_an_empty_connection_fails_every_check_of_the_system(tmp_path: Path) -> None:
     gone(tmp_path).save(tmp_path / "connection.json")
-    failed = [finding.name for finding in examine(None, tmp_path / "connection.json") if not finding.well]
+    failed = [result.name for result in run_checks(None, tmp_path / "connection.json") if not result.ok]
     assert failed == ["coordinator", "store", "bus", "judges"]
 
 
 def test_a_missing_program_comes_with_its_fix() -> None:
-    found = program("no-such-server")
-    assert (found.well, found.seen) == (False, "not found")
+    found = check_program("no-such-server")
+    assert (found.ok, found.detail) == (False, "not found")
     assert found.fix.startswith("no-such-server is not installed: run `make setup`")
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", {"judge": ("httpx", "no_such_package")})
-    (found,) = doctor.packages()
-    assert (found.well, found.seen) == (False, "without no_such_package")
+    (found,) = doctor.check_packages()
+    assert (found.ok, found.detail) == (False, "missing no_such_package")
     assert "zelda-rlaif[judge]" in found.fix
 
 
-def test_an_unknown_rom_is_told_by_its_hash(tmp_path: Path) -> None:
+def test_an_unknown_rom_is_reported_with_its_hash(tmp_path: Path) -> None:
     path = tmp_path / "game.gbc"
     path.write_bytes(b"not a game")
-    found = game(path)
-    assert not found.well
-    assert found.seen.startswith("unknown ROM with MD5 ")
-    assert not game(tmp_path / "nothing.gbc").well
+    found = check_rom(path)
+    assert not found.ok
+    assert found.detail.startswith("unknown ROM with MD5 ")
+    assert not check_rom(tmp_path / "nothing.gbc").ok
 
 
-def test_a_system_that_is_gone_is_told(tmp_path: Path) -> None:
-    found = api(gone(tmp_path))
-    assert not found.well
-    assert "does not answer" in found.seen
+def test_a_stopped_system_is_reported(tmp_path: Path) -> None:
+    found = check_coordinator(gone(tmp_path))
+    assert not found.ok
+    assert "does not answer" in found.detail
 
 
-def test_a_store_that_is_away_is_told(tmp_path: Path) -> None:
+def test_an_unreachable_store_is_reported(tmp_path: Path) -> None:
     def away(_: Connection) -> str:
         raise Transient("store not reached: refused")
 
-    found = reach("store", gone(tmp_path), away)
-    assert (found.well, found.seen) == (False, "store not reached: refused")
+    found = check_server("store", gone(tmp_path), away)
+    assert (found.ok, found.detail) == (False, "store not reached: refused")
     assert "zelda run logs store" in found.fix
 
 
@@ -83,10 +91,10 @@ class OneModel(BaseHTTPRequestHandler):
         self.wfile.write(b'{"data": [{"id": "qwen"}]}')
 
     def log_message(self, format: str, *args: Any) -> None:
-        """NoShaping listens."""
+        """Suppress the access log."""
 
 
-def test_the_judges_of_ones_own_are_looked_at_and_not_the_rules_judge_beside_them(tmp_path: Path) -> None:
+def test_routes_of_a_judges_file_are_checked_instead_of_the_rules_judge(tmp_path: Path) -> None:
     with HTTPServer(("127.0.0.1", 0), OneModel) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         here = f"http://127.0.0.1:{server.server_port}/v1"
@@ -97,14 +105,14 @@ def test_the_judges_of_ones_own_are_looked_at_and_not_the_rules_judge_beside_the
             "- {name: gone, route: away, model: qwen, dimensions: [puzzle]}\n"
         )
         own = {"ZELDA_JUDGES_FILE": str(tmp_path / "judges.yaml")}
-        found = list(judges(Connection("http://x", tmp_path, 1, own)))
+        found = list(check_judges(Connection("http://x", tmp_path, 1, own)))
         server.shutdown()
-    assert [(one.name, one.well) for one in found] == [("judges' route here", False), ("judges' route away", False)]
-    assert found[0].seen == f"{here} serves qwen, not gwen"
-    assert found[1].seen.startswith("http://127.0.0.1:9/v1: route away: ConnectError")
+    assert [(one.name, one.ok) for one in found] == [("judges' route here", False), ("judges' route away", False)]
+    assert found[0].detail == f"{here} serves qwen, not gwen"
+    assert found[1].detail.startswith("http://127.0.0.1:9/v1: route away: ConnectError")
 
 
-def test_judges_that_need_no_server_are_well(tmp_path: Path) -> None:
+def test_judges_without_a_server_pass(tmp_path: Path) -> None:
     (tmp_path / "judges.yaml").write_text("judges: [{name: r, kind: rules, dimensions: [progress], votes: [1]}]")
-    (found,) = judges(Connection("http://x", tmp_path, 1, {"ZELDA_JUDGES_FILE": str(tmp_path / "judges.yaml")}))
-    assert found.well
+    (found,) = check_judges(Connection("http://x", tmp_path, 1, {"ZELDA_JUDGES_FILE": str(tmp_path / "judges.yaml")}))
+    assert found.ok

@@ -1,4 +1,4 @@
-"""SupervisedProcess processes are started again when they crash, and nothing is left running at the end."""
+"""Supervised processes restart after a crash, and none remains after the end."""
 
 import asyncio
 import os
@@ -13,15 +13,17 @@ from cli.stack.ports import PortAllocator, is_free
 from cli.stack.process import ProcessSpec, StackError, SupervisedProcess
 
 
-def supervised(tmp_path: Path, program: str, said: list[str] | None = None, grace_s: float = 5.0) -> SupervisedProcess:
-    """A Python program under supervision; it is ready when it has written something."""
+def supervised(
+    tmp_path: Path, program: str, messages: list[str] | None = None, grace_s: float = 5.0
+) -> SupervisedProcess:
+    """A supervised Python program; it is ready when its log is not empty."""
     log = tmp_path / "program.log"
 
     async def ready() -> bool:
         return log.exists() and log.stat().st_size > 0
 
     spec = ProcessSpec("program", [sys.executable, "-c", program], dict(os.environ), ready, grace_s)
-    return SupervisedProcess(spec, log, (said if said is not None else []).append)
+    return SupervisedProcess(spec, log, (messages if messages is not None else []).append)
 
 
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
@@ -34,16 +36,16 @@ PARENT = (
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that waits to be reaped does not."""
+    """Whether a process runs; a zombie does not."""
     state = Path(f"/proc/{pid}/stat")
     return state.exists() and state.read_text().split()[2] != "Z"
 
 
-async def test_a_killed_process_is_started_again(tmp_path: Path) -> None:
-    said: list[str] = []
-    one = supervised(tmp_path, SLEEPER, said)
+async def test_a_killed_process_is_restarted(tmp_path: Path) -> None:
+    messages: list[str] = []
+    one = supervised(tmp_path, SLEEPER, messages)
     await one.start()
-    supervisor = asyncio.create_task(one.keep())
+    supervisor = asyncio.create_task(one.supervise())
     assert one.process is not None
     first = one.process.pid
     os.kill(first, signal.SIGKILL)
@@ -51,31 +53,31 @@ async def test_a_killed_process_is_started_again(tmp_path: Path) -> None:
         while one.process.pid == first:  # noqa: ASYNC110 - another process has no event to offer
             await asyncio.sleep(0.02)
     assert one.restarts == 1
-    assert said == ["program ended with code -9; starting it again in 0.5 s"]
-    await one.end()
+    assert messages == ["program exited with code -9; restarting in 0.5 s"]
+    await one.stop()
     await supervisor
-    assert one.exited is not None
+    assert one.exit_code is not None
 
 
 async def test_a_process_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
-    said: list[str] = []
-    one = supervised(tmp_path, DEAF, said, grace_s=0.3)
+    messages: list[str] = []
+    one = supervised(tmp_path, DEAF, messages, grace_s=0.3)
     await one.start()
-    await one.end()
-    assert one.exited == -signal.SIGKILL
-    assert said == ["program did not end in 0 s and is killed"]
+    await one.stop()
+    assert one.exit_code == -signal.SIGKILL
+    assert messages == ["program did not stop within 0 s; killing it"]
 
 
-async def test_children_of_a_process_end_with_it(tmp_path: Path) -> None:
+async def test_the_children_of_a_process_stop_with_it(tmp_path: Path) -> None:
     one = supervised(tmp_path, PARENT)
     await one.start()
     child = int(one.log.read_text())
-    await one.end()
+    await one.stop()
     await asyncio.sleep(0.2)
     assert not alive(child)
 
 
-async def test_a_process_that_never_gets_ready_is_told_with_its_last_words(tmp_path: Path) -> None:
+async def test_a_process_that_never_gets_ready_is_reported_with_its_last_line(tmp_path: Path) -> None:
     one = supervised(tmp_path, "raise SystemExit('no such bus')")
 
     async def never() -> bool:
@@ -84,28 +86,28 @@ async def test_a_process_that_never_gets_ready_is_told_with_its_last_words(tmp_p
     one.spec = ProcessSpec("program", one.spec.command, one.spec.environment, never)
     with pytest.raises(StackError, match="program did not become ready: no such bus"):
         await one.start()
-    await one.end()
+    await one.stop()
 
 
-async def test_a_wrong_configuration_is_not_tried_again(tmp_path: Path) -> None:
+async def test_a_rejected_configuration_is_not_retried(tmp_path: Path) -> None:
     one = supervised(tmp_path, "print('ZELDA_BUS__URL: not a bus', flush=True); raise SystemExit(2)")
     await one.start()
-    with pytest.raises(StackError, match="program refuses its configuration: ZELDA_BUS__URL: not a bus"):
-        await one.keep()
+    with pytest.raises(StackError, match="program rejects its configuration: ZELDA_BUS__URL: not a bus"):
+        await one.supervise()
     assert one.restarts == 0
 
 
-def test_ports_are_given_once_and_a_taken_one_is_refused() -> None:
+def test_ports_are_allocated_once_and_a_used_port_is_refused() -> None:
     ports = PortAllocator()
-    given = [ports.free() for _ in range(20)]
+    given = [ports.allocate() for _ in range(20)]
     assert len(set(given)) == 20
     assert all(is_free(port) for port in given)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        with pytest.raises(ValueError, match=f"port {number} is taken"):
-            ports.free(number)
+        with pytest.raises(ValueError, match=f"port {number} is in use"):
+            ports.allocate(number)
 
 
 SUPERVISOR = """
@@ -124,7 +126,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent was killed")
-async def test_processes_end_even_if_their_supervisor_is_killed(tmp_path: Path) -> None:
+async def test_processes_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     supervisor = await asyncio.create_subprocess_exec(
         sys.executable, "-c", SUPERVISOR, str(tmp_path), stdout=asyncio.subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""Making buckets and streams is a process of `zelda up` like the others: ctrl-C passes it by, and none is left."""
+"""Provisioning buckets and streams is a child process of `zelda up`: ctrl-C does not reach it, and none remains."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads children 
 
 
 def nowhere(directory: Path) -> dict[str, str]:
-    """Settings of a store that never answers, so that `provision` waits for it."""
+    """Settings of a store that never answers, so that `provision` blocks."""
     secret = directory / "secret"
     secret.write_text("none")
     files = {f"ZELDA_STORE__{name}_KEY_FILE": str(secret) for name in ("ACCESS", "SECRET")}
@@ -22,20 +22,20 @@ def nowhere(directory: Path) -> dict[str, str]:
 
 
 def children(parent: int) -> list[int]:
-    """Its children that run the program already."""
+    """The children of a process that already run the program."""
     found = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
     return [pid for pid in found if b"shared.store.provision" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 async def child_of(parent: int) -> int:
-    """Its child that makes buckets, as soon as there is one."""
+    """Wait for the child process that creates the buckets."""
     async with asyncio.timeout(30):
         while not (found := children(parent)):  # noqa: ASYNC110 - another process has no event to offer
             await asyncio.sleep(0.02)
     return found[0]
 
 
-async def test_ctrl_c_does_not_reach_it_and_cancelling_ends_it(tmp_path: Path) -> None:
+async def test_ctrl_c_does_not_reach_it_and_cancellation_stops_it(tmp_path: Path) -> None:
     making = asyncio.create_task(provision("store", nowhere(tmp_path)))
     child = await child_of(os.getpid())
     assert os.getpgid(child) == child  # a terminal sends ctrl-C to our group
@@ -55,7 +55,7 @@ asyncio.run(provision("store", nowhere(Path(sys.argv[1]))))
 """
 
 
-async def test_it_ends_when_the_command_is_killed(tmp_path: Path) -> None:
+async def test_it_stops_when_the_command_is_killed(tmp_path: Path) -> None:
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", PARENT, str(tmp_path))
     child = await child_of(parent.pid)
     parent.kill()

@@ -1,4 +1,4 @@
-"""The report shows what the store holds, says what is missing, and cannot be made to run anybody's script."""
+"""The report shows the contents of the store, names what is missing, and never executes scripts of others."""
 
 import asyncio
 import json
@@ -22,12 +22,12 @@ from tests.unit.judge import segment_factory
 
 
 def archive(rooms: list[tuple[int, int]]) -> bytes:
-    """A segment's archive with one state in each of these rooms."""
+    """A segment archive with one state in each of these rooms."""
     return segment_factory.archive(lines=[json.dumps({"group": g, "room": r}) for g, r in rooms], key_frames=[])
 
 
 async def played(kind: type[MemoryStore] = MemoryStore) -> Harness:
-    """A finished run of two epochs whose segments were in two rooms."""
+    """A finished run of two epochs with segments in two rooms."""
     harness = Harness(kind)
     await harness.create_run(epochs=2, world="garden")
     await harness.passes()
@@ -46,20 +46,20 @@ async def played(kind: type[MemoryStore] = MemoryStore) -> Harness:
 
 async def test_the_report_is_one_page_with_table_and_pictures(tmp_path: Path) -> None:
     harness = await played()
-    material = await collect_report_data(harness.store, RUN)
-    assert material.rooms[0] == {(0, 17): 4, (0, 18): 4, (3, 1): 4}
-    write_report(material, tmp_path / "demo")
+    data = await collect_report_data(harness.store, RUN)
+    assert data.rooms[0] == {(0, 17): 4, (0, 18): 4, (3, 1): 4}
+    write_report(data, tmp_path / "demo")
     text = (tmp_path / "demo" / "report.html").read_text()
     assert text.count("<svg") == 4
     assert "group 3: steps in each room" in text
     assert "src=" not in text
-    assert "No judged segment was exported as a video." in text
+    assert "No judged segment has a video." in text
     summary = RunSummary.from_bytes((tmp_path / "demo" / "summary.json").read_bytes())
     assert [row.epoch for row in summary.epochs] == [0, 1]
 
 
 class Asked(MemoryStore):
-    """A store that says when somebody has asked for the summary."""
+    """A store that signals the first read of the summary."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         super().__init__(clock)
@@ -73,7 +73,7 @@ class Asked(MemoryStore):
                 self.summary.set()
 
 
-async def test_the_report_of_a_run_that_has_just_ended_holds_its_last_figures() -> None:
+async def test_the_report_waits_for_the_final_summary() -> None:
     harness = Harness(Asked)
     await harness.create_run(epochs=1)
     await harness.passes()
@@ -97,13 +97,13 @@ async def test_the_best_segment_with_a_video_is_embedded() -> None:
     harness = await played()
     name = segment(1, 2)
     await harness.store.put(f"{keys.export_prefix(RUN, 1, EpisodeId(name[:9]), name)}video.mp4", b"moving pictures")
-    material = await collect_report_data(harness.store, RUN)
-    assert material.best is not None
-    assert material.best.scores.segment == name
-    assert "data:video/mp4;base64,bW92aW5n" in render_report(material)
+    data = await collect_report_data(harness.store, RUN)
+    assert data.best is not None
+    assert data.best.scores.segment == name
+    assert "data:video/mp4;base64,bW92aW5n" in render_report(data)
 
 
-async def test_what_cannot_be_read_is_left_out_and_named() -> None:
+async def test_unreadable_objects_are_skipped_and_named() -> None:
     harness = await played()
     score = (await harness.store.list(keys.scores_prefix(RUN, 0)))[0].key
     segments = [entry.key for entry in await harness.store.list(keys.segments_prefix(RUN, 1))]
@@ -111,17 +111,17 @@ async def test_what_cannot_be_read_is_left_out_and_named() -> None:
     for key, raw in ((score, b"{"), (segments[0], b"PK"), (segments[1], others)):
         await harness.store.put(key, raw)
     await harness.store.put(f"{keys.segments_prefix(RUN, 1)}notes.txt", b"x")
-    material = await collect_report_data(harness.store, RUN)
-    assert material.left_out == [score, segments[0], segments[1]]
-    assert [len(scores) for scores in material.scores.values()] == [3, 4]
-    assert material.rooms[1] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
-    text = render_report(material)
-    assert all(f"<li>{key}</li>" in text for key in material.left_out)
+    data = await collect_report_data(harness.store, RUN)
+    assert data.unreadable == [score, segments[0], segments[1]]
+    assert [len(scores) for scores in data.scores.values()] == [3, 4]
+    assert data.rooms[1] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
+    text = render_report(data)
+    assert all(f"<li>{key}</li>" in text for key in data.unreadable)
     assert "notes.txt" not in text
 
 
 class Expiring(MemoryStore):
-    """A store whose segments go while it is read, as an expiry rule makes them."""
+    """A store whose segments expire while they are read."""
 
     async def get(self, key: str, digest: str | None = None) -> bytes:
         if key.endswith(".zip"):
@@ -129,13 +129,13 @@ class Expiring(MemoryStore):
         return await super().get(key, digest)
 
 
-async def test_a_segment_that_goes_meanwhile_costs_no_report() -> None:
+async def test_expiring_segments_do_not_fail_the_report() -> None:
     harness = await played(Expiring)
     text = render_report(await collect_report_data(harness.store, RUN))
     assert "No recorded segment can be read." in text
 
 
-def test_states_without_places_are_damaged() -> None:
+def test_states_without_rooms_are_damaged() -> None:
     for lines in (['{"group": 1}'], ["[]"], ["no JSON"]):
         with pytest.raises(ContractError):
             count_rooms(segment_factory.archive(lines=lines, key_frames=[]))
@@ -150,7 +150,7 @@ async def test_text_from_judges_and_runs_is_never_markup() -> None:
     assert "<script>" not in render_report(await collect_report_data(harness.store, RUN))
 
 
-async def test_a_run_without_any_finished_epoch_has_an_honest_report() -> None:
+async def test_a_run_without_a_finished_epoch_has_a_report() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes(2)
@@ -158,19 +158,19 @@ async def test_a_run_without_any_finished_epoch_has_an_honest_report() -> None:
     assert "No segment was recorded." in text
 
 
-async def test_a_run_that_nobody_started_has_none() -> None:
+async def test_an_unknown_run_has_no_report() -> None:
     with pytest.raises(NotFound):
         await collect_report_data(Harness().store, RUN)
 
 
-async def test_the_map_of_a_long_epoch_is_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_map_of_a_long_epoch_is_labelled_as_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = await played()
-    assert "are counted, evenly" not in render_report(await collect_report_data(harness.store, RUN))
+    assert "even sample" not in render_report(await collect_report_data(harness.store, RUN))
     for module in ("data", "page"):
         monkeypatch.setattr(f"cli.report.{module}.MAX_SEGMENTS", 3)
-    material = await collect_report_data(harness.store, RUN)
-    assert material.rooms[0] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
-    assert "at most so many are counted, evenly" in render_report(material)
+    data = await collect_report_data(harness.store, RUN)
+    assert data.rooms[0] == {(0, 17): 2, (0, 18): 2, (3, 1): 2}
+    assert "an even sample of at most 3 segments per epoch" in render_report(data)
 
 
 def test_rooms_are_counted_step_by_step() -> None:

@@ -1,4 +1,4 @@
-"""A study that is ended leaves no trial running, however it is ended, and two do not run in one folder."""
+"""A stopped study leaves no trial running, and only one study runs in a folder."""
 
 import os
 import signal
@@ -26,19 +26,19 @@ OPTIONS = ("--seeds", "1", "--arms", "none", "--jobs", "1", "--out")
 
 
 def trials(parent: int) -> list[int]:
-    """Its children that run a trial already."""
+    """The children of a process that already run a trial."""
     found = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
     return [pid for pid in found if b"studies.trial" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def _in_a_terminal() -> None:
-    """Also where the tests themselves run under `nohup`, which a study would obey."""
+    """Reset SIGHUP: under `nohup`, the study would inherit that it is ignored."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @contextmanager
-def playing(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """A study whose first trial has begun, and that trial."""
+def running_study(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """Run a study; yield it with its first trial."""
     command = [sys.executable, "-m", "cli", "study", "garden", *OPTIONS, str(folder)]
     study = subprocess.Popen(command, preexec_fn=_in_a_terminal)
     try:
@@ -54,14 +54,14 @@ def playing(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
 
 @linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_study_that_is_told_to_end_waits_for_its_trials(number: signal.Signals, tmp_path: Path) -> None:
-    with playing(tmp_path) as (study, trial):
+def test_a_signal_stops_the_study_after_its_trials(number: signal.Signals, tmp_path: Path) -> None:
+    with running_study(tmp_path) as (study, trial):
         study.send_signal(number)
         assert study.wait(30) == INTERRUPTED
         assert not alive(trial)
 
 
-def test_a_trial_that_is_just_being_started_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_during_the_start_of_a_trial_stops_that_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
     def interrupted(*_: object) -> "subprocess.Popen[bytes]":
@@ -79,8 +79,8 @@ def test_a_trial_that_is_just_being_started_is_ended_too(tmp_path: Path, monkeyp
 
 
 @linux
-def test_trials_end_even_if_the_study_is_killed(tmp_path: Path) -> None:
-    with playing(tmp_path) as (study, trial):
+def test_trials_stop_when_the_study_is_killed(tmp_path: Path) -> None:
+    with running_study(tmp_path) as (study, trial):
         study.kill()
         end = time.monotonic() + 10
         while alive(trial):
@@ -91,12 +91,12 @@ def test_trials_end_even_if_the_study_is_killed(tmp_path: Path) -> None:
 def test_a_second_study_in_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with locked_directory(tmp_path, "study", "wait for it"):
         assert exit_code_of(["study", "garden", *OPTIONS, str(tmp_path)]) == CONFLICT
-    assert f"A study runs in {tmp_path} already (process {os.getpid()}): wait for it" in capsys.readouterr().err
+    assert f"A study already runs in {tmp_path} (process {os.getpid()}): wait for it" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]
 
 
 @linux
-def test_a_trial_that_is_killed_is_told_with_the_likely_reason(
+def test_a_killed_trial_is_reported_with_its_probable_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def killed(*_: object) -> "subprocess.Popen[bytes]":
@@ -105,11 +105,11 @@ def test_a_trial_that_is_killed_is_told_with_the_likely_reason(
     monkeypatch.setattr("cli.trial_processes._start", killed)
     with pytest.raises(CliError, match=r"1 of 1 trials failed \(none-0\)"):
         run_trials(tmp_path, PLAN, jobs=1)
-    told = "none, seed 0: killed (signal 9), most likely for its memory: take fewer --jobs; 0 left"
-    assert told in capsys.readouterr().err
+    expected = "none, seed 0: killed (signal 9), probably out of memory: use fewer --jobs; 0 left"
+    assert expected in capsys.readouterr().err
 
 
-def test_a_closed_terminal_does_not_end_what_was_started_to_outlive_it() -> None:
+def test_a_closed_terminal_does_not_stop_a_command_under_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with interrupt_on_signals():

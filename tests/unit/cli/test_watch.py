@@ -1,4 +1,4 @@
-"""Watching a run: what is shown of its progress, how its end is told, and what it survives."""
+"""Watching a run: its progress, its end, and interruptions of the stream."""
 
 import fcntl
 import json
@@ -36,30 +36,30 @@ PROGRESS: dict[str, Any] = {
 }
 
 
-def test_server_sent_events_are_read_and_comments_passed_over() -> None:
+def test_server_sent_events_are_parsed_without_comments() -> None:
     lines = iter([": keep-alive", "", "event: run", 'data: {"state": "running"}', ""])
     assert list(parse_events(lines)) == [("run", {"state": "running"})]
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "code", "told"),
+    ("state", "reason", "code", "expected"),
     [
         ("finished", None, errors.OK, "m1 is finished.\n"),
         ("stopped", None, errors.OK, "m1 is stopped.\n"),
         ("failed", "The driver refused it.", errors.FAILED, "m1 is failed: The driver refused it.\n"),
     ],
 )
-def test_how_a_watched_run_ended_is_told(
-    state: str, reason: str | None, code: int, told: str, capsys: pytest.CaptureFixture[str]
+def test_the_end_of_a_watched_run_is_reported(
+    state: str, reason: str | None, code: int, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     news = f"event: run\ndata: {json.dumps({'state': state, 'reason': reason})}\n\n"
     stream = httpx.Response(200, headers=STREAM, text=news)
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     assert watch_to_exit_code(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == code
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == expected
 
 
-def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watch_survives_a_restart_of_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "RECONNECT_PAUSE_S", 0.0)
     away = httpx.ConnectError("refused")
     starting = httpx.Response(503, headers={"content-type": "application/problem+json"}, json={"detail": "It starts."})
@@ -68,10 +68,10 @@ def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.Mo
     answers: list[httpx.Response | httpx.ConnectError] = [cut, away, starting, end]
 
     def answer(request: httpx.Request) -> httpx.Response:
-        told = answers.pop(0)
-        if isinstance(told, Exception):
-            raise told
-        return told
+        expected = answers.pop(0)
+        if isinstance(expected, Exception):
+            raise expected
+        return expected
 
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
     assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
@@ -79,7 +79,7 @@ def test_a_watch_survives_a_coordinator_that_starts_again(monkeypatch: pytest.Mo
 
 
 class Clock:
-    """Seconds that pass only when told to."""
+    """A clock that the test advances."""
 
     now = 0.0
 
@@ -87,7 +87,7 @@ class Clock:
         return self.now
 
 
-def test_a_coordinator_that_had_nothing_new_to_say_for_minutes_may_start_again_too(
+def test_keep_alive_comments_extend_the_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
@@ -112,7 +112,7 @@ def test_a_coordinator_that_had_nothing_new_to_say_for_minutes_may_start_again_t
     assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
 
 
-def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_live_line_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     news = [("progress", PROGRESS | {"doing": "Epoch 1: 4 of 8 segments wait for their judges."})] * 2
@@ -131,7 +131,7 @@ def test_on_a_narrow_terminal_the_live_line_stays_one_line(monkeypatch: pytest.M
     assert len(lines[1]) == 59  # a character in the last column would begin another line
 
 
-def test_progress_in_one_line_shows_what_is_missing_as_missing() -> None:
+def test_missing_progress_values_are_dashes() -> None:
     segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
     assert format_epoch(PROGRESS["epoch"], PROGRESS["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
     assert (

@@ -1,4 +1,4 @@
-"""One trial from order to curve, with the services' own code on a directory: small, but with nothing left out."""
+"""One small but complete trial, from start record to curve, with the code of the services on a directory."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ RUN = RunConfig(
 
 
 @pytest.mark.parametrize("arm", ["judges", "random"])
-def test_a_trial_writes_its_curve_and_knows_when_it_was_shaped(arm: str, tmp_path: Path) -> None:
+def test_a_trial_writes_a_curve_that_marks_shaped_epochs(arm: str, tmp_path: Path) -> None:
     plan = StudyPlan(arms=(arm,), seeds=1, run=RUN).save_or_extend(tmp_path)
     command = [sys.executable, "-m", "studies.trial", str(tmp_path), arm, "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
