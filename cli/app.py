@@ -35,7 +35,8 @@ def build_app(argv: Sequence[str]) -> typer.Typer:
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, (module, text) in COMMANDS.items():
         part = import_module(module).app if name == called else _placeholder(text)
-        app.add_typer(part, name=name)
+        metavar = None if part.registered_commands else ""  # a command without subcommands takes no COMMAND
+        app.add_typer(part, name=name, subcommand_metavar=metavar)
     app.callback()(_root)
     return app
 

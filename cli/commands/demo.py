@@ -21,7 +21,7 @@ from cli.stack.process import StackError
 from cli.stack.signals import run_cancellable
 from cli.stack.user_settings import find_rom, ignored_variables, require_rom, user_settings
 
-app = typer.Typer(help="Play a short run, from start to report.")
+app = typer.Typer(help="Start a system, play a short run, write its report, and stop the system.")
 
 # Sized for two cores: three epochs in a few minutes, with enough judged segments to evaluate a reward model on.
 CONFIG: Final[dict[str, Any]] = {

@@ -40,7 +40,10 @@ def list_(
 
 
 @app.command()
-def show(number: Annotated[int, typer.Argument(min=1)], as_json: Json = False) -> None:
+def show(
+    number: Annotated[int, typer.Argument(min=1, help="number from `zelda dlq list`", metavar="NUMBER")],
+    as_json: Json = False,
+) -> None:
     """Show one dead letter with its message."""
     letter = _on_bus(lambda dead: dead.get(number))
     plain = _plain(letter) | {"message": letter.raw.decode("utf-8", "backslashreplace")}

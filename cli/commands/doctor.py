@@ -24,7 +24,7 @@ from cli.stack.user_settings import JUDGES_FILE
 if TYPE_CHECKING:
     from services.judge.config import RouteSpec
 
-app = typer.Typer(help="Check this machine and the running system.")
+app = typer.Typer(help="Check this machine and the local system, and suggest a fix for each failure.")
 FREE_BYTES: Final = 3 * 1024**3
 PACKAGES: Final = {
     "judge": ("httpx", "yaml", "PIL"),

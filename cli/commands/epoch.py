@@ -35,7 +35,7 @@ from shared.store.open import open_store
 from shared.store.port import NotFound, Store
 from shared.store.provision import ProvisionSettings as StoreOnly
 
-app = typer.Typer(help="Train a single epoch, without judges.")
+app = typer.Typer(help="Train one epoch without bus and judges. `zelda judge` can judge its segments.")
 POLL_S = 0.5
 URL = "ZELDA_STORE__URL"
 STORE = "ZELDA_STORE__"

@@ -63,8 +63,10 @@ def segments(
 @app.command()
 def compare(
     run: Run,
-    first: Annotated[str, typer.Argument(help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state")],
-    second: Annotated[str, typer.Argument(help="the same, e.g. v2/state")],
+    first: Annotated[
+        str, typer.Argument(help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state", metavar="FIRST")
+    ],
+    second: Annotated[str, typer.Argument(help="the same, e.g. v2/state", metavar="SECOND")],
     epoch: Epoch = None,
     plot: Annotated[Path | None, typer.Option(help="write a scatter plot of both scores (PNG)")] = None,
     as_json: Json = False,

@@ -107,7 +107,7 @@ def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenF
 
 @app.command()
 def logs(
-    process: Annotated[str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, bus, store")],
+    process: Annotated[str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, bus, store", metavar="PROCESS")],
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="number of lines")] = 50,
 ) -> None:
     """Print the last log lines of one process of the local system."""

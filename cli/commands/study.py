@@ -17,7 +17,9 @@ from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
 from studies.arms import ARMS
 from studies.plan import InvalidStudy, StudyPlan, check_rewards, load_curves, parse_arms
 
-app = typer.Typer(help="Compare ways of training over several seeds.")
+app = typer.Typer(
+    help="Train several arms over several seeds and compare them. The same command resumes an interrupted study."
+)
 
 ENVS = 16
 BATCH = 2_048
@@ -27,7 +29,7 @@ SEGMENT_STEPS = 100  # a longer segment of these short episodes would show sever
 # Without this setting, a Typer group rejects options after its argument.
 @app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
-    world: Annotated[str, typer.Argument(help="Bramble world")] = "garden",
+    world: Annotated[str, typer.Argument(help="Bramble world", metavar="WORLD")] = "garden",
     seeds: Annotated[int, typer.Option(help="seeds per arm; a claim needs at least 5")] = 5,
     arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = ",".join(ARMS),
     epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,

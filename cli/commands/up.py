@@ -16,7 +16,7 @@ from cli.stack.process import StackError
 from cli.stack.services import SERVICES
 from cli.stack.user_settings import ignored_variables, user_settings
 
-app = typer.Typer(help="Start the whole system on this machine.")
+app = typer.Typer(help="Start bus, store, rules judge and the five services on this machine; ctrl-C stops them.")
 ROOT = Path("runs/.local")
 
 

@@ -150,7 +150,7 @@ def test_every_command_has_a_help_page(name: str, capsys: pytest.CaptureFixture[
             errors.USAGE,
             "--set sampling.bugdet: no such field; choose from share, ",
         ),
-        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: cannot be read"),
+        (["demo", "--judges", "rom.gbc"], errors.USAGE, "--judges rom.gbc: not readable"),
         (["demo", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "-s", "game=oracle-of-seasons"], errors.USAGE, "oracle-of-seasons needs your own ROM image: name"),
         (["epoch", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),

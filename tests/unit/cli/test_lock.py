@@ -18,7 +18,7 @@ def discard(sentence: str) -> None:
 
 
 def test_a_second_holder_learns_the_process_id_of_the_first(tmp_path: Path) -> None:
-    sentence = rf"runs in {tmp_path} already \(process {os.getpid()}\)"
+    sentence = rf"already runs in {tmp_path} \(process {os.getpid()}\)"
     with locked_directory(tmp_path), pytest.raises(CliError, match=sentence) as refused, locked_directory(tmp_path):
         raise AssertionError("two hold it")
     assert refused.value.code == CONFLICT

@@ -75,7 +75,7 @@ def test_every_service_gets_the_variables_of_its_groups() -> None:
 
 
 def test_ignored_variables_are_named() -> None:
-    sentence = "Ignored variables: ZELDA_JUDGE__DEFAULT_URL, ZELDA_ROM_FILE, ZELDA_STORE__URL (a local"
+    sentence = "Ignored variables: ZELDA_JUDGE__DEFAULT_URL, ZELDA_ROM_FILE, ZELDA_STORE__URL (reserved"
     assert (ignored_variables(EVERYTHING) or "").startswith(sentence)
     assert ignored_variables({"ZELDACLI_URL": "x", "ZELDA_LOG__LEVEL": "info"}) is None
 
