@@ -25,17 +25,17 @@ EVENT_SAMPLES = sorted(SAMPLES.glob("zelda.*.json"))
 DOCUMENT_SAMPLES = sorted(set(SAMPLES.glob("*.json")) - set(EVENT_SAMPLES))
 
 
-def test_the_committed_files_are_what_the_models_say() -> None:
+def test_committed_schemas_are_up_to_date() -> None:
     assert generate.stale() == [], "run `python -m shared.contracts.generate` and commit shared/contracts/schemas"
     assert asyncapi.FILE.read_text(encoding="utf-8") == asyncapi.text(), "run `python -m shared.bus.asyncapi`"
 
 
-def test_every_kind_of_event_has_a_sample_of_its_first_version() -> None:
+def test_every_event_type_has_a_sample_of_its_first_version() -> None:
     assert {path.stem for path in EVENT_SAMPLES} >= set(EVENT_BY_TYPE)
 
 
 @pytest.mark.parametrize("path", EVENT_SAMPLES, ids=lambda path: path.stem)
-def test_an_old_event_is_read_by_the_new_models_and_keeps_all_its_fields(path: Path) -> None:
+def test_current_models_read_old_events_without_losing_fields(path: Path) -> None:
     raw = path.read_bytes()
     event = parse(raw)
     assert type(event.data) is EVENT_BY_TYPE[path.stem]
@@ -43,7 +43,7 @@ def test_an_old_event_is_read_by_the_new_models_and_keeps_all_its_fields(path: P
 
 
 @pytest.mark.parametrize("path", DOCUMENT_SAMPLES, ids=lambda path: path.stem)
-def test_an_old_document_is_read_by_the_new_models_and_keeps_all_its_fields(path: Path) -> None:
+def test_current_models_read_old_documents_without_losing_fields(path: Path) -> None:
     model: type[Contract] = generate.DOCUMENTS[path.stem]
     raw = path.read_bytes()
     assert _kept(json.loads(raw), json.loads(model.from_bytes(raw).to_bytes()))
@@ -59,14 +59,14 @@ def _kept(old: Any, new: Any) -> bool:
 
 
 @pytest.mark.parametrize("path", EVENT_SAMPLES + DOCUMENT_SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_is_valid_under_its_published_schema(path: Path) -> None:
+def test_samples_are_valid_under_their_published_schema(path: Path) -> None:
     schema = json.loads((generate.FOLDER / path.name).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(path.read_text()), schema)
 
 
 @pytest.mark.parametrize("path", EVENT_SAMPLES, ids=lambda path: path.stem)
-def test_an_event_of_a_newer_writer_is_read_without_its_new_fields(path: Path) -> None:
+def test_unknown_fields_of_a_newer_event_are_ignored(path: Path) -> None:
     newer = json.loads(path.read_text())
     newer |= {"newattribute": "x", "data": {**newer["data"], "new_field": {"deep": [1]}}}
     event = parse(json.dumps(newer).encode())
@@ -74,7 +74,7 @@ def test_an_event_of_a_newer_writer_is_read_without_its_new_fields(path: Path) -
 
 
 @pytest.mark.parametrize("name", ["run-record", "epoch-start"])
-def test_a_configuration_of_a_newer_writer_is_read_without_its_new_fields(name: str) -> None:
+def test_unknown_fields_of_a_newer_configuration_are_ignored(name: str) -> None:
     newer = json.loads((SAMPLES / f"{name}.json").read_text())
     old = generate.DOCUMENTS[name].from_bytes(json.dumps(newer).encode())
     newer["config"] |= {"new_field": 1}
@@ -82,14 +82,14 @@ def test_a_configuration_of_a_newer_writer_is_read_without_its_new_fields(name: 
     assert generate.DOCUMENTS[name].from_bytes(json.dumps(newer).encode()) == old
 
 
-def test_a_person_may_not_ask_for_what_no_configuration_has() -> None:
+def test_a_requested_configuration_rejects_unknown_fields() -> None:
     for asked in ({"epoch_step": 9}, {"shaping": {"weight": 1}}, {"sampling": {"all": True}}):
         with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
             RunConfig.model_validate(asked)
 
 
 @pytest.mark.parametrize("path", EVENT_SAMPLES, ids=lambda path: path.stem)
-def test_the_cloudevents_package_reads_our_bytes(path: Path) -> None:
+def test_the_cloudevents_package_parses_our_events(path: Path) -> None:
     ours = parse(path.read_bytes())
     theirs = JSONFormat().read(CloudEvent, ours.to_bytes())
     assert (theirs.get_id(), theirs.get_type(), theirs.get_source()) == (ours.id, ours.type, ours.source)
@@ -100,7 +100,7 @@ def test_the_cloudevents_package_reads_our_bytes(path: Path) -> None:
     assert theirs.get_data() == json.loads(ours.data.to_bytes())
 
 
-def test_every_reference_of_the_asyncapi_document_leads_somewhere() -> None:
+def test_every_asyncapi_reference_resolves() -> None:
     document = json.loads((generate.FOLDER / "asyncapi.json").read_text())
     references = list(_references(document))
     assert len(references) > 30
@@ -124,7 +124,7 @@ def _references(node: Any) -> Any:
             yield from _references(value)
 
 
-def test_every_event_has_a_sender_and_is_sent_and_received_as_declared() -> None:
+def test_asyncapi_operations_match_the_declared_roles() -> None:
     operations = asyncapi.document()["operations"]
     for event in EVENTS:
         assert any(name.endswith(f".send.{event.NAME}") for name in operations)
@@ -138,7 +138,7 @@ def test_every_event_has_a_sender_and_is_sent_and_received_as_declared() -> None
     assert received == declared
 
 
-def test_an_envelope_that_contradicts_its_data_is_refused() -> None:
+def test_an_envelope_that_contradicts_its_data_is_rejected() -> None:
     sample = json.loads(EVENT_SAMPLES[0].read_text())
     for change in ({"runid": "other"}, {"epoch": 77}, {"type": "zelda.scores.ready.v1"}, {"specversion": "0.3"}):
         changed = sample | change
@@ -148,7 +148,7 @@ def test_an_envelope_that_contradicts_its_data_is_refused() -> None:
             parse(json.dumps(changed).encode())
 
 
-def test_an_event_is_small() -> None:
+def test_events_are_small() -> None:
     for path in EVENT_SAMPLES:
         event = Envelope.model_validate_json(path.read_bytes())
         assert len(event.to_bytes()) < 1500

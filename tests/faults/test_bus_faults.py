@@ -75,9 +75,7 @@ class Running:
         await asyncio.wait_for(self.task, 30)
 
 
-async def test_a_killed_bus_is_used_again_within_five_seconds_and_nothing_is_lost(
-    server: NatsServer, bus: NatsBus
-) -> None:
+async def test_a_restarted_bus_is_used_within_five_seconds_without_loss(server: NatsServer, bus: NatsBus) -> None:
     seen = Seen()
     running = Running(bus, seen)
     for number in range(10):
@@ -96,7 +94,7 @@ async def test_a_killed_bus_is_used_again_within_five_seconds_and_nothing_is_los
     await running.end()
 
 
-async def test_publishing_goes_on_through_a_restart_without_loss_or_repeat(server: NatsServer, bus: NatsBus) -> None:
+async def test_publishing_through_a_restart_loses_and_repeats_nothing(server: NatsServer, bus: NatsBus) -> None:
     """Every publish either is confirmed or raises Transient; repeated with the same id it is stored once."""
     unconfirmed = 0
 
@@ -124,7 +122,7 @@ async def _handed_out(bus: NatsBus) -> int:
     return (await bus.context.consumer_info(SEGMENTS.name, JUDGE_SEGMENTS.name)).num_ack_pending or 0
 
 
-async def test_after_an_outage_no_more_is_handed_out_than_is_fetched(server: NatsServer, bus: NatsBus) -> None:
+async def test_after_an_outage_only_fetched_messages_are_pending(server: NatsServer, bus: NatsBus) -> None:
     for number in range(20):
         await bus.publish(segment_ready(number))
     server.kill()
@@ -138,9 +136,7 @@ async def test_after_an_outage_no_more_is_handed_out_than_is_fetched(server: Nat
     assert await _handed_out(bus) == 2
 
 
-async def test_what_comes_too_late_for_a_fetch_is_taken_before_more_is_asked_for(
-    server: NatsServer, bus: NatsBus
-) -> None:
+async def test_late_messages_are_consumed_before_the_next_fetch(server: NatsServer, bus: NatsBus) -> None:
     for number in range(20):
         await bus.publish(segment_ready(number))
     async with serve_proxy(FaultProxy(server.port)) as proxy:
@@ -160,7 +156,7 @@ async def test_what_comes_too_late_for_a_fetch_is_taken_before_more_is_asked_for
         await slow.close()
 
 
-async def test_a_paused_bus_is_noticed_within_fifteen_seconds(server: NatsServer, bus: NatsBus) -> None:
+async def test_a_paused_bus_is_detected_within_fifteen_seconds(server: NatsServer, bus: NatsBus) -> None:
     server.signal(signal.SIGSTOP)
     noticed = await _until(lambda: not bus.connected, 20)
     server.signal(signal.SIGCONT)
@@ -174,14 +170,14 @@ async def test_a_paused_bus_is_noticed_within_fifteen_seconds(server: NatsServer
     await running.end()
 
 
-async def test_a_bus_that_never_was_there_gives_transient_and_does_not_hang(tmp_path: Path) -> None:
+async def test_an_unreachable_bus_raises_transient_without_hanging(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(Transient, match="not reached"):
         await connect(NatsServer(tmp_path).settings, "judge")
     assert time.monotonic() - started < 3
 
 
-async def test_a_wrong_password_is_fatal_at_once(tmp_path: Path) -> None:
+async def test_a_wrong_password_is_fatal(tmp_path: Path) -> None:
     (tmp_path / "credentials").write_text("judge:wrong\n")
     users = 'authorization { users = [ {user: judge, password: "right"} ] }'
     with NatsServer(tmp_path, users) as server:
@@ -265,7 +261,7 @@ async def test_provisioning_repairs_a_changed_stream_and_keeps_its_messages(serv
     assert await bus.pending(JUDGE_SEGMENTS) == 1
 
 
-async def test_a_consumer_deleted_during_a_fetch_is_heard_at_once(bus: NatsBus) -> None:
+async def test_a_consumer_deleted_during_a_fetch_is_recreated_immediately(bus: NatsBus) -> None:
     seen = Seen()
     running = Running(bus, seen, watch_s=15)
     await asyncio.sleep(0.3)
@@ -276,7 +272,7 @@ async def test_a_consumer_deleted_during_a_fetch_is_heard_at_once(bus: NatsBus) 
     await running.end()
 
 
-async def test_an_acknowledged_message_stays_acknowledged_when_the_process_dies(server: NatsServer) -> None:
+async def test_an_acknowledgement_survives_the_death_of_the_process(server: NatsServer) -> None:
     """The connection is cut without a flush right after `ack` returned, as by a kill."""
     bus = await connect(server.settings, "judge")
     for number in range(20):
@@ -291,7 +287,7 @@ async def test_an_acknowledged_message_stays_acknowledged_when_the_process_dies(
     await other.close()
 
 
-async def test_leaving_hands_no_message_to_a_reader_that_is_gone(server: NatsServer, bus: NatsBus) -> None:
+async def test_no_message_goes_to_a_reader_that_has_left(server: NatsServer, bus: NatsBus) -> None:
     """The first reader drains in the middle of a waiting fetch; the message published next must reach the second."""
     first = await connect(server.settings, "judge")
     running = Running(first, Seen())
@@ -305,7 +301,7 @@ async def test_leaving_hands_no_message_to_a_reader_that_is_gone(server: NatsSer
     await second.end()
 
 
-async def test_leaving_while_the_bus_is_away_is_no_error(server: NatsServer) -> None:
+async def test_closing_during_an_outage_raises_nothing(server: NatsServer) -> None:
     """With something unsent: a service that is told to end in an outage has an answer or a publish on its way."""
     bus = await connect(server.settings, "judge")
     server.kill()
@@ -330,7 +326,7 @@ async def test_invalid_messages_do_not_delay_good_events(bus: NatsBus) -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_messages_survive_a_restart_with_their_duplicate_window(server: NatsServer, bus: NatsBus) -> None:
+async def test_messages_and_their_duplicate_window_survive_a_restart(server: NatsServer, bus: NatsBus) -> None:
     await bus.publish(scores_ready())
     server.kill()
     server.start()

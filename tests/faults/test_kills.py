@@ -59,7 +59,7 @@ async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunAudit:
 
 
 @pytest.mark.parametrize("name", PLANS)
-async def test_killed_services_change_nothing(tmp_path: Path, undisturbed: RunAudit, name: str) -> None:
+async def test_killed_services_do_not_change_the_result(tmp_path: Path, undisturbed: RunAudit, name: str) -> None:
     async with live_system(tmp_path) as ring:
         await ring.start_run(epochs=EPOCHS)
         for epoch, moment, service in PLANS[name]:
@@ -70,7 +70,7 @@ async def test_killed_services_change_nothing(tmp_path: Path, undisturbed: RunAu
         assert sorted(line.split()[0] for line in ring.messages) == sorted(service for *_, service in PLANS[name])
 
 
-async def test_a_driver_that_lost_its_service_in_mid_epoch_changes_nothing(tmp_path: Path) -> None:
+async def test_a_driver_orphaned_in_mid_epoch_does_not_change_the_result(tmp_path: Path) -> None:
     # So long that the driver sees that it is alone, and much is to come; of 32 segments, half are recorded.
     long: dict[str, Any] = {"epochs": 1, "epoch_steps": 9_600, "sampling": {"budget": 16}}
     async with live_system(tmp_path / "undisturbed") as ring:
@@ -85,7 +85,7 @@ async def test_a_driver_that_lost_its_service_in_mid_epoch_changes_nothing(tmp_p
         compare(await ring.audit(), undisturbed)
 
 
-async def test_purged_streams_change_nothing(tmp_path: Path, undisturbed: RunAudit) -> None:
+async def test_purged_streams_do_not_change_the_result(tmp_path: Path, undisturbed: RunAudit) -> None:
     async with live_system(tmp_path) as ring:
         await ring.start_run(epochs=EPOCHS)
         for epoch, moment in ((0, RECORDING), (0, LEARNING), (1, JUDGING)):

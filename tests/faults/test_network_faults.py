@@ -76,7 +76,7 @@ def through(proxy: FaultProxy, settings: StoreSettings) -> StoreSettings:
     return settings.model_copy(update={"endpoint": f"http://127.0.0.1:{proxy.port}"})
 
 
-async def test_late_and_lost_packets_cut_and_half_open_connections_lose_nothing(ends: Ends, tmp_path: Path) -> None:
+async def test_delays_resets_and_half_open_connections_lose_nothing(ends: Ends, tmp_path: Path) -> None:
     async with serve_proxy(FaultProxy(ends.nats.port, seed=1)) as to_bus, serve_proxy(FaultProxy(seed=2)) as to_store:
         store = through(to_store, ends.store)
         url = f"nats://127.0.0.1:{to_bus.port}"
@@ -97,7 +97,7 @@ async def test_late_and_lost_packets_cut_and_half_open_connections_lose_nothing(
         await ends.each_once(90)
 
 
-async def test_a_bus_away_for_longer_than_anybody_waits_is_taken_up_again(ends: Ends, tmp_path: Path) -> None:
+async def test_the_service_recovers_from_a_bus_outage_beyond_all_timeouts(ends: Ends, tmp_path: Path) -> None:
     """Longer than a publish is tried (16 s), than a connection is attempted, than an unanswered event is held."""
     async with stub_service(ends.nats.url, ends.store, tmp_path / "log", ZELDA_STUB__WORK_S="2") as service:
         await ends.publish(0, 8)
@@ -115,7 +115,7 @@ async def test_a_bus_away_for_longer_than_anybody_waits_is_taken_up_again(ends: 
     await ends.each_once(40)
 
 
-async def test_a_store_that_fails_one_request_in_twenty_changes_no_epoch(tmp_path: Path) -> None:
+async def test_a_store_failing_one_request_in_twenty_changes_no_epoch(tmp_path: Path) -> None:
     """503, lost answers, cut bodies and silence, for every service and the recorder, from the first request on."""
     async with (
         serve_proxy(FaultProxy(seed=3, fault_rate=0.05)) as proxy,

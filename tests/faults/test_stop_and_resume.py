@@ -12,7 +12,7 @@ from tests.faults.live_system import RUN, live_system
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-async def test_a_run_is_stopped_in_mid_epoch_and_goes_on(tmp_path: Path) -> None:
+async def test_a_run_stops_in_mid_epoch_and_resumes(tmp_path: Path) -> None:
     async with live_system(tmp_path) as ring:
         # Where nobody dies, all episodes end together, and every batch has the same number of steps.
         await ring.start_run(epochs=1, epoch_steps=24_000, difficulty="harmless")

@@ -44,7 +44,7 @@ async def back(store: Store, seconds: float = 30) -> None:
             return
 
 
-async def test_a_killed_store_is_transient_soon_and_used_again_without_loss(server: S3Server) -> None:
+async def test_a_killed_store_raises_transient_and_loses_nothing(server: S3Server) -> None:
     store = open_store(server.settings("faults"))
     digests = {number: await store.create(f"models/runs/demo/{number}", b"%d" % number) for number in range(50)}
     server.kill()
@@ -59,7 +59,7 @@ async def test_a_killed_store_is_transient_soon_and_used_again_without_loss(serv
         assert await store.get(f"models/runs/demo/{number}", digest) == b"%d" % number
 
 
-async def test_a_paused_store_holds_no_call_longer_than_fifteen_seconds(server: S3Server) -> None:
+async def test_a_paused_store_blocks_no_call_beyond_fifteen_seconds(server: S3Server) -> None:
     store = open_store(server.settings("faults"))
     await store.put(KEY, b"x")
     server.signal(signal.SIGSTOP)
@@ -81,7 +81,7 @@ async def _drained(bus: NatsBus, seconds: float) -> None:
 
 
 @pytest.mark.slow
-async def test_a_service_outlives_its_store_and_finishes_every_segment(server: S3Server, tmp_path: Path) -> None:
+async def test_a_service_survives_a_store_outage_and_finishes_every_segment(server: S3Server, tmp_path: Path) -> None:
     settings = server.settings("faults")
     with NatsServer(tmp_path) as nats:
         await provision_bus(nats.settings)

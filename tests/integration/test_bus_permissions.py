@@ -82,14 +82,14 @@ async def _may_publish(bus: NatsBus, kind: type[EventData]) -> bool:
     return True
 
 
-async def test_a_service_publishes_what_is_declared_and_nothing_else(cast: Cast) -> None:
+async def test_a_service_may_publish_exactly_its_declared_events(cast: Cast) -> None:
     pairs = [(service, kind) for service in ROLES for kind in EVENTS]
     allowed = await asyncio.gather(*(_may_publish(cast[service], kind) for service, kind in pairs))
     declared = [kind in ROLES[service].publishes for service, kind in pairs]
     assert dict(zip(pairs, allowed, strict=True)) == dict(zip(pairs, declared, strict=True))
 
 
-async def test_a_service_can_do_all_that_its_loop_needs(cast: Cast) -> None:
+async def test_a_service_may_do_everything_its_loop_needs(cast: Cast) -> None:
     for kind in EVENTS:
         await cast["provision"].publish(event(kind))
     for service, role in ROLES.items():
@@ -109,7 +109,7 @@ async def test_a_service_can_do_all_that_its_loop_needs(cast: Cast) -> None:
     assert {letter.consumer for letter in letters} == {s.name for role in ROLES.values() for s in role.subscriptions}
 
 
-async def test_a_service_makes_its_own_lost_consumer_again(cast: Cast) -> None:
+async def test_a_service_may_recreate_its_own_consumer(cast: Cast) -> None:
     [subscription] = ROLES["judge"].subscriptions
     await cast["provision"].context.delete_consumer(stream_of(subscription).name, subscription.name)
     await cast["judge"].ensure(subscription)
@@ -129,14 +129,14 @@ async def test_a_service_makes_its_own_lost_consumer_again(cast: Cast) -> None:
         "_INBOX_coordinator.x",
     ],
 )
-async def test_a_judge_may_not_touch_what_is_not_its_own(cast: Cast, subject: str) -> None:
+async def test_a_judge_may_not_access_foreign_subjects(cast: Cast, subject: str) -> None:
     bus = cast["judge"]
     with pytest.raises((nats_errors.TimeoutError, nats_errors.NoRespondersError)):
         await bus._client.request(subject, b"{}", timeout=0.5)
     assert subject.lower() in bus._denied
 
 
-async def test_nobody_reads_the_replies_of_another_service(cast: Cast) -> None:
+async def test_a_service_may_not_read_replies_to_another_service(cast: Cast) -> None:
     bus = cast["judge"]
     await bus._client.subscribe("_INBOX_coordinator.>")
     try:

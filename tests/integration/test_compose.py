@@ -25,13 +25,13 @@ def compose() -> dict[str, Any]:
     return loaded
 
 
-def test_it_is_valid_by_the_schema() -> None:
+def test_the_file_is_valid_under_the_compose_schema() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_only_this_machine_can_reach_it(compose: dict[str, Any]) -> None:
+def test_ports_are_published_on_localhost_only(compose: dict[str, Any]) -> None:
     ports = [port for service in compose["services"].values() for port in service.get("ports", [])]
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)
@@ -46,7 +46,7 @@ def test_images_are_pinned_and_targets_exist(compose: dict[str, Any]) -> None:
             assert f" AS {target}\n" in (ROOT / "deploy/Containerfile").read_text(), target
 
 
-def test_our_processes_can_write_nowhere_and_gain_nothing(compose: dict[str, Any]) -> None:
+def test_our_containers_are_read_only_and_unprivileged(compose: dict[str, Any]) -> None:
     for name in (*SERVICES, "rules-judge"):
         service = compose["services"][name]
         assert service["read_only"] is True
@@ -54,20 +54,20 @@ def test_our_processes_can_write_nowhere_and_gain_nothing(compose: dict[str, Any
         assert service["user"] != "0:0"
 
 
-def test_no_secret_stands_in_it() -> None:
+def test_the_file_contains_no_secret() -> None:
     text = COMPOSE.read_text().lower()
     assert "secret_access_key" not in text
     assert "password:" not in text.replace('password: "{bus}"', "")
 
 
-def test_the_documented_command_prints_the_token_that_starts_runs(compose: dict[str, Any], tmp_path: Path) -> None:
+def test_the_documented_command_prints_the_operator_token(compose: dict[str, Any], tmp_path: Path) -> None:
     (command,) = re.findall(r"docker compose exec coordinator (.+) /run/secrets/tokens", COMPOSE.read_text())
     tokens = make_secrets(compose, tmp_path) / "tokens"
     printed = subprocess.run([*shlex.split(command), str(tokens)], capture_output=True, text=True, check=True).stdout
     assert f"operator:{printed}" in tokens.read_text().splitlines(keepends=True)
 
 
-def test_the_store_is_the_one_that_the_chart_runs_and_tests_try(compose: dict[str, Any]) -> None:
+def test_compose_and_chart_run_the_same_store(compose: dict[str, Any]) -> None:
     store = compose["services"]["store"]
     (charts,) = named(render(profile("dev")), "StatefulSet", "zelda-s3")["spec"]["template"]["spec"]["containers"]
     assert f"docker.io/{store['image']}" == charts["image"]
@@ -75,7 +75,7 @@ def test_the_store_is_the_one_that_the_chart_runs_and_tests_try(compose: dict[st
     assert sorted(store["entrypoint"] + store["command"]) == sorted(charts["command"] + keys)
 
 
-def test_dashboards_tell_the_services_apart(compose: dict[str, Any]) -> None:
+def test_scraped_jobs_are_named_after_the_services(compose: dict[str, Any]) -> None:
     (scrape,) = yaml.safe_load(compose["configs"]["prometheus"]["content"])["scrape_configs"]
     (rule,) = scrape["relabel_configs"]
     assert (rule["source_labels"], rule["target_label"]) == (["__address__"], "job")  # as the panels ask for it

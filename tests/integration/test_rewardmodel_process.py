@@ -74,7 +74,7 @@ def most_memory_mb(pid: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)  # the bus waits half a minute before it gives a dead process's event to another
-async def test_killed_between_weights_and_card_another_process_finishes_the_epoch(
+async def test_another_process_finishes_an_epoch_after_a_kill_before_the_card(
     nats_server: NatsServer, tmp_path: Path
 ) -> None:
     world = await judged_epoch(nats_server, tmp_path)
@@ -106,7 +106,7 @@ async def test_killed_between_weights_and_card_another_process_finishes_the_epoc
 
 
 @pytest.mark.slow
-async def test_told_to_stop_while_it_trains_it_ends_the_training_and_leaves_with_code_0(tmp_path: Path) -> None:
+async def test_sigterm_during_a_training_kills_it_and_exits_with_code_0(tmp_path: Path) -> None:
     (tmp_path / "bus").mkdir()
     with NatsServer(tmp_path / "bus") as server:
         world = await judged_epoch(server, tmp_path / "store")

@@ -108,7 +108,7 @@ async def pending(bus: NatsBus, wanted: int, seconds: float = 10) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_it_works_is_watched_and_drains_with_exit_code_0(
+async def test_a_service_serves_probes_and_drains_with_exit_code_0(
     nats_server: NatsServer, bus: NatsBus, tmp_path: Path
 ) -> None:
     with service(nats_server, tmp_path) as process:
@@ -126,7 +126,9 @@ async def test_it_works_is_watched_and_drains_with_exit_code_0(
     assert len(await local_store(tmp_path).list("episodes/scores/demo/")) == 20
 
 
-async def test_work_in_hand_is_finished_before_it_leaves(nats_server: NatsServer, bus: NatsBus, tmp_path: Path) -> None:
+async def test_work_in_progress_is_finished_before_the_exit(
+    nats_server: NatsServer, bus: NatsBus, tmp_path: Path
+) -> None:
     with service(nats_server, tmp_path, ZELDA_STUB__WORK_S="2") as process:
         await asyncio.to_thread(process.wait_ready)
         await bus.publish(segment_ready())
@@ -137,7 +139,9 @@ async def test_work_in_hand_is_finished_before_it_leaves(nats_server: NatsServer
 
 
 @pytest.mark.slow
-async def test_killed_in_mid_work_the_next_one_finishes(nats_server: NatsServer, bus: NatsBus, tmp_path: Path) -> None:
+async def test_the_next_process_finishes_the_work_of_a_killed_one(
+    nats_server: NatsServer, bus: NatsBus, tmp_path: Path
+) -> None:
     """The first process dies after its commit object, before the acknowledgement."""
     with service(nats_server, tmp_path, ZELDA_FAILPOINTS="judge.before_ack=exit") as process:
         await asyncio.to_thread(process.wait_ready)
@@ -152,16 +156,14 @@ async def test_killed_in_mid_work_the_next_one_finishes(nats_server: NatsServer,
     assert (await bus.context.stream_info(SEGMENTS.name)).state.messages == 1 + 1  # the segment waits for the exporter
 
 
-async def test_without_streams_it_leaves_with_exit_code_4(
-    nats_server: NatsServer, bus: NatsBus, tmp_path: Path
-) -> None:
+async def test_missing_streams_give_exit_code_4(nats_server: NatsServer, bus: NatsBus, tmp_path: Path) -> None:
     await bus.context.delete_stream(SEGMENTS.name)
     with service(nats_server, tmp_path) as process:
         assert await asyncio.to_thread(process.process.wait, 20) == 4
         assert "run `python -m shared.bus.provision`" in process.log.read_text()
 
 
-async def test_a_changed_stream_is_refused_with_the_difference(
+async def test_a_changed_stream_is_rejected_with_the_difference(
     nats_server: NatsServer, bus: NatsBus, tmp_path: Path
 ) -> None:
     config = (await bus.context.stream_info(SEGMENTS.name)).config
@@ -171,7 +173,7 @@ async def test_a_changed_stream_is_refused_with_the_difference(
         assert "max_bytes: declared 268435456, found 1024" in process.log.read_text()
 
 
-async def test_a_taken_port_is_told_at_once(nats_server: NatsServer, bus: NatsBus, tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_immediately(nats_server: NatsServer, bus: NatsBus, tmp_path: Path) -> None:
     with service(nats_server, tmp_path) as first:
         await asyncio.to_thread(first.wait_ready)
         (tmp_path / "second").mkdir()
@@ -199,7 +201,7 @@ async def test_readiness_follows_the_bus_and_liveness_does_not(tmp_path: Path) -
             assert await asyncio.to_thread(process.end) == 0
 
 
-async def test_a_bus_that_is_away_is_waited_for_at_the_start(tmp_path: Path) -> None:
+async def test_the_start_waits_for_an_unreachable_bus(tmp_path: Path) -> None:
     server = NatsServer(tmp_path)
     with service(server, tmp_path) as process:
         await asyncio.to_thread(process.wait_live)
@@ -210,7 +212,7 @@ async def test_a_bus_that_is_away_is_waited_for_at_the_start(tmp_path: Path) -> 
             assert await asyncio.to_thread(process.end) == 0
 
 
-async def test_a_signal_while_waiting_for_the_bus_ends_it_at_once(tmp_path: Path) -> None:
+async def test_a_signal_ends_the_wait_for_the_bus(tmp_path: Path) -> None:
     with service(NatsServer(tmp_path), tmp_path) as process:
         await asyncio.to_thread(process.wait_live)
         assert await asyncio.to_thread(process.end, 5) == 0

@@ -38,9 +38,9 @@ def test_a_judged_segment_shows_its_score_and_each_dimension() -> None:
 
 
 @pytest.mark.parametrize("status", ["abstained", "dead"])
-def test_a_segment_without_a_score_says_how_its_judging_ended(status: str) -> None:
+def test_a_segment_without_a_score_shows_its_status(status: str) -> None:
     assert caption(PLAYED, scores(status, None)) == [*WHO, f"judges: {status}"]
 
 
-def test_a_segment_that_nobody_has_judged_yet_says_nothing_of_judges() -> None:
+def test_an_unjudged_segment_has_no_line_about_judges() -> None:
     assert caption(PLAYED, None) == WHO

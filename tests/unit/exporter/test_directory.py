@@ -15,14 +15,14 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_second_export_leaves_nothing_of_the_first(tmp_path: Path) -> None:
+def test_a_second_export_replaces_all_files_of_the_first(tmp_path: Path) -> None:
     replace_directory(tmp_path / "run" / "s000", OLD, b"{1}")
     replace_directory(tmp_path / "run" / "s000", NEW, b"{2}")
     assert content(tmp_path) == {f"run/s000/{name}": data for name, data in {**NEW, "manifest.json": b"{2}"}.items()}
 
 
 @pytest.mark.parametrize("file", ["states.jsonl", "frame_000000.png", "manifest.json"])
-def test_a_disk_that_fills_leaves_the_former_export_as_it_was(
+def test_a_full_disk_leaves_the_previous_export_intact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     replace_directory(tmp_path / "s000", OLD, b"{1}")
@@ -40,7 +40,7 @@ def test_a_disk_that_fills_leaves_the_former_export_as_it_was(
     assert content(tmp_path) == before
 
 
-def test_what_a_killed_process_left_is_cleared_by_the_next_export(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     for left in ("s000.partial", "s000.former"):
         replace_directory(tmp_path / left, OLD, b"{1}")
     replace_directory(tmp_path / "s000", NEW, b"{2}")

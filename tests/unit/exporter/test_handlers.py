@@ -95,7 +95,7 @@ def handlers(
     return Handlers(store, scores, SegmentExporter(store, scores, game_opener(None), options), policy, top_k)
 
 
-async def test_an_export_has_every_step_as_picture_and_lists_what_it_wrote(store: Store) -> None:
+async def test_an_export_has_a_picture_per_step_and_lists_its_files(store: Store) -> None:
     (event,) = await handlers(store).handle(await ready(store))
     prefix = event.data.key.removesuffix("manifest.json")
     manifest = json.loads(await store.get(event.data.key, event.data.digest))
@@ -110,7 +110,7 @@ async def test_an_export_has_every_step_as_picture_and_lists_what_it_wrote(store
     assert len(states) >= manifest["segment"]["steps"]
 
 
-async def test_pictures_are_the_key_frames_that_the_judges_saw(store: Store) -> None:
+async def test_exported_pictures_equal_the_recorded_key_frames(store: Store) -> None:
     event = await ready(store, number=1)
     segment = read_segment(await store.get(event.data.key))
     (done,) = await handlers(store).handle(event)
@@ -123,7 +123,7 @@ async def test_pictures_are_the_key_frames_that_the_judges_saw(store: Store) -> 
         assert np.array_equal(np.asarray(seen.convert("RGB")), np.asarray(exported.convert("RGB")))
 
 
-async def test_a_repeated_event_announces_the_same_export_again_without_another_replay(
+async def test_a_repeated_event_announces_the_export_without_a_replay(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     event = (await ready(store)).model_copy(update={"fence": 7, "traceparent": "00-trace"})
@@ -134,7 +134,7 @@ async def test_a_repeated_event_announces_the_same_export_again_without_another_
     assert (second.fence, second.traceparent) == (first.fence, first.traceparent) == (7, "00-trace")
 
 
-async def test_pictures_video_and_caption_can_be_left_out(store: Store) -> None:
+async def test_pictures_video_and_caption_are_optional(store: Store) -> None:
     bare = RenderOptions(frames=False, video=False, overlay=False)
     (event,) = await handlers(store, options=bare).handle(await ready(store))
     manifest = json.loads(await store.get(event.data.key))
@@ -142,7 +142,7 @@ async def test_pictures_video_and_caption_can_be_left_out(store: Store) -> None:
 
 
 @pytest.mark.parametrize("event", [ready, lambda store: judged(store, 5)])
-async def test_a_segment_that_was_changed_since_it_was_announced_is_not_exported(
+async def test_a_segment_changed_after_its_event_is_not_exported(
     store: Store, event: Callable[[Store], Awaitable[Envelope]]
 ) -> None:
     policy = ExportPolicy.ALL if event is ready else ExportPolicy.JUDGED
@@ -152,9 +152,7 @@ async def test_a_segment_that_was_changed_since_it_was_announced_is_not_exported
         await handlers(store, policy).handle(announced)
 
 
-async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lists_it(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_export_committed_during_the_replay_is_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     event = await ready(store)
 
     async def other() -> None:
@@ -174,7 +172,7 @@ async def test_what_another_exporter_committed_during_the_replay_stays_as_it_lis
         await store.get(done.data.key.removesuffix("manifest.json") + name, digest)
 
 
-async def test_of_two_exporters_that_end_at_once_the_first_ones_manifest_is_announced(
+async def test_of_two_simultaneous_exports_the_first_manifest_is_announced(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = store.create
@@ -188,7 +186,7 @@ async def test_of_two_exporters_that_end_at_once_the_first_ones_manifest_is_anno
     assert b"steps ?-??" in await store.get(done.data.key, done.data.digest)
 
 
-async def test_a_replay_ends_when_nobody_waits_for_it_any_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_export_ends_its_replay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of its service, or after its time: a thread that goes on would hold both up."""
     event, steps, step = await ready(store), 0, Emulator.step
 
@@ -211,9 +209,7 @@ async def test_a_replay_ends_when_nobody_waits_for_it_any_more(store: Store, mon
 
 
 @pytest.mark.parametrize("options", [SMALL, RenderOptions(frames=False, video=False, overlay=False)])
-async def test_a_segment_that_replays_to_another_end_is_refused_with_both_hashes(
-    store: Store, options: RenderOptions
-) -> None:
+async def test_a_replay_mismatch_is_rejected_with_both_hashes(store: Store, options: RenderOptions) -> None:
     event = await ready(store)
     facts, members = parts(await store.get(event.data.key))
     digest = await store.put(event.data.key, write_segment({**facts, "ram_end": "f" * 64}, members))
@@ -244,20 +240,20 @@ Case = tuple[ExportPolicy, Callable[[Store], Awaitable[Envelope]], bool]
         (ExportPolicy.ALL, lambda store: judged(store, 1), False),  # it was exported when it was recorded
     ],
 )
-async def test_the_policy_decides(
+async def test_the_policy_selects_segments(
     store: Store, policy: ExportPolicy, event: Callable[[Store], Awaitable[Envelope]], exports: bool
 ) -> None:
     assert bool(await handlers(store, policy).handle(await event(store))) == exports
 
 
-async def test_of_the_best_k_only_those_are_exported_that_are_among_them_when_judged(store: Store) -> None:
+async def test_top_k_is_decided_at_the_time_of_judging(store: Store) -> None:
     top = handlers(store, ExportPolicy.TOP, top_k=1)
     assert await top.handle(await judged(store, 4, number=0))
     assert not await top.handle(await judged(store, 2, number=1))
     assert await top.handle(await judged(store, 5, number=1))
 
 
-async def test_a_score_that_cannot_be_read_does_not_hold_up_other_exports(store: Store) -> None:
+async def test_an_unreadable_score_does_not_block_other_exports(store: Store) -> None:
     top = handlers(store, ExportPolicy.TOP, top_k=1)
     unreadable = await judged(store, 5, number=0)
     await store.put(unreadable.data.key, b"{")
@@ -279,7 +275,7 @@ async def test_dimension_rated_by_two_judges_counts_by_their_mean(store: Store, 
     assert values == pytest.approx([0.6] * 60)
 
 
-async def test_a_data_set_that_breaks_off_leaves_the_former_one(
+async def test_an_interrupted_data_set_leaves_the_previous_one_intact(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "out" / "walk.parquet"
@@ -302,7 +298,7 @@ async def test_a_data_set_that_breaks_off_leaves_the_former_one(
     assert place.read_bytes() == b"the data set of yesterday"
 
 
-async def test_steps_are_those_of_the_episode_and_only_its_last_one_ends_it(store: Store, tmp_path: Path) -> None:
+async def test_steps_count_from_the_episode_start_and_only_the_last_terminates(store: Store, tmp_path: Path) -> None:
     event = await ready(store, number=1)
     facts, members = parts(await store.get(event.data.key))
     await store.put(event.data.key, write_segment({**facts, "terminated": True}, members))

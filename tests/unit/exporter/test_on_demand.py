@@ -22,7 +22,7 @@ from tests.unit.exporter.recorded_play import RUN, parts
 from tests.unit.exporter.test_handlers import judged
 
 
-async def test_on_request_files_and_data_set_land_in_a_directory(store: Store, tmp_path: Path) -> None:
+async def test_segments_and_data_set_are_exported_on_demand(store: Store, tmp_path: Path) -> None:
     await judged(store, 3, number=0)
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
     folders = (
@@ -42,7 +42,7 @@ async def test_on_request_files_and_data_set_land_in_a_directory(store: Store, t
     assert table["next_observation"][0] == table["observation"][1]
 
 
-async def test_two_runs_exported_into_one_directory_stand_beside_each_other(store: Store, tmp_path: Path) -> None:
+async def test_two_runs_export_into_one_directory_without_clashes(store: Store, tmp_path: Path) -> None:
     other = RunId("walk-b")  # its segments have the same ids: the order of play gives them, not the run
     start = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
     await store.put(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
@@ -66,7 +66,7 @@ async def test_two_runs_exported_into_one_directory_stand_beside_each_other(stor
             assert place == keys.export_prefix(run, 0, manifest.episode, manifest.segment)
 
 
-def test_a_word_that_is_no_name_is_refused_before_anything_is_read() -> None:
+def test_an_invalid_run_id_is_rejected() -> None:
     with pytest.raises(ValueError, match="is not a RunId"):
         SegmentSelection.parse("../secrets", None, None, None)
 
@@ -98,7 +98,7 @@ def spoil(store: Store, key: str, how: Callable[[bytes], bytes]) -> None:
 
 
 @pytest.mark.parametrize(("how", "reason"), [(cut, "not a segment archive: BadZipFile"), (outdated, OUTDATED)])
-def test_a_segment_that_cannot_be_exported_is_named_and_holds_up_no_other(
+def test_a_failing_segment_is_reported_and_the_others_are_exported(
     store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str],
     how: Callable[[bytes], bytes], reason: str,
 ) -> None:  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_segment_that_cannot_be_exported_is_named_and_holds_up_no_other(
     assert [str(path.parent) for path in (tmp_path / "out").rglob("manifest.json")] == [folder]
 
 
-def test_a_damaged_segment_is_named_and_left_out_of_the_data_set(
+def test_a_damaged_segment_is_reported_and_missing_in_the_data_set(
     store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil(store, archives[0], cut)
@@ -126,7 +126,7 @@ def test_a_damaged_segment_is_named_and_left_out_of_the_data_set(
     assert pq.read_table(file).num_rows == 60
 
 
-def test_where_no_segment_can_be_exported_nothing_is_written(
+def test_nothing_is_written_if_every_segment_fails(
     store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for key in archives:
@@ -139,9 +139,7 @@ def test_where_no_segment_can_be_exported_nothing_is_written(
         assert not (tmp_path / command).exists()
 
 
-def test_a_damaged_segment_of_another_episode_is_not_looked_at(
-    store: Store, tmp_path: Path, archives: list[str]
-) -> None:
+def test_a_damaged_segment_outside_the_selection_is_ignored(store: Store, tmp_path: Path, archives: list[str]) -> None:
     whole = archives[1].rpartition("/")[2].removesuffix(".zip")
     spoil(store, archives[0], cut)
     assert exit_code_of(["export", "segments", RUN, "--segment", whole, "--to", str(tmp_path / "out")]) == OK
@@ -151,7 +149,7 @@ def test_a_damaged_segment_of_another_episode_is_not_looked_at(
     assert exit_code_of(["export", "segments", RUN, "--episode", episode, "--to", str(tmp_path / "out")]) == OK
 
 
-def test_a_rom_that_was_not_given_is_told_once(
+def test_a_missing_rom_is_reported_once(
     store: Store, tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     start = EpochStart.from_bytes(asyncio.run(store.get(keys.epoch_start(RUN, 0))))
@@ -162,7 +160,7 @@ def test_a_rom_that_was_not_given_is_told_once(
     assert "oracle-of-seasons needs your own ROM image" in sentence
 
 
-async def test_a_data_set_that_cannot_take_its_place_leaves_nothing_behind(store: Store, tmp_path: Path) -> None:
+async def test_a_data_set_that_cannot_be_renamed_leaves_no_partial_file(store: Store, tmp_path: Path) -> None:
     place = tmp_path / "place" / "walk.parquet"
     place.mkdir(parents=True)  # made while the run was read
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))

@@ -37,7 +37,7 @@ def test_pixels_are_scaled_by_whole_numbers_and_stay_sharp() -> None:
     assert np.abs(frames[0].astype(int) - expected).mean() < 8
 
 
-def test_the_caption_stands_below_the_picture_and_not_on_it() -> None:
+def test_the_caption_is_below_the_picture() -> None:
     frames, _ = decode(encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=2, caption=["one", "two"]))
     assert frames[0].shape == (288 + 44, 320, 3)
     assert frames[0][288:].max() > 150  # ink
@@ -48,7 +48,7 @@ LONG = "judged 0.56:  progress 0.50  dialog 0.25  puzzle 0.75  novelty 1.00  eff
 
 @pytest.mark.parametrize("line", [LONG, "a-run-whose-name-is-as-long-as-a-name-of-a-run-may-be"])
 @pytest.mark.parametrize("scale", [1, 2, 3])
-def test_a_line_that_is_wider_than_the_video_goes_on_below(scale: int, line: str) -> None:
+def test_a_caption_line_wider_than_the_video_wraps(scale: int, line: str) -> None:
     wide = encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=6, caption=[line])
     narrow = encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=scale, caption=[line])
     whole, cut = decode(wide)[0][0][144 * 6 :], decode(narrow)[0][0][144 * scale :]

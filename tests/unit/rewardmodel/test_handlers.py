@@ -22,7 +22,7 @@ from tests.unit.rewardmodel.harness import QUICK, RUN, Harness
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
 
-async def test_when_every_score_is_in_a_model_is_trained_and_its_card_announced() -> None:
+async def test_complete_scores_train_a_model_and_announce_its_card() -> None:
     world = Harness(group=QUICK.model_copy(update={"steps": 600}))
     finished = await world.play(0)
     await world.judge(0, await world.listed(0))
@@ -45,7 +45,7 @@ async def test_when_every_score_is_in_a_model_is_trained_and_its_card_announced(
     assert net.weights.temperature == pytest.approx(card.calibration.temperature if card.calibration else 0)
 
 
-async def test_a_run_whose_policy_sees_pictures_gets_a_model_of_the_features_in_its_segments() -> None:
+async def test_a_run_with_pixel_observations_gets_a_model_of_features() -> None:
     world = Harness(observation="pixels/v1")
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
@@ -55,7 +55,7 @@ async def test_a_run_whose_policy_sees_pictures_gets_a_model_of_the_features_in_
     assert (card.observation, card.segments) == ("obs/v1", 32)
 
 
-async def test_the_copies_for_people_are_the_committed_weights_and_a_plain_state_dict() -> None:
+async def test_plain_copies_equal_the_committed_weights() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
@@ -66,7 +66,7 @@ async def test_the_copies_for_people_are_the_committed_weights_and_a_plain_state
     assert state["hidden1_weight"].shape == (5, 128, 64)
 
 
-async def test_it_waits_for_the_last_score_of_the_list_however_many_events_came() -> None:
+async def test_the_handler_waits_for_the_last_listed_score_despite_repeats() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     first, *others = await world.listed(0)
@@ -83,7 +83,7 @@ async def test_it_waits_for_the_last_score_of_the_list_however_many_events_came(
     assert (await world.card(0)).outcomes["missing"] == 0
 
 
-async def test_abstained_and_dead_segments_are_outcomes_but_teach_nothing() -> None:
+async def test_abstained_and_dead_segments_are_outcomes_without_ratings() -> None:
     world = Harness()
     finished = await world.play(0, episodes=12)
     listed = await world.listed(0)
@@ -96,7 +96,7 @@ async def test_abstained_and_dead_segments_are_outcomes_but_teach_nothing() -> N
     assert card.outcomes == {"judged": 40, "abstained": 4, "dead": 4, "missing": 0}
 
 
-async def test_at_the_deadline_a_quorum_trains() -> None:
+async def test_a_quorum_trains_at_the_deadline() -> None:
     world = Harness()
     finished = await world.play(0, ended=LONG_AGO)
     listed = await world.listed(0)
@@ -107,7 +107,7 @@ async def test_at_the_deadline_a_quorum_trains() -> None:
     assert card.gates["quorum"]
 
 
-async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pass() -> None:
+async def test_a_card_without_a_quorum_fails_its_gates_with_a_note() -> None:
     world = Harness()
     finished = await world.play(0, ended=LONG_AGO)
     await world.judge(0, (await world.listed(0))[:10])
@@ -118,7 +118,7 @@ async def test_at_the_deadline_without_a_quorum_the_card_says_so_and_does_not_pa
     assert any("Too few of the epoch's segments were judged" in note for note in card.notes)
 
 
-async def test_no_deadline_is_blamed_for_segments_from_which_the_judges_abstained() -> None:
+async def test_no_note_blames_the_deadline_for_abstentions() -> None:
     world = Harness()
     finished = await world.play(0, episodes=4)
     first, *others = await world.listed(0)
@@ -130,7 +130,7 @@ async def test_no_deadline_is_blamed_for_segments_from_which_the_judges_abstaine
     assert [note for note in card.notes if "deadline" in note] == []
 
 
-async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_after_the_resume() -> None:
+async def test_an_epoch_of_a_stopped_run_is_deferred_until_the_resume() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8, ended=LONG_AGO)
     first, *others = await world.listed(0)
@@ -150,7 +150,7 @@ async def test_an_epoch_of_a_stopped_run_is_left_at_its_deadline_and_waits_anew_
     assert (await world.card(0)).outcomes["missing"] == 0
 
 
-async def test_a_run_that_is_deleted_while_its_model_is_trained_leaves_the_next_one_of_that_name_alone() -> None:
+async def test_a_run_deleted_during_its_training_gets_no_model() -> None:
     world = Harness()
 
     async def deleted_meanwhile(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
@@ -164,7 +164,7 @@ async def test_a_run_that_is_deleted_while_its_model_is_trained_leaves_the_next_
     assert await world.store.list(keys.run_prefix(RUN)) == []
 
 
-async def test_without_any_score_a_neutral_model_is_published_that_no_gate_lets_pass() -> None:
+async def test_no_scores_give_a_neutral_model_that_fails_its_gates() -> None:
     world = Harness()
     finished = await world.play(0, episodes=2, ended=LONG_AGO)
     await world.service()[0].epoch_finished(finished)
@@ -183,7 +183,7 @@ async def not_again(request: TrainingRequest, should_cancel: Callable[[], bool])
     raise AssertionError("trained again")
 
 
-async def test_an_event_that_comes_again_announces_the_same_card_without_training() -> None:
+async def test_a_repeated_event_announces_the_same_card_without_training() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
@@ -195,7 +195,7 @@ async def test_an_event_that_comes_again_announces_the_same_card_without_trainin
     assert await world.card(0) == before
 
 
-async def test_a_crash_between_weights_and_card_is_made_good_by_the_next_process(
+async def test_the_next_process_recovers_a_crash_between_weights_and_card(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = Harness()
@@ -215,7 +215,7 @@ async def test_a_crash_between_weights_and_card_is_made_good_by_the_next_process
     assert weights == [card.weights_key]
 
 
-async def test_two_processes_at_once_agree_on_one_card() -> None:
+async def test_two_concurrent_processes_agree_on_one_card() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
@@ -224,7 +224,7 @@ async def test_two_processes_at_once_agree_on_one_card() -> None:
     assert one.id == two.id
 
 
-async def test_an_event_that_comes_again_meanwhile_holds_no_place_of_the_consumer() -> None:
+async def test_a_repeated_event_occupies_no_slot_during_the_training() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     handlers, _ = world.service()
@@ -239,7 +239,7 @@ async def test_an_event_that_comes_again_meanwhile_holds_no_place_of_the_consume
 
 
 @pytest.mark.parametrize("lost", ["weights damaged", "weights gone", "card damaged"])
-async def test_an_earlier_model_that_cannot_be_read_is_not_continued(lost: str) -> None:
+async def test_an_unreadable_earlier_model_is_not_continued(lost: str) -> None:
     world = Harness()
     for epoch in (0, 1):
         finished = await world.play(epoch, episodes=8)
@@ -252,7 +252,7 @@ async def test_an_earlier_model_that_cannot_be_read_is_not_continued(lost: str) 
     assert card.segments == 64
 
 
-async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_before() -> None:
+async def test_the_next_epoch_uses_old_segments_and_cites_passed_models() -> None:
     world = Harness(group=QUICK.model_copy(update={"gates": GateSettings(ece=1.0, accuracy_all=0.5)}))
     for epoch in (0, 1):
         finished = await world.play(epoch)
@@ -268,7 +268,7 @@ async def test_the_next_epoch_learns_from_old_and_new_and_cites_the_good_models_
     assert second.data_digest != first.data_digest
 
 
-async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_published() -> None:
+async def test_an_interim_model_is_trained_but_not_published() -> None:
     world = Harness()
     finished = await world.play(0, episodes=16)
     handlers, streaming = world.service()
@@ -288,7 +288,7 @@ async def test_while_scores_stream_in_an_interim_model_is_trained_but_not_publis
     assert streaming.latest_model(RUN, 0) is None
 
 
-async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_not_continued() -> None:
+async def test_a_stale_interim_model_is_not_continued() -> None:
     world = Harness()
     warm_start_parameters: list[bytes | None] = []
 
@@ -312,7 +312,7 @@ async def test_the_interim_model_of_an_epoch_that_another_process_finished_is_no
     assert warm_start_parameters[-1] == await world.store.get((await world.card(0)).weights_key)
 
 
-async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_it_trains() -> None:
+async def test_a_stopping_service_returns_its_event() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     handlers, _ = world.service()
@@ -326,7 +326,7 @@ async def test_a_stopping_service_gives_the_event_back_while_it_waits_and_while_
         await asyncio.wait_for(world.service()[0].epoch_finished(finished), 20)
 
 
-async def test_a_damaged_segment_or_score_is_left_out_and_the_rest_still_teaches() -> None:
+async def test_a_damaged_segment_or_score_is_skipped() -> None:
     world = Harness()
     finished = await world.play(0, episodes=12, ended=LONG_AGO)
     listed = await world.listed(0)
@@ -339,7 +339,7 @@ async def test_a_damaged_segment_or_score_is_left_out_and_the_rest_still_teaches
     assert card.outcomes["missing"] == 1
 
 
-def test_an_unknown_masked_feature_is_refused_by_name() -> None:
+def test_an_unknown_masked_feature_is_rejected_by_name() -> None:
     with pytest.raises(ValueError, match="step_counter: no such feature"):
         RewardModelGroup(masked=("x", "step_counter"))
 

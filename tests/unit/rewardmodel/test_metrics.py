@@ -41,7 +41,7 @@ def many(count: int = 400, pairs: int = 6_000, seed: int = 0) -> tuple[Reals, In
     return rng.uniform(0, 1, count), first, (first + rng.integers(1, count, pairs)) % count
 
 
-def test_accuracy_counts_right_orders_and_halves_the_undecided() -> None:
+def test_accuracy_counts_undecided_pairs_half() -> None:
     value = np.array([0.9, 0.5, 0.1])
     first, second = np.array([0, 1, 2]), np.array([1, 2, 0])
     perfect = held(value, value, first, second)
@@ -51,13 +51,13 @@ def test_accuracy_counts_right_orders_and_halves_the_undecided() -> None:
     assert accuracy(perfect.hits, np.zeros(3, np.bool_)) is None
 
 
-def test_exact_ties_are_in_neither_accuracy_and_near_ties_only_in_that_of_all() -> None:
+def test_exact_ties_count_nowhere_and_near_ties_only_in_all() -> None:
     found = held(np.array([0.5, 0.5, 0.52]), np.array([0.0, 1.0, 2.0]), np.array([0, 2]), np.array([1, 0]))
     assert found.untied.tolist() == [False, True]
     assert found.pairs.confident.tolist() == [False, False]
 
 
-def test_the_interval_widens_when_the_same_pairs_come_from_fewer_episodes() -> None:
+def test_the_interval_widens_with_fewer_episodes() -> None:
     value, first, second = many()
     block = np.arange(len(value)) // 50
     wrong_in_some = np.where(block % 4 == 0, -value, value)  # a model that fails in one part of the game
@@ -72,21 +72,21 @@ def test_the_interval_widens_when_the_same_pairs_come_from_fewer_episodes() -> N
     assert widths[1] > 1.5 * widths[0]
 
 
-def test_a_pair_counts_as_often_as_both_of_its_episodes_are_drawn() -> None:
+def test_a_pair_is_weighted_by_the_draws_of_both_episodes() -> None:
     value, first, second = np.array([0.9, 0.1, 0.1]), np.array([0, 0]), np.array([1, 2])
     found = held(value, np.array([0.5, 0.0, 1.0]), first, second)  # right against one episode, wrong against the other
     assert bootstrap_interval(found, np.arange(3), np.random.default_rng(0)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("true_temperature", [0.3, 1.0, 4.0])
-def test_the_temperature_that_made_the_outcomes_is_found_again(true_temperature: float) -> None:
+def test_the_true_temperature_is_recovered(true_temperature: float) -> None:
     rng = np.random.default_rng(0)
     margin = rng.normal(0, 2, 20_000)
     outcome = (rng.random(20_000) < 1 / (1 + np.exp(-margin / true_temperature))).astype(float)
     assert fit_temperature(margin, outcome) == pytest.approx(true_temperature, rel=0.12)
 
 
-def test_calibration_error_is_small_for_honest_and_large_for_boastful_probabilities() -> None:
+def test_calibration_error_separates_honest_and_overconfident_models() -> None:
     rng = np.random.default_rng(0)
     probability = rng.uniform(0.5, 1, 20_000)
     outcome = (rng.random(20_000) < probability).astype(float)
@@ -94,7 +94,7 @@ def test_calibration_error_is_small_for_honest_and_large_for_boastful_probabilit
     assert expected_calibration_error(np.full(20_000, 0.99), outcome) > 0.2
 
 
-def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_did_not_fit_it() -> None:
+def test_the_temperature_calibrates_an_overconfident_model() -> None:
     value, first, second = many()
     noisy = (value + np.random.default_rng(1).normal(0, 0.2, len(value))) * 50
     fold = np.random.default_rng(2).integers(0, 5, len(first))
@@ -105,7 +105,7 @@ def test_an_overconfident_model_is_calibrated_by_its_temperature_on_folds_that_d
     assert found.brier < 0.2
 
 
-def test_calibration_is_measured_on_folds_that_did_not_fit_it() -> None:
+def test_calibration_is_cross_fitted() -> None:
     value, first, second = many()
     fold = np.arange(len(first)) % 2
     right, noise = np.sign(value[first] - value[second]), np.random.default_rng(3).normal(0, 50, len(first))
@@ -115,14 +115,14 @@ def test_calibration_is_measured_on_folds_that_did_not_fit_it() -> None:
     assert found.ece > 0.3, "with its own temperature each fold would look calibrated"
 
 
-def test_one_fold_alone_is_measured_on_itself() -> None:
+def test_a_single_fold_is_measured_on_itself() -> None:
     value, first, second = many(pairs=500)
     found = measure_reliability(held(value, value + np.random.default_rng(1).normal(0, 0.2, len(value)), first, second))
     assert found is not None
     assert found.ece < 0.1
 
 
-def test_pairs_about_which_a_model_says_nothing_do_not_spoil_its_calibration() -> None:
+def test_undecided_pairs_do_not_worsen_the_calibration() -> None:
     value, first, second = many()
     noisy = value + np.random.default_rng(1).normal(0, 0.2, len(value))
     fold = np.random.default_rng(2).integers(0, 5, len(first))
@@ -143,7 +143,7 @@ def test_rank_correlation_compares_within_folds_only() -> None:
     assert rank_correlation(np.zeros(20), value, fold) is None
 
 
-def test_rank_correlation_weighs_folds_by_their_size_and_leaves_out_the_smallest() -> None:
+def test_rank_correlation_weights_folds_by_size_and_skips_tiny_ones() -> None:
     value = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 8.0])
     score = np.array([1.0, 2.0, 3.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 2.0])
     fold = np.array([0] * 3 + [1] * 6 + [2] * 2)
@@ -151,11 +151,11 @@ def test_rank_correlation_weighs_folds_by_their_size_and_leaves_out_the_smallest
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=40))
-def test_ranks_are_those_of_scipy(values: list[float]) -> None:
+def test_average_ranks_equal_those_of_scipy(values: list[float]) -> None:
     assert average_ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()
 
 
-def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -> None:
+def test_the_step_index_baseline_exposes_a_judge_of_time() -> None:
     rng = np.random.default_rng(0)
     first_step = rng.uniform(0, 3_000, 300)
     value = np.exp(-(((first_step - 1_000) / 600) ** 2))  # best in the middle: a line alone would not do
@@ -170,7 +170,7 @@ def test_a_judge_that_only_looks_at_the_clock_is_found_out_by_the_step_index() -
     assert share > 0.85
 
 
-def test_the_position_of_a_segment_is_its_middle() -> None:
+def test_the_step_position_of_a_segment_is_its_middle() -> None:
     position = step_features(np.array([0.0, 300.0]), np.array([300.0, 300.0]))[:, 0]
     assert position.tolist() == [0.25, 0.75]
 
@@ -212,13 +212,13 @@ def test_a_good_model_passes_every_gate() -> None:
         ("spread", {"spread": 0.01}),
     ],
 )
-def test_each_gate_stops_the_model_that_it_is_for(gate: str, changes: dict[str, object]) -> None:
+def test_each_gate_fails_for_its_own_reason(gate: str, changes: dict[str, object]) -> None:
     outcome = evaluate_gates(figures(**changes), GateThresholds())
     assert not outcome[gate]
     assert [name for name, passed in outcome.items() if not passed] == [gate]
 
 
-def test_a_figure_that_is_just_enough_passes() -> None:
+def test_figures_at_the_thresholds_pass() -> None:
     config = GateThresholds()
     just = figures(
         accuracy_confident=config.accuracy_confident,
@@ -236,13 +236,13 @@ def test_a_figure_that_is_just_enough_passes() -> None:
     assert [name for name, passed in evaluate_gates(just, config).items() if not passed] == []
 
 
-def test_what_could_not_be_measured_does_not_pass() -> None:
+def test_missing_figures_fail_their_gates() -> None:
     outcome = evaluate_gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateThresholds())
     failed = {name for name, passed in outcome.items() if not passed}
     assert failed == {"accuracy_confident", "accuracy_all", "beats_step_index", "beats_linear", "spread"}
 
 
-def test_completeness_is_decided_against_the_list() -> None:
+def test_only_listed_segments_count_for_completeness() -> None:
     listed = [SegmentId("s1"), SegmentId("s2"), SegmentId("s3")]
     found = count_outcomes(listed, {SegmentId("s1"): "judged", SegmentId("s2"): "dead", SegmentId("other"): "judged"})
     assert found.counts() == {"judged": 1, "abstained": 0, "dead": 1, "missing": 1}
@@ -255,12 +255,12 @@ def test_completeness_is_decided_against_the_list() -> None:
     assert count_outcomes([], {}).quorum(0.5)
 
 
-def test_a_quorum_is_reached_by_exactly_its_share() -> None:
+def test_exactly_the_required_share_is_a_quorum() -> None:
     assert OutcomeCounts(judged=14, abstained=0, dead=0, missing=11).quorum(0.56)
     assert not OutcomeCounts(judged=13, abstained=0, dead=0, missing=12).quorum(0.56)
 
 
-def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
+def test_debounce_waits_for_a_pause_and_a_minimum_interval() -> None:
     debounce = Debounce(DebounceConfig(quiet_s=5, burst=100, min_interval_s=30, min_scores=20))
     for number in range(50):
         debounce.record_score(now=number * 0.1)
@@ -279,7 +279,7 @@ def test_retraining_waits_for_a_pause_in_the_stream_but_not_for_ever() -> None:
     assert debounce.due(now=505.0)
 
 
-def test_a_stream_without_any_pause_is_learnt_from_after_so_many_scores() -> None:
+def test_debounce_is_due_after_a_burst_without_a_pause() -> None:
     debounce = Debounce(DebounceConfig(quiet_s=5, burst=100, min_interval_s=30, min_scores=20))
     due = []
     for number in range(120):

@@ -35,7 +35,7 @@ def pair(left: float, right: float, standard_error: float = 0.0, agreement: floa
     return label_pairs(both, np.array([0]), np.array([1]), RULES)
 
 
-def test_a_clear_difference_is_a_nearly_sure_preference() -> None:
+def test_a_clear_difference_gives_a_nearly_hard_label() -> None:
     assert pair(0.8, 0.2).target[0] > 0.999
     assert pair(0.2, 0.8).target[0] < 0.001
     assert pair(0.8, 0.2).confident[0]
@@ -47,11 +47,11 @@ def test_close_scores_are_a_tie() -> None:
         assert not tie.confident[0]
 
 
-def test_two_scores_of_which_nobody_doubts_any_have_an_error_each() -> None:
+def test_both_scores_contribute_their_noise() -> None:
     assert pair(0.6, 0.5).target[0] == pytest.approx(ndtr(0.1 / np.hypot(RULES.noise, RULES.noise)))
 
 
-def test_votes_that_disagree_make_the_label_softer_and_the_pair_lighter() -> None:
+def test_disagreeing_votes_soften_the_label_and_reduce_the_weight() -> None:
     sure, doubtful = pair(0.6, 0.5), pair(0.6, 0.5, standard_error=0.1, agreement=0.0)
     assert 0.5 < doubtful.target[0] < sure.target[0]
     assert doubtful.weight[0] == pytest.approx(0.25 * sure.weight[0])
@@ -72,7 +72,7 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
 
 @pytest.mark.parametrize("count", [2, 64, 65, 129, 200])
 @pytest.mark.parametrize("cap", [2, 3, 4, 5, 20])
-def test_every_segment_is_compared_however_low_the_cap_is(cap: int, count: int) -> None:
+def test_every_segment_is_compared_under_any_cap(cap: int, count: int) -> None:
     values, rows = np.linspace(0, 1, count), np.arange(count)
     blocks = training_blocks(rated(*values), rows, np.random.default_rng(0), PairingConfig(cap=cap))
     assert blocks is not None
@@ -85,7 +85,7 @@ def test_with_few_segments_every_pair_is_used_once() -> None:
     assert len({frozenset(ends) for ends in zip(pairs.first, pairs.second, strict=True)}) == 12 * 11 // 2 == len(pairs)
 
 
-def test_pairs_far_apart_in_score_are_more_than_chance_would_make() -> None:
+def test_pairs_far_apart_in_score_are_oversampled() -> None:
     values, rows = np.linspace(0, 1, 64), np.arange(64)
     far = []
     for seed in range(20):
@@ -96,7 +96,7 @@ def test_pairs_far_apart_in_score_are_more_than_chance_would_make() -> None:
     assert np.mean(far) > 0.6
 
 
-def test_blocks_made_flat_tell_the_same_pairs_with_what_is_sure_among_them() -> None:
+def test_flattened_blocks_keep_their_pairs_and_labels() -> None:
     values = np.where(np.arange(40) % 2, 0.3, 0.9)
     blocks = training_blocks(rated(*values), np.arange(40), np.random.default_rng(0), RULES)
     assert blocks is not None
@@ -116,7 +116,7 @@ def test_ties_have_at_most_their_share_of_the_weight() -> None:
     assert blocks.weight[~ties].sum() > 0
 
 
-def test_where_all_is_tied_the_ties_keep_their_weight() -> None:
+def test_ties_keep_their_weight_if_all_pairs_are_tied() -> None:
     blocks = training_blocks(rated(*[0.5] * 20), np.arange(20), np.random.default_rng(0), RULES)
     assert blocks is not None
     assert blocks.pairs > 0
@@ -149,11 +149,11 @@ def scores(status: str = "judged", votes: tuple[int, ...] = (3, 3, 3), weight: f
 
 
 @pytest.mark.parametrize("status", ["abstained", "dead"])
-def test_what_was_not_judged_is_missing_and_not_a_middle_value(status: str) -> None:
+def test_an_unjudged_segment_has_no_rating(status: str) -> None:
     assert rating_of(scores(status), "d") is None
 
 
-def test_more_votes_and_closer_votes_leave_less_doubt() -> None:
+def test_more_and_closer_votes_reduce_the_standard_error() -> None:
     def doubt(*votes: int) -> float:
         found = rating_of(scores(votes=votes), "d")
         assert found is not None
@@ -183,7 +183,7 @@ def standard_error(*judges: dict[str, tuple[int, ...]], **weights: float) -> flo
     return found.standard_error
 
 
-def test_the_error_of_a_score_is_that_of_its_votes() -> None:
+def test_the_standard_error_follows_from_the_votes() -> None:
     alone = (0.5**2 / 3) ** 0.5 / 5  # three equal votes are each half a step from the truth, a step is a fifth
     assert standard_error({"progress": (3, 3, 3)}, progress=0.4) == pytest.approx(alone)
     twice = standard_error({"progress": (3, 3, 3)}, {"progress": (2, 2, 2)}, progress=0.4)
@@ -193,7 +193,7 @@ def test_the_error_of_a_score_is_that_of_its_votes() -> None:
     assert standard_error({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight brings no doubt"
 
 
-def test_a_score_without_agreement_or_number_is_not_taken_for_a_good_one() -> None:
+def test_missing_agreement_counts_as_none() -> None:
     lonely = rating_of(scores().model_copy(update={"agreement": None}), "d")
     assert lonely is not None
     assert lonely.agreement == 0.0
@@ -201,14 +201,14 @@ def test_a_score_without_agreement_or_number_is_not_taken_for_a_good_one() -> No
 
 
 @pytest.mark.parametrize("steps", [2, 20, 301])
-def test_of_a_segments_states_the_first_and_the_last_are_kept(steps: int) -> None:
+def test_subsampling_keeps_the_first_and_the_last_state(steps: int) -> None:
     states = np.arange(steps * WIDTH, dtype=np.float32).reshape(steps, WIDTH)
     kept = subsample(states)
     assert len(kept) == STORED_STEPS
     assert np.array_equal(kept[[0, -1]], states[[0, -1]])
 
 
-def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_or_stops_it() -> None:
+def test_folds_are_permanent_and_disjoint_per_member() -> None:
     episodes = [EpisodeId(f"e{number}") for number in range(500)]
     fold = np.array([fold_of(RunId("demo"), episode, 5) for episode in episodes])
     # As they were dealt when this was written: dealt anew, a model that is continued would meet what measures it.
@@ -221,7 +221,7 @@ def test_a_fold_is_the_episodes_for_ever_and_no_member_trains_on_what_measures_o
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5, 10])
-def test_what_measures_a_member_never_stops_its_training(folds: int) -> None:
+def test_heldout_and_validation_folds_differ(folds: int) -> None:
     assert all(heldout_fold(member, folds) != validation_fold(member, folds) for member in range(folds))
 
 
@@ -230,7 +230,7 @@ def stored(epoch: int, number: int) -> Rating:
     return Rating(epoch, EpisodeId("e1"), segment, "k", Digest("1" * 64), "d", 0.5, 0.1, 1.0)
 
 
-def test_the_reservoir_keeps_all_new_segments_and_a_stable_share_of_the_old() -> None:
+def test_selection_keeps_all_new_and_a_stable_share_of_old_segments() -> None:
     old = [stored(0, number) for number in range(3_000)]
     new = [stored(1, number) for number in range(600)]
     kept = select_ratings(old + new, 1, 4_000, 0.3)
@@ -241,7 +241,7 @@ def test_the_reservoir_keeps_all_new_segments_and_a_stable_share_of_the_old() ->
     assert survivors <= {r for r in kept if r.epoch == 0}  # who left does not come back
 
 
-def test_few_old_segments_are_all_kept_and_the_capacity_holds() -> None:
+def test_selection_keeps_few_old_segments_within_the_capacity() -> None:
     old = [stored(0, number) for number in range(FREE_OLD_SEGMENTS)]
     assert len(select_ratings([*old, stored(1, 0)], 1, 4_000, 0.5)) == FREE_OLD_SEGMENTS + 1
     assert len(select_ratings([*old, stored(1, 0)], 1, 10, 0.5)) == 10

@@ -46,14 +46,14 @@ def formula(weights: RewardWeights, member: int, states: Floats) -> Floats:
 
 
 @pytest.mark.parametrize("rows", [1, 16, 500, 5_000])
-def test_the_folded_forward_pass_is_the_formula(rows: int) -> None:
+def test_the_optimised_forward_pass_equals_the_plain_formula(rows: int) -> None:
     weights, states = some_weights(), some_states(rows)
     scores = RewardNet(weights).forward(states)
     for member in range(5):
         assert np.abs(scores[member] - formula(weights, member, states)).max() < 1e-4
 
 
-def test_a_member_without_an_opinion_stays_flat_and_can_still_be_written() -> None:
+def test_a_nearly_constant_member_stays_flat_and_is_serialisable() -> None:
     bare = random_weights(5, 3)
     numb = replace(bare, value_weight=bare.value_weight * 1e-6)
     flat = standardise(numb, some_states())
@@ -67,18 +67,18 @@ def test_scores_are_standardised_over_the_training_states() -> None:
     assert np.abs(scores.std(axis=1) - 1).max() < 1e-3
 
 
-def test_a_file_gives_back_exactly_what_was_saved() -> None:
+def test_saving_and_loading_preserves_the_weights() -> None:
     weights = some_weights()
     loaded = load(dump(weights), "obs/v1")
     assert all(np.array_equal(getattr(loaded, name), getattr(weights, name)) for name in TENSORS)
     assert (loaded.temperature, loaded.disagreement) == (weights.temperature, weights.disagreement)
 
 
-def test_equal_models_are_equal_files() -> None:
+def test_equal_models_give_equal_files() -> None:
     assert len({dump(some_weights()) for _ in range(8)}) == 1
 
 
-def test_scores_go_into_the_buffer_they_are_given() -> None:
+def test_scores_are_written_to_a_given_buffer() -> None:
     out = np.zeros((5, 3), np.float32)
     assert RewardNet(some_weights()).forward(some_states(3), out) is out
     assert np.abs(out).max() > 0
@@ -94,7 +94,7 @@ def test_masked_and_constant_features_have_no_influence() -> None:
     assert np.array_equal(net.forward(seen), net.forward(other))
 
 
-def test_a_neutral_model_scores_everything_zero_and_can_be_saved() -> None:
+def test_a_neutral_model_scores_every_state_zero() -> None:
     assert not RewardNet.from_bytes(dump(zero_weights(5)), "obs/v1").forward(some_states()).any()
 
 
@@ -159,14 +159,14 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_a_malicious_or_damaged_file_is_refused_with_one_sentence(name: str) -> None:
+def test_a_malicious_or_damaged_file_is_rejected_in_one_sentence(name: str) -> None:
     make, reason = CORPUS[name]
     with pytest.raises(ContractError, match=reason) as refused:
         load(make(), "obs/v1")
     assert "\n" not in str(refused.value)
 
 
-def test_any_single_flipped_byte_is_refused_or_gives_finite_bounded_scores() -> None:
+def test_a_flipped_byte_is_rejected_or_gives_finite_scores() -> None:
     raw, states = dump(some_weights()), some_states(4)
     rng = np.random.default_rng(5)
     for position in [*range(0, 400, 7), *rng.integers(0, len(raw), 150)]:
@@ -179,6 +179,6 @@ def test_any_single_flipped_byte_is_refused_or_gives_finite_bounded_scores() -> 
         assert np.isfinite(net.forward(states)).all()
 
 
-def test_weights_that_could_not_be_loaded_are_not_saved() -> None:
+def test_invalid_weights_are_not_saved() -> None:
     with pytest.raises(ContractError, match="not finite"):
         dump(replace(some_weights(), value_bias=np.full(5, np.nan, np.float32)))

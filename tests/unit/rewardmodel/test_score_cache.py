@@ -21,7 +21,7 @@ class Meanwhile(MemoryStore):
         return await super().list(prefix)
 
 
-async def test_a_run_that_is_forgotten_for_others_while_its_scores_are_read_gets_them_all_the_same() -> None:
+async def test_eviction_during_a_read_loses_no_scores() -> None:
     store = Meanwhile()
     world, scores = Harness(store=store), ScoreCache(store)
     await world.play(0, episodes=1)

@@ -37,7 +37,7 @@ def learnt(
     return trained, build_report(task, trained, int(data.epoch.max()), True, NAMES, GateThresholds(), never)
 
 
-def test_a_judge_with_a_known_rule_is_recovered() -> None:
+def test_a_known_judging_rule_is_recovered() -> None:
     config = TrainingConfig(shuffles=2, fit=FitConfig(max_steps=1_200))
     trained, found = learnt(judged(1_600, 300, active=6), config)
     assert found.accuracy.confident is not None
@@ -70,7 +70,7 @@ def with_episode_marks(by_segment: bool) -> SegmentDataset:
     return replace(data, states=states, rated=replace(data.rated, value=value), fold=fold, episode=episode)
 
 
-def test_split_by_episode_nothing_is_learnt_where_there_is_nothing_but_episodes_to_recognise() -> None:
+def test_only_a_split_by_segment_leaks_the_episode() -> None:
     _, honest = learnt(with_episode_marks(by_segment=False))
     _, leaking = learnt(with_episode_marks(by_segment=True))
     assert (honest.accuracy.confident or 1) < 0.62
@@ -87,13 +87,13 @@ def test_shuffled_labels_are_chance_on_average() -> None:
     assert 0.45 <= np.mean(found) <= 0.55
 
 
-def test_the_same_data_give_the_same_model() -> None:
+def test_equal_data_give_an_equal_model() -> None:
     data = judged(80, 30)
     first, second = (train(TrainingTask(data, "obs/v1", seed=4), QUICK, never).weights for _ in range(2))
     assert np.array_equal(first.hidden1_weight, second.hidden1_weight)
 
 
-def test_torch_and_numpy_compute_the_same() -> None:
+def test_torch_and_numpy_compute_equal_scores() -> None:
     states = wander(np.random.default_rng(0), 20).reshape(-1, 128)
     mean, scale = input_statistics(states)
     parameters = initial_parameters(3, seed=1)
@@ -102,7 +102,7 @@ def test_torch_and_numpy_compute_the_same() -> None:
     assert np.abs(RewardNet(weights).forward(states) - forward(parameters, inputs).numpy()).max() < 1e-4
 
 
-def test_a_continued_model_starts_as_the_same_function_although_the_statistics_have_moved() -> None:
+def test_a_warm_start_computes_the_same_function_under_new_statistics() -> None:
     old = wander(np.random.default_rng(0), 40).reshape(-1, 128)
     new = (old * 0.5 + 0.2).astype(np.float32)
     new[:, 9] = 0.3  # constant now
@@ -114,7 +114,7 @@ def test_a_continued_model_starts_as_the_same_function_although_the_statistics_h
     assert np.abs(again - RewardNet(weights).forward(new)).max() < 1e-3
 
 
-def test_warm_start_and_full_refits_are_compared_on_validation_episodes_and_the_best_is_kept() -> None:
+def test_the_fit_with_the_lowest_validation_loss_is_kept() -> None:
     data = judged(200, 60, active=8)
     first = train(TrainingTask(data, "obs/v1"), QUICK, never)
     second = train(TrainingTask(data, "obs/v1", previous=first.weights), QUICK, never)
@@ -144,14 +144,14 @@ def gaining(segments: int = 800) -> SegmentDataset:
     return replace(data, states=states, rated=rated)
 
 
-def test_pooling_by_gain_learns_a_potential_where_the_mean_of_states_sees_little() -> None:
+def test_gain_pooling_learns_a_potential_that_mean_pooling_misses() -> None:
     _, by_mean = learnt(gaining())
     _, by_gain = learnt(gaining(), replace(QUICK, pooling="gain"))
     assert (by_gain.accuracy.confident or 0) > 0.9
     assert (by_gain.accuracy.confident or 0) > (by_mean.accuracy.confident or 1) + 0.1
 
 
-def test_a_straight_line_sees_no_more_than_the_network() -> None:
+def test_the_linear_baseline_sees_only_unmasked_features() -> None:
     _, free = learnt(judged(120, 40))
     _, blind = learnt(judged(120, 40), masked=range(128))
     assert (free.baselines["linear"] or 0) > 0.6
@@ -159,13 +159,13 @@ def test_a_straight_line_sees_no_more_than_the_network() -> None:
 
 
 @pytest.mark.parametrize("segments", [1, 2, 5, 12])
-def test_with_a_handful_of_segments_it_stays_sensible_and_says_so(segments: int) -> None:
+def test_few_segments_give_finite_weights_and_a_note(segments: int) -> None:
     trained, found = learnt(judged(segments, segments))
     assert all(np.isfinite(getattr(trained.weights, name)).all() for name in ("hidden1_weight", "value_weight"))
     assert not all(found.gates.values())
     assert found.notes
 
 
-def test_an_interrupted_training_ends_at_once() -> None:
+def test_a_cancelled_training_ends() -> None:
     with pytest.raises(TrainingCancelled):
         train(TrainingTask(judged(60, 20), "obs/v1"), TrainingConfig(), lambda: True)

@@ -54,7 +54,7 @@ async def child() -> int:
     return found[0]
 
 
-async def test_a_child_makes_the_very_same_model_and_report() -> None:
+async def test_a_child_process_gives_the_same_model_and_report() -> None:
     wanted = await training_request()
     here = run_training(wanted, lambda: False)
     there = await train_in_subprocess(wanted, lambda: False)
@@ -64,14 +64,14 @@ async def test_a_child_makes_the_very_same_model_and_report() -> None:
     assert there.state_dict == here.state_dict
 
 
-async def test_the_second_training_continues_the_first_in_a_child_too() -> None:
+async def test_a_child_process_continues_the_previous_model() -> None:
     first = await training_request()
     before = run_training(first, lambda: False)
     after = await train_in_subprocess(first.model_copy(update={"previous": before.weights}), lambda: False)
     assert set(after.validation_loss) == {"full", "strict", "warm"}
 
 
-async def test_a_child_that_is_killed_is_an_error_that_names_the_likely_reason() -> None:
+async def test_the_error_of_a_killed_child_names_the_probable_cause() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
     os.kill(await child(), signal.SIGKILL)
@@ -79,14 +79,14 @@ async def test_a_child_that_is_killed_is_an_error_that_names_the_likely_reason()
         await asyncio.wait_for(training, 20)
 
 
-async def test_a_training_that_crashes_is_an_error_with_its_last_words() -> None:
+async def test_the_error_of_a_crashed_child_quotes_its_last_line() -> None:
     wanted = await training_request()
     broken = [replace(features, packed=b"broken") for features in wanted.features]
     with pytest.raises(TrainingFailed, match=r"the training process failed: zlib\.error"):
         await train_in_subprocess(wanted.model_copy(update={"features": broken}), lambda: False)
 
 
-async def test_when_the_service_stops_the_child_is_ended_at_once() -> None:
+async def test_a_stopping_service_kills_its_child() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     stopping = asyncio.Event()
     training = asyncio.create_task(train_in_subprocess(wanted, stopping.is_set))
@@ -97,7 +97,7 @@ async def test_when_the_service_stops_the_child_is_ended_at_once() -> None:
     assert children() == []
 
 
-async def test_a_handler_that_is_cancelled_leaves_no_child_behind() -> None:
+async def test_a_cancelled_handler_leaves_no_child_process() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
     await child()
@@ -107,7 +107,7 @@ async def test_a_handler_that_is_cancelled_leaves_no_child_behind() -> None:
     assert children() == []
 
 
-async def test_a_child_ends_when_the_service_that_ordered_is_gone() -> None:
+async def test_a_child_exits_when_its_parent_is_gone() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", WORKER_MODULE, stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None
