@@ -29,7 +29,7 @@ async def list_segments(
     number, view = await _epoch(models, run, epoch)
     places = await models.segments(run, number)
     page, following = _page(list(places), after, limit)
-    outcomes = (await models.scores.of(run, number)).outcomes
+    outcomes = (await models.scores.count(run, number)).outcomes
     finished = view.finished.document.segments if view and view.finished else []
     digests = {segment.segment: segment.digest for segment in finished}
     items = [_item(entry, places[entry], outcomes, digests) for entry in page]
@@ -42,8 +42,8 @@ async def list_scores(
 ) -> Page[SegmentScores]:
     """List the scores of one epoch: every vote with its reason, and the merged values. Damaged scores are left out."""
     number, _ = await _epoch(models, run, epoch)
-    page, following = _page(await models.scores.listed(run, number), after, limit)
-    return Page(items=await models.scores.readable(page), next=following)
+    page, following = _page(await models.scores.list_epoch(run, number), after, limit)
+    return Page(items=await models.scores.read_all(page), next=following)
 
 
 async def _epoch(models: ReadModels, run: RunId, epoch: int | None) -> tuple[int, EpochView | None]:

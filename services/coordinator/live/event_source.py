@@ -48,7 +48,7 @@ class RunEventSource:
         view = await self._models.views.read(record)
         updates = [RunUpdate("run", record.model_dump_json())]
         updates += [
-            RunUpdate("epoch", row.model_dump_json(), str(row.epoch)) for row in await self._models.rows.of(view)
+            RunUpdate("epoch", row.model_dump_json(), str(row.epoch)) for row in await self._models.rows.finished(view)
         ]
         # The next pass of the reconciler overwrites a damaged one.
         with suppress(ContractError):
@@ -65,7 +65,7 @@ class RunEventSource:
         """
         found: list[ObjectEntry] = []
         for epoch in range(max(0, record.epoch - 1), record.epoch + 1):
-            found += await self._models.scores.listed(record.run, epoch)
+            found += await self._models.scores.list_epoch(record.run, epoch)
         ordered = sorted(found, key=lambda entry: entry.modified)
         if sent is None:
             return ordered[:-MAX_SCORES], ordered[-MAX_SCORES:]
@@ -73,5 +73,5 @@ class RunEventSource:
 
     async def _score_updates(self, entries: list[ObjectEntry]) -> list[RunUpdate]:
         """The updates of the readable scores among these."""
-        readable = await self._models.scores.readable(entries)
+        readable = await self._models.scores.read_all(entries)
         return [RunUpdate("score", scores.model_dump_json(), scores.segment) for scores in readable]

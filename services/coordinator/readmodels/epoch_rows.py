@@ -22,9 +22,9 @@ class EpochRows:
         self._judgings = JudgingReports(store)
         self._complete: RunCache[dict[int, EpochRow]] = RunCache(dict)
 
-    async def of(self, view: RunView) -> list[EpochRow]:
+    async def finished(self, view: RunView) -> list[EpochRow]:
         """The rows of all finished epochs, oldest first."""
-        complete = self._complete.of(view.record)
+        complete = self._complete.get(view.record)
         rows: list[EpochRow] = []
         for epoch in view.epochs:
             row = complete.get(epoch.epoch) or await self._row(view, epoch)
@@ -41,4 +41,4 @@ class EpochRows:
 
     async def _row(self, view: RunView, epoch: EpochView) -> EpochRow | None:
         alarm = check_over_optimisation(view.epochs[: epoch.epoch + 1]).reason or None
-        return epoch_row(epoch, await self._scores.of(view.record.run, epoch.epoch), alarm)
+        return epoch_row(epoch, await self._scores.count(view.record.run, epoch.epoch), alarm)

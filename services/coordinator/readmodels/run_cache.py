@@ -33,7 +33,7 @@ class RunCache(Generic[Value]):
         self._make = make
         self._entries: OrderedDict[RunId, _CacheEntry[Value]] = OrderedDict()
 
-    def of(self, record: RunRecord) -> Value:
+    def get(self, record: RunRecord) -> Value:
         """The cached value of the run with this record."""
         entry = self._entries.get(record.run)
         if entry is None or entry.created != record.created:

@@ -25,7 +25,7 @@ class RunViewReader:
 
     async def read(self, record: RunRecord) -> RunView:
         """The view of a run as it is in the store now."""
-        run, complete = record.run, self._complete.of(record)
+        run, complete = record.run, self._complete.get(record)
         names = {entry.key for entry in await self._store.list(keys.run_prefix(run))}
         epochs: list[EpochView] = []
         while keys.epoch_start(run, len(epochs)) in names:

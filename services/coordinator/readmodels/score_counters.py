@@ -36,7 +36,7 @@ class ScoreCounters:
         self._cached: BoundedCache[tuple[RunId, int], _CountedEpoch] = BoundedCache(MAX_EPOCHS)
         self._lock = asyncio.Lock()
 
-    async def of(self, run: RunId, epoch: int) -> ScoreCounter:
+    async def count(self, run: RunId, epoch: int) -> ScoreCounter:
         """The counter of an epoch, with every score object that is in the store now."""
         async with self._lock:
             listed = await self._reader.list_epoch(run, epoch)
@@ -48,14 +48,14 @@ class ScoreCounters:
                 counted.add(entry, score)
             return counted.counter
 
-    async def read(self, run: RunId, epoch: int) -> list[SegmentScores]:
+    async def read_epoch(self, run: RunId, epoch: int) -> list[SegmentScores]:
         """All readable scores of an epoch."""
-        return await self.readable(await self.listed(run, epoch))
+        return await self.read_all(await self.list_epoch(run, epoch))
 
-    async def listed(self, run: RunId, epoch: int) -> list[ObjectEntry]:
+    async def list_epoch(self, run: RunId, epoch: int) -> list[ObjectEntry]:
         """The score objects of an epoch, unread."""
         return await self._reader.list_epoch(run, epoch)
 
-    async def readable(self, entries: Sequence[ObjectEntry]) -> list[SegmentScores]:
+    async def read_all(self, entries: Sequence[ObjectEntry]) -> list[SegmentScores]:
         """The scores in these objects. A damaged object is logged and left out."""
         return [found.scores for found in (await self._reader.read_all(entries)).values() if found is not None]

@@ -106,7 +106,7 @@ class Reconciler:
         """The events to republish now. Orders and judging have separate backoffs: both can stall alone."""
         run, judged = view.record.run, set[str]()
         for epoch in view.epochs[-2:]:
-            judged |= set((await self.models.scores.of(run, epoch.epoch)).outcomes)
+            judged |= set((await self.models.scores.count(run, epoch.epoch)).outcomes)
         orders, judging = self._backoffs.setdefault(run, (ReplayBackoff(self.quiet), ReplayBackoff(self.quiet)))
         events: list[EventData] = []
         if orders.due((stage(view), view.last_heartbeat), now):

@@ -42,7 +42,7 @@ class ReportWriter:
             stored = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
         except (NotFound, ContractError):
             stored = None
-        summary = run_summary(view, await self._models.rows.of(view), self._now())
+        summary = run_summary(view, await self._models.rows.finished(view), self._now())
         if stored is None or not _same(stored, summary):
             await self._write_changed(stored, summary)
 
@@ -54,13 +54,13 @@ class ReportWriter:
         run, current = view.record.run, view.current
         counter, segments = ScoreCounter(), 0
         if current is not None:
-            counter = await self._models.scores.of(run, current.epoch)
+            counter = await self._models.scores.count(run, current.epoch)
             segments = len(await self._models.segments(run, current.epoch))
         return run_progress(view, counter, segments, await self._models.views.heartbeat(run), doing, now)
 
     async def _write_tables(self, view: RunView, now: datetime) -> None:
         run = view.record.run
-        summary = run_summary(view, await self._models.rows.of(view), now)
+        summary = run_summary(view, await self._models.rows.finished(view), now)
         before = self._written.get(run)
         if before is not None and _same(before, summary):
             return
@@ -91,7 +91,7 @@ class ReportWriter:
     async def _write_epoch(self, run: RunId, row: EpochRow, scores_final: bool) -> None:
         await self._store.put(keys.evaluation_summary(run, row.epoch), row.to_bytes())
         if scores_final:
-            lines = [scores.to_bytes() for scores in await self._models.scores.read(run, row.epoch)]
+            lines = [scores.to_bytes() for scores in await self._models.scores.read_epoch(run, row.epoch)]
             await self._store.put(keys.scores_jsonl(run, row.epoch), b"".join(line + b"\n" for line in lines))
 
 

@@ -80,7 +80,7 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "/runs",
         {"config": {"world": "wild:x"}},
         422,
-        "config.harness: string should match pattern '^(garden|vale|realm|wild:[0-9]{1,9})$'.",
+        "config.world: string should match pattern '^(garden|vale|realm|wild:[0-9]{1,9})$'.",
     ),
     (
         "POST",

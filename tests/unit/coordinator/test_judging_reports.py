@@ -53,7 +53,7 @@ async def shown_drift(harness: Harness, epoch: int = 0) -> list[float | None]:
     """The drift of the judge `state` in the run's summary.json, in the epoch's, and in the API."""
     run = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
     one = EpochRow.from_bytes(await harness.store.get(keys.evaluation_summary(RUN, epoch)))
-    live = await harness.models.rows.of(await harness.models.views.read(await harness.models.runs.latest(RUN)))
+    live = await harness.models.rows.finished(await harness.models.views.read(await harness.models.runs.latest(RUN)))
     rows = [run.epochs[epoch], one, live[epoch]]
     return [row.judging.judges[JudgeName("state")].drift for row in rows if row.judging is not None]
 

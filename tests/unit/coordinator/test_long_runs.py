@@ -56,12 +56,12 @@ async def test_a_run_that_was_deleted_and_recreated_starts_empty(ended: bool) ->
     await harness.train(0)
     await harness.judge(0, segments=3)
     await harness.passes()
-    assert len((await harness.models.scores.of(RUN, 0)).outcomes) == 3
+    assert len((await harness.models.scores.count(RUN, 0)).outcomes) == 3
     await harness.judge_segment(3)
     await harness.train_reward_model(0, accuracy=0.9)
     await harness.passes()
     view = await harness.models.views.read(await harness.models.runs.latest(RUN))
-    (row,) = await harness.models.rows.of(view)
+    (row,) = await harness.models.rows.finished(view)
     assert (row.reward_model_accuracy, row.segments_judged) == (0.9, 4)
 
 
@@ -88,14 +88,14 @@ def test_only_recently_used_ended_runs_stay_cached() -> None:
         values = {"run": RunId(f"run-{number}"), "revision": 0, "state": state, "config": RunConfig()}
         return RunRecord.model_validate(values | {"created": START, "updated": START})
 
-    cache.of(record(0, "running")).append(0)
+    cache.get(record(0, "running")).append(0)
     for number in range(1, MAX_ENDED + 2):
-        cache.of(record(number, "finished")).append(number)
-    assert cache.of(record(0, "running")) == [0]
-    assert cache.of(record(2, "finished")) == [2]
-    assert cache.of(record(1, "finished")) == []
+        cache.get(record(number, "finished")).append(number)
+    assert cache.get(record(0, "running")) == [0]
+    assert cache.get(record(2, "finished")) == [2]
+    assert cache.get(record(1, "finished")) == []
     later = record(0, "running").model_copy(update={"created": START + timedelta(days=1)})
-    assert cache.of(later) == []
+    assert cache.get(later) == []
 
 
 async def test_a_failing_list_of_runs_is_retried_in_the_next_pass() -> None:

@@ -48,7 +48,7 @@ async def test_an_unreadable_score_counts_as_missing() -> None:
     await harness.train_reward_model(0)
     await harness.passes()
     assert (await harness.start_order(1)).reward_model is not None
-    assert (await harness.models.scores.of(RUN, 0)).outcomes.keys() == {segment(0, number) for number in range(3)}
+    assert (await harness.models.scores.count(RUN, 0)).outcomes.keys() == {segment(0, number) for number in range(3)}
 
 
 async def test_a_pixel_policy_is_shaped_by_a_feature_based_model() -> None:

@@ -117,7 +117,7 @@ function showProgress(p) {
   el("doing").textContent = p.doing;
   el("bar").style.width = `${Math.min(100, 100 * p.steps / p.epoch_steps)}%`;
   const eta = p.eta_s === null ? "–" : `${Math.floor(p.eta_s / 60)} min ${Math.floor(p.eta_s % 60)} s`;
-  const figures = [["epoch", `${p.epoch + 1} of ${p.epochs_planned ?? "∞"}`], ["steps", `${p.steps} / ${p.epoch_steps}`],
+  const figures = [["epoch", p.epoch], ["planned epochs", p.epochs_planned ?? "∞"], ["steps", `${p.steps} / ${p.epoch_steps}`],
     ["steps per second", number(p.steps_per_s, 0)], ["segments recorded", p.segments_recorded],
     ["judged", p.segments_judged], ["not yet judged", p.segments_left], ["votes", p.votes], ["agreement", number(p.agreement)],
     ["reward-model accuracy", number(p.reward_model_accuracy)], ["remaining time", eta]];
@@ -210,7 +210,7 @@ async function open() {
   if (!state.token) return showLogin("");
   try { await listRuns(); } catch (error) {
     if (error.message === "denied") return showLogin("The token is unknown.");
-    state.retry = setTimeout(open, 2000);   // not a problem of the token: the coordinator starts, or its store is not available
+    state.retry = setTimeout(open, 2000);   // the token may be right: the coordinator starts, or its store is not available
     return showLogin(`The coordinator is not available (${error.message}). This page retries every 2 s.`);
   }
   el("login").hidden = true;
