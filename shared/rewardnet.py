@@ -2,8 +2,8 @@
 
 An ensemble of small networks 128 -> 64 -> 64 -> 1 (ReLU) maps one observation to one score per member. Scores are
 standardised: over the states the model was trained on, every member has mean 0 and standard deviation 1.
-This module never imports torch and never unpickles: a file is safetensors, and nothing of it is used before its
-shapes, types, values and observation layout were checked.
+This module never imports torch and never unpickles: a file is safetensors, and its shapes, types, values and
+observation layout are checked before use.
 """
 
 import json
@@ -23,21 +23,19 @@ WIDTH: Final = 128
 HIDDEN: Final = 64
 MAX_MEMBERS: Final = 50
 FORMAT: Final = "zelda-rewardnet/1"
-MAX_FILE_BYTES: Final = 4_000_000  # 50 members need 2.5 MB; a larger file is not ours and is not parsed
-MAX_NORM: Final = 1_000.0  # of each tensor and member; a trained one stays below 50, a larger one only amplifies noise
-MIN_DEVIATION: Final = 0.1  # a rarely set flag must not weigh more than ten times its value
-FLAT: Final = (
-    0.01  # deviation below which a member has no opinion; larger would flatten models of small real differences
-)
-CHUNK: Final = 4_096  # rows at once, so that scratch memory stays below 20 MB whatever the batch
+MAX_FILE_BYTES: Final = 4_000_000  # 50 members need 2.5 MB; a larger file is refused unparsed
+MAX_NORM: Final = 1_000.0  # of each tensor and member; trained ones stay below 50, larger ones amplify noise
+MIN_DEVIATION: Final = 0.1  # limits the weight of a rarely set flag to ten times its value
+FLAT: Final = 0.01  # deviation below which a member has no opinion; a larger value would flatten small real differences
+CHUNK: Final = 4_096  # rows per pass: scratch memory stays below 20 MB for any batch
 
 
 @dataclass(frozen=True)
 class RewardWeights:
-    """Everything a reward model consists of. M members; all arrays float32.
+    """The parameters of a reward model with M members; all arrays are float32.
 
-    `input_scale` is 1 / standard deviation, and 0 for a feature that is masked or never varied in training: a value
-    the model knows nothing about has no influence. `disagreement` is the mean over the training states of the members'
+    `input_scale` is 1 / standard deviation, and 0 for a feature that is masked or constant in training: an unknown
+    feature has no influence. `disagreement` is the mean over the training states of the members'
     standard deviation; `temperature` divides a score difference to give the log odds that a judge prefers it.
     """
 
@@ -92,7 +90,7 @@ def random_weights(members: int, seed: int, observation: str = "obs/v1") -> Rewa
 
 
 def zero_weights(members: int, observation: str = "obs/v1") -> RewardWeights:
-    """Weights that score every observation 0: what is published when there was nothing to learn from."""
+    """Weights that score every observation 0; published when there are no data to learn from."""
     weights = random_weights(members, 0, observation)
     return replace(weights, value_weight=np.zeros_like(weights.value_weight))
 
@@ -110,7 +108,7 @@ def input_statistics(states: Floats, masked: NDArray[np.bool_] | None = None) ->
 def standardise(weights: RewardWeights, states: Floats) -> RewardWeights:
     """The same ensemble with output statistics taken over `states` (N, 128): mean 0 and deviation 1 per member.
 
-    A member that says the same of every state stays flat: blown up to deviation 1, its noise would look like a verdict.
+    A member with nearly constant scores stays flat: scaled to deviation 1, its noise would look like a preference.
     """
     bare = replace(
         weights, output_mean=np.zeros_like(weights.output_mean), output_scale=np.ones_like(weights.output_scale)
@@ -140,7 +138,7 @@ def dump(weights: RewardWeights) -> bytes:
 
 
 def _ordered(raw: bytes) -> bytes:
-    """The same file with a sorted header: the library orders metadata at random, and equal models have one digest."""
+    """The file with a sorted header: the library orders metadata at random, but equal models must have one digest."""
     size = int.from_bytes(raw[:8], "little")
     header = json.dumps(json.loads(raw[8 : 8 + size]), sort_keys=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
@@ -148,7 +146,7 @@ def _ordered(raw: bytes) -> bytes:
 
 
 def load(raw: bytes, observation: str) -> RewardWeights:
-    """Parse and check a file of `dump`. `observation` is the caller's layout: another one is refused.
+    """Parse and check a file of `dump`. Another layout than the caller's `observation` is refused.
 
     Raises ContractError with one sentence for anything that is not exactly a reward model of this format.
     """
@@ -176,7 +174,7 @@ def load(raw: bytes, observation: str) -> RewardWeights:
 
 
 def _metadata(raw: bytes) -> dict[str, object]:
-    # The parser has accepted the header by now, so its length and its JSON are sound.
+    # The parser has accepted the header: its length and its JSON are valid.
     size = int.from_bytes(raw[:8], "little")
     found = json.loads(raw[8 : 8 + size]).get("__metadata__")
     return found if isinstance(found, dict) else {}
@@ -212,12 +210,12 @@ def _check_tensor(name: str, tensor: NDArray[Any], shape: tuple[int, ...]) -> No
     flat = tensor.reshape(shape[0], -1).astype(np.float64)
     if np.linalg.norm(flat, axis=1).max() > MAX_NORM:
         raise ContractError(
-            f"reward model has a norm above {MAX_NORM} in {name}: the training diverged or it is forged"
+            f"reward model has a norm above {MAX_NORM} in {name}: the training diverged or the file is forged"
         )
 
 
 class _Scratch:
-    """Buffers for one batch size, so that a step allocates nothing."""
+    """Buffers for one batch size: a step allocates nothing."""
 
     def __init__(self, rows: int, members: int) -> None:
         self.first = np.empty((rows, members * HIDDEN), np.float32)
@@ -230,7 +228,7 @@ class RewardNet:
     """The forward pass in numpy. Not thread-safe: it owns scratch buffers; use one instance per thread."""
 
     def __init__(self, weights: RewardWeights) -> None:
-        """Fold both standardisations into the first and last layer, so that they cost nothing per step."""
+        """Fold both standardisations into the first and last layer: they cost nothing per step."""
         self.weights = weights
         members = weights.members
         scaled = weights.hidden1_weight * weights.input_scale[None, :, None]
@@ -274,7 +272,7 @@ class RewardNet:
     def _buffers(self, rows: int) -> _Scratch:
         scratch = self._scratch.get(rows)
         if scratch is None:
-            if len(self._scratch) >= 8:  # batch sizes hardly vary; odd ones must not pile up
+            if len(self._scratch) >= 8:  # batch sizes hardly vary; rare ones must not accumulate
                 self._scratch.clear()
             scratch = self._scratch[rows] = _Scratch(rows, self.weights.members)
         return scratch

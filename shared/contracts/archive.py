@@ -1,7 +1,6 @@
 """Opens segment archives (segment.py has their layout).
 
-They are data from outside: no more is unpacked than a bound, whatever an archive says of its sizes, and nothing is ever
-extracted to a path.
+Archives are untrusted data: unpacking is bounded regardless of the declared sizes, and nothing is extracted to a path.
 """
 
 import io
@@ -19,10 +18,10 @@ _USUAL: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class SegmentArchive:
-    """An open archive: its manifest, and the other members as they are asked for."""
+    """An open archive: its manifest, and the other members on request."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
-        """Read the manifest. See `opened`."""
+        """Read the manifest. See `open_archive`."""
         self._file, self._room = file, MAX_UNPACKED
         self.manifest = SegmentManifest.from_bytes(self._content(MANIFEST, MAX_UNPACKED))
 
@@ -35,7 +34,7 @@ class SegmentArchive:
         """A member of at most `limit` bytes. ContractError if it has more, DigestMismatch if it was changed."""
         data = self._content(name, limit)
         if self.manifest.members.get(name) != sha256(data):
-            raise DigestMismatch(f"segment {self.manifest.segment}: {name} is not what the manifest says")
+            raise DigestMismatch(f"segment {self.manifest.segment}: {name} differs from its digest in the manifest")
         return data
 
     def _content(self, name: str, limit: int) -> bytes:
@@ -44,19 +43,19 @@ class SegmentArchive:
         except KeyError as error:
             raise ContractError(f"the segment's archive lacks {name}") from error
         if info.compress_type not in _USUAL:
-            raise ContractError(f"{name} is compressed in a way that no segment is (method {info.compress_type})")
+            raise ContractError(f"{name} has an unsupported compression (method {info.compress_type})")
         limit = min(limit, self._room)
         with self._file.open(info) as member:
-            data = member.read(limit + 1)  # with a number, it unpacks no more than that
+            data = member.read(limit + 1)  # unpacks at most this many bytes
         if len(data) > limit:
-            raise ContractError(f"{name} unpacks to more than {limit} bytes: no segment is so large")
+            raise ContractError(f"{name} unpacks to more than {limit} bytes, the limit of a segment")
         self._room -= len(data)
         return data
 
 
 @contextmanager
 def open_archive(raw: bytes) -> Iterator[SegmentArchive]:
-    """The archive in these bytes. While it is open, whatever parsers throw at them is a ContractError."""
+    """The archive in these bytes. While it is open, any parser error becomes a ContractError."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as file:
             yield SegmentArchive(file)
@@ -67,6 +66,6 @@ def open_archive(raw: bytes) -> Iterator[SegmentArchive]:
 
 
 def read_manifest(raw: bytes) -> SegmentManifest:
-    """The manifest alone, without looking at the other members."""
+    """The manifest alone; the other members stay unread."""
     with open_archive(raw) as archive:
         return archive.manifest

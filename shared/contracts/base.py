@@ -1,8 +1,7 @@
-"""How contract models read and write.
+"""The base of all contract models.
 
-Readers ignore fields they do not know (an old reader meets a new writer), even where a model refuses them from a
-person; writers are strict, because every constructor call is type-checked. Numbers are finite and collections bounded,
-so that no document can be endless.
+Readers ignore unknown fields (an old reader may meet a new writer), even where a model refuses them in a request.
+Writers are strict: every constructor call is type-checked. Numbers are finite and collections bounded.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ class Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, ser_json_inf_nan="constants")
 
     def to_bytes(self) -> bytes:
-        """Canonical JSON bytes: field order of the model, no blanks."""
+        """Canonical JSON bytes: the model's field order, no blanks."""
         return self.model_dump_json().encode()
 
     @classmethod
@@ -39,5 +38,5 @@ def first_problem(error: ValidationError) -> str:
 
 
 def sha256(raw: bytes) -> str:
-    """Digest of an object's bytes as used in keys, events and manifests."""
+    """SHA-256 of an object's bytes, in hexadecimal, as keys, events and manifests use it."""
     return hashlib.sha256(raw).hexdigest()

@@ -1,4 +1,4 @@
-"""The card of a reward model: how it was made, how good it is on held-out episodes, and whether it may shape."""
+"""The card of a reward model: its data, its quality on held-out episodes, and whether it may shape."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ Fit = Literal["none", "full", "strict", "warm"]
 
 
 class PairAccuracy(Contract):
-    """Share of held-out preference pairs ordered rightly. Pairs are split by episode, never by pair."""
+    """Share of held-out preference pairs in the right order. Data are split by episode, never by pair."""
 
     confident: float | None = Field(None, ge=0, le=1, description="pairs whose scores differ by more than the margin")
     all: float | None = Field(None, ge=0, le=1, description="all pairs but exact ties")
@@ -24,7 +24,7 @@ class PairAccuracy(Contract):
 
 
 class Calibration(Contract):
-    """How far predicted probabilities are from outcomes on held-out pairs, after temperature scaling."""
+    """Deviation of predicted probabilities from outcomes on held-out pairs, after temperature scaling."""
 
     temperature: float = Field(gt=0)
     ece: float = Field(ge=0, le=1, description="expected calibration error, 10 bins")
@@ -32,7 +32,7 @@ class Calibration(Contract):
 
 
 class EpochScore(Contract):
-    """How one epoch's segments look to this model, to the judges, and in truth; comparable within one card only."""
+    """One epoch's segments by model score, judge score and milestones; comparable only within one card."""
 
     epoch: Epoch
     segments: int = Field(ge=1, description="judged segments of the epoch among the data")
@@ -88,13 +88,13 @@ class RewardModelCard(Contract):
     )
     disagreement: float | None = Field(None, ge=0, description="mean deviation of the members over training states")
     masked: list[Annotated[str, Field(max_length=60)]] = Field(
-        default_factory=list, max_length=512, description="features the model does not see"
+        default_factory=list, max_length=512, description="features that the model ignores"
     )
     history: list[RewardModelRef] = Field(
         default_factory=list, max_length=100, description="earlier models of this run that passed, oldest first"
     )
     notes: list[Annotated[str, Field(max_length=300)]] = Field(
-        default_factory=list, max_length=20, description="what a reader must know, e.g. that the data are few"
+        default_factory=list, max_length=20, description="remarks for readers, e.g. that the data are few"
     )
 
     def reference(self, key: str, digest: str) -> RewardModelRef:

@@ -1,4 +1,4 @@
-"""What the training driver tells the others through the store: that it lives, that it stopped, that it gave up."""
+"""The training driver's reports through the store: heartbeat, stop, failure."""
 
 from typing import Literal
 
@@ -22,12 +22,12 @@ class DriverHeartbeat(Contract):
 
 
 class DriverStopped(Contract):
-    """Created when a stop request was obeyed: the epoch goes on from this checkpoint when the run is resumed."""
+    """Created after a stop request was fulfilled: a resumed run continues the epoch from this checkpoint."""
 
     schema_version: Literal[1] = 1
     run: RunId
     epoch: Epoch
-    attempt: int = Field(ge=1, description="attempt of the run record that asked for the stop")
+    attempt: int = Field(ge=1, description="attempt of the run record that requested the stop")
     steps: int = Field(ge=0, description="steps of the epoch that are in the checkpoint")
     checkpoint_key: Key | None = Field(None, description="None: stopped before the first step")
     checkpoint_digest: Digest | None = None
@@ -35,7 +35,7 @@ class DriverStopped(Contract):
 
 
 class DriverFailed(Contract):
-    """Created when the driver failed too often to be started again; `reason` is one sentence for people."""
+    """Created when the driver has failed too often to restart; `reason` is one sentence for users."""
 
     schema_version: Literal[1] = 1
     run: RunId

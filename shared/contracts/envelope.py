@@ -1,6 +1,6 @@
 """The envelope of every event: CloudEvents 1.0 attribute names (https://github.com/cloudevents/spec), structured JSON.
 
-The id is derived from what the event announces, so publishing again is the same event, not a second one.
+The id is derived from the announced object: a republished event is the same event.
 """
 
 import json
@@ -14,7 +14,7 @@ from shared.contracts.events import EVENT_BY_TYPE, Epoch, EventData
 from shared.contracts.ids import RunId
 from shared.errors import ContractError
 
-MAX_EVENT_BYTES = 8192  # bigger data belongs in the store; the bus carries a key to it
+MAX_EVENT_BYTES = 8192  # bigger data belongs into the store; the event carries its key
 
 
 class Envelope(Contract):
@@ -59,7 +59,7 @@ def wrap(
     time: datetime | None = None,
     traceparent: str | None = None,
 ) -> Envelope:
-    """Put event data into its envelope. The same data gives the same id, whoever publishes it, however often."""
+    """Put event data into its envelope. Equal data gives the same id, for any publisher, any number of times."""
     return Envelope(
         id=event_id(data),
         source=source,

@@ -1,4 +1,4 @@
-"""The two documents that bracket an epoch: the coordinator's order to start it and the trainer's account of it."""
+"""The two documents of an epoch: the coordinator's start order and the trainer's record of the finished epoch."""
 
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -12,7 +12,7 @@ from shared.contracts.run import RunConfig
 
 
 class RewardModelRef(Contract):
-    """A reward model as others name it: where its weights and its card are, and that both are what they were."""
+    """A reference to a reward model: keys and digests of its weights and its card."""
 
     epoch: Epoch = Field(description="epoch whose scores it was trained on")
     weights_key: Key
@@ -22,7 +22,7 @@ class RewardModelRef(Contract):
 
 
 class EpochStart(Contract):
-    """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot give a second order."""
+    """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot order it twice."""
 
     run: RunId
     epoch: Epoch

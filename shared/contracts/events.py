@@ -36,7 +36,7 @@ class SegmentReady(EventData):
 
 
 class ScoresReady(EventData):
-    """The judges are done with one segment: judged, abstained or dead-lettered."""
+    """A segment has its final scores: judged, abstained or dead."""
 
     TYPE: ClassVar[str] = "zelda.scores.ready.v1"
     NAME: ClassVar[str] = "scores.ready"
@@ -72,7 +72,7 @@ class RmTrained(EventData):
 
 
 class RmReady(EventData):
-    """Start this epoch. The object is the epoch's start order; it names the reward model to shape with, or none."""
+    """Start this epoch. The object is the epoch's start order, which names the reward model for shaping, if any."""
 
     TYPE: ClassVar[str] = "zelda.rm.ready.v1"
     NAME: ClassVar[str] = "rm.ready"

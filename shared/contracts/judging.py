@@ -1,6 +1,6 @@
-"""How good one epoch's judging was and what it cost: written by the judges (`judges.json`), shown in summary.json.
+"""Quality and cost of one epoch's judging: written by the judges (`judges.json`), shown in summary.json.
 
-What cannot be computed is None, never a comforting number.
+A value that cannot be computed is None.
 """
 
 from typing import Annotated, Literal
@@ -44,7 +44,7 @@ class PairFigures(Contract):
     """Clips compared directly, in both orders."""
 
     compared: int = Field(0, ge=0)
-    consistent: Share | None = Field(None, description="share whose verdict did not turn with the order")
+    consistent: Share | None = Field(None, description="share of verdicts that did not depend on the order")
     bias: Change | None = Field(None, description="share of verdicts for the clip shown first, minus one half")
     kappa_with_votes: Change | None = Field(
         None, description="agreement of consistent verdicts with the votes, over chance"
@@ -52,7 +52,7 @@ class PairFigures(Contract):
 
 
 class EpochJudging(Contract):
-    """`judges.json` of one epoch, merged from the notes of all judge processes."""
+    """`judges.json` of one epoch, merged from the reports of all judge processes."""
 
     schema_version: Literal[1] = 1
     run: RunId
@@ -65,5 +65,5 @@ class EpochJudging(Contract):
     judges: dict[JudgeName, JudgeFigures] = Field(default_factory=dict, max_length=16)
     pairs: PairFigures = PairFigures()
     usage: Usage = Usage()
-    budget_exhausted: bool = Field(False, description="a call was not made because the budget was used up")
+    budget_exhausted: bool = Field(False, description="a call was not made because the budget was exhausted")
     created: AwareDatetime

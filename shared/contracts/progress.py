@@ -1,4 +1,4 @@
-"""What people and tools read about a run: one row per finished epoch, the live progress, the growing summary."""
+"""Documents about a run for people and tools: one row per finished epoch, live progress, growing summary."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ MetricName = Annotated[str, Field(max_length=100)]
 
 
 class EpochRow(Contract):
-    """One epoch in figures. segments_recorded = judged + abstained + dead + waiting."""
+    """The figures of one epoch. segments_recorded = judged + abstained + dead + waiting."""
 
     epoch: Epoch
     steps: int = Field(ge=0)
@@ -25,7 +25,7 @@ class EpochRow(Contract):
     segments_judged: int = Field(ge=0)
     segments_abstained: int = Field(ge=0)
     segments_dead: int = Field(ge=0)
-    segments_waiting: int = Field(ge=0, description="recorded, but without an outcome when this row was written")
+    segments_waiting: int = Field(ge=0, description="recorded, but without an outcome at the time of this row")
     segments_dropped: int = Field(0, ge=0, description="not recorded, because the store was too slow")
     votes: int = Field(ge=0, description="samples of all judges")
     agreement: float | None = Field(None, ge=0, le=1, description="mean share of unanimous dimensions")
@@ -48,7 +48,7 @@ class EpochRow(Contract):
 
 
 class RunSummary(Contract):
-    """summary.json: what was asked for and what came of it. Written again after every epoch and at the end."""
+    """summary.json: the run's configuration and results. Rewritten after every epoch and at the end."""
 
     schema_version: Literal[1] = 1
     run: RunId
@@ -62,12 +62,12 @@ class RunSummary(Contract):
 
 
 class RunProgress(Contract):
-    """progress.json: where the run is now. `updated` is when the figures were read; older than 10 s means stale."""
+    """progress.json: the current state of a run. `updated` is the time of the figures; older than 10 s means stale."""
 
     schema_version: Literal[1] = 1
     run: RunId
     state: RunState
-    doing: str = Field(max_length=500, description="what the run is waiting for, in words")
+    doing: str = Field(max_length=500, description="what the run is waiting for")
     epoch: Epoch
     epochs_planned: int | None = None
     steps: int = Field(0, ge=0, description="steps done in this epoch")

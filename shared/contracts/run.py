@@ -1,6 +1,6 @@
-"""What a person asks for (RunConfig) and what the coordinator records about it (RunRecord).
+"""The configuration of a run (RunConfig) and the coordinator's record of it (RunRecord).
 
-The defaults are the ones of the original system where it had any; each field says what it does and in which unit.
+Defaults are those of the original system where it had any. Each field states its effect and unit.
 """
 
 from typing import Annotated, Literal, Self
@@ -19,7 +19,7 @@ WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
 
 
 class ShapingConfig(Contract):
-    """How the reward model enters the reward."""
+    """How the reward model shapes the reward."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,19 +31,19 @@ class ShapingConfig(Contract):
 
 
 class SamplingConfig(Contract):
-    """Which segments are recorded and judged: never all of them, because judges cost more than steps."""
+    """Which segments are recorded and judged: only some, because judging costs more than stepping."""
 
     model_config = ConfigDict(extra="forbid")
 
     share: float = Field(1.0, ge=0, le=1, description="share of finished segments that are recorded")
     milestones: bool = Field(True, description="also record every segment that reached a milestone")
-    budget: int = Field(200, ge=1, le=100_000, description="most segments recorded in one epoch")
+    budget: int = Field(200, ge=1, le=100_000, description="maximum number of segments recorded per epoch")
 
 
 class RunConfig(Contract):
-    """Everything that defines a run. Unknown fields are refused, so that a typing slip is not silently ignored."""
+    """Everything that defines a run. Unknown fields are refused, so that a typo is not ignored."""
 
-    # Of a person only: in stored documents `from_bytes` ignores them, because a newer version may have written them.
+    # In requests only: `from_bytes` ignores unknown fields, because a newer version may have written the document.
     model_config = ConfigDict(extra="forbid")
 
     game: Literal["bramble", "oracle-of-seasons"] = "bramble"
@@ -53,7 +53,7 @@ class RunConfig(Contract):
     difficulty: Difficulty = "normal"
     seed: int = Field(0, ge=0, le=2**31 - 1)
     epochs: int | None = Field(None, ge=1, le=100_000, description="epochs to run; default 3 unless run_hours is given")
-    run_hours: float | None = Field(None, gt=0, le=10_000, description="start no epoch after this many hours")
+    run_hours: float | None = Field(None, gt=0, le=10_000, description="hours after which no epoch starts")
     epoch_steps: int = Field(300_000, ge=300, le=1_000_000_000, description="environment steps per epoch")
     episode_length: int = Field(30_000, ge=300, le=10_000_000, description="steps until an episode is truncated")
     segment_steps: int = Field(300, ge=10, le=5_000)
@@ -70,7 +70,9 @@ class RunConfig(Contract):
     shaping: ShapingConfig = ShapingConfig()
     sampling: SamplingConfig = SamplingConfig()
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
-    judge_deadline_s: float = Field(600, gt=0, le=86_400, description="longest wait for scores after an epoch")
+    judge_deadline_s: float = Field(
+        600, gt=0, le=86_400, description="longest wait for scores after an epoch, in seconds"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -81,7 +83,7 @@ class RunConfig(Contract):
         if self.segment_steps > self.episode_length:
             raise ValueError(
                 f"segment_steps {self.segment_steps} is larger than episode_length {self.episode_length}: "
-                "no segment would ever be complete"
+                "no segment would be complete"
             )
         return self
 
@@ -98,9 +100,9 @@ class RunRecord(Contract):
     revision: int = Field(ge=0)
     state: RunState
     config: RunConfig
-    epoch: int = Field(0, ge=0, description="epoch that runs now or would run next")
-    fence: int = Field(0, ge=0, description="lease revision of the coordinator that wrote this")
+    epoch: int = Field(0, ge=0, description="the current or next epoch")
+    fence: int = Field(0, ge=0, description="lease fence of the coordinator that wrote this revision")
     attempt: int = Field(1, ge=1, description="counts resumes")
     created: AwareDatetime
     updated: AwareDatetime
-    reason: str | None = Field(None, max_length=LONGEST_REASON, description="why the state is what it is, for people")
+    reason: str | None = Field(None, max_length=LONGEST_REASON, description="reason of the state, for users")

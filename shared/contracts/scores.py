@@ -1,4 +1,4 @@
-"""What the judges said about one segment: every vote, who cast it, and the merged value per dimension."""
+"""The scores of one segment: every vote with its judge, and the merged value per dimension."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ class DimensionScore(Contract):
 
 
 class Usage(Contract):
-    """What one judge's requests for one segment cost."""
+    """The cost of one judge's requests for one segment."""
 
     calls: int = Field(0, ge=0)
     prompt_tokens: int = Field(0, ge=0)
@@ -35,7 +35,7 @@ class Usage(Contract):
 
 
 class JudgeResult(Contract):
-    """One judge on one segment. `abstained` carries the reasons, and no number."""
+    """One judge's result for one segment. `abstained` has reasons and no number."""
 
     judge: JudgeName
     route: str = Field(max_length=200)
@@ -71,7 +71,7 @@ class SegmentScores(Contract):
 
 
 def values_of(results: Iterable[JudgeResult]) -> dict[DimensionName, float]:
-    """Value per dimension over all judges. A dimension judged twice (by the fourth judge too) counts by its mean."""
+    """Value per dimension over all judges. A dimension with several judges counts by its mean."""
     found: dict[DimensionName, list[float]] = {}
     for result in results:
         for name, score in result.dimensions.items():

@@ -19,7 +19,7 @@ KEY_FRAMES = 8
 
 
 class SegmentManifest(Contract):
-    """Everything needed to replay and to trace one segment. Written first into the archive, hashed by the event."""
+    """Everything needed to replay and trace one segment: the first member of the archive."""
 
     schema_version: Literal[1] = 1
     run: RunId
@@ -39,7 +39,7 @@ class SegmentManifest(Contract):
     ram_start: Digest
     ram_end: Digest
     key_frames: list[int] = Field(
-        max_length=64, description="steps after which the pictures in frames/ were taken; 0 is before the first action"
+        max_length=64, description="steps of the pictures in frames/; 0 is before the first action"
     )
     checkpoint: Digest | None = Field(None, description="policy checkpoint that acted")
     reward_model: Digest | None = Field(None, description="weights of the reward model that shaped the reward")

@@ -1,1 +1,1 @@
-"""The game seen from outside: emulator, RAM table, decoded state, observation, segments."""
+"""The game from outside: games, emulator, RAM table, decoded state, observation, recording."""

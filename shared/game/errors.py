@@ -1,10 +1,10 @@
 """Errors of the game side, within the project's tree (shared/errors.py).
 
 Permanent
-├── UnknownRom       a ROM image that no map of the RAM fits, or a world that there is not
-└── ReplayMismatch   a replay ended in another RAM than the recording, or would: emulator or ROM is another one
+├── UnknownRom       a ROM image without a RAM table, or an unknown world
+└── ReplayMismatch   a replay gives another RAM than the recording: other emulator, other ROM or damage
 Transient
-└── EmulatorFault    the emulator failed; what it held is kept for a bug report
+└── EmulatorFault    the emulator failed; its state is kept for a bug report
 """
 
 from pathlib import Path
@@ -14,11 +14,11 @@ from shared.errors import Permanent, Transient
 
 
 class UnknownRom(Permanent):
-    """No RAM map fits this ROM image, or Bramble has no such world."""
+    """No RAM table fits this ROM image, or the world is unknown."""
 
 
 class ReplayMismatch(Permanent):
-    """The same start and the same actions gave another RAM: another emulator version, ROM or a damaged record."""
+    """Equal start and actions gave another RAM: another emulator version, another ROM or a damaged recording."""
 
     def __init__(self, message: str, expected: str, actual: str) -> None:
         super().__init__(f"replay: {message}")
@@ -28,18 +28,18 @@ class ReplayMismatch(Permanent):
     @classmethod
     def of_ram(cls, moment: str, expected: str, actual: str) -> Self:
         """RAM differs at the start or at the end."""
-        return cls(f"RAM at the {moment} is {actual}, the record says {expected}", expected, actual)
+        return cls(f"RAM at the {moment} is {actual}, the recording has {expected}", expected, actual)
 
     @classmethod
     def of_machine(cls, part: str, expected: str, actual: str) -> Self:
-        """Emulator or ROM is another one: the RAM is not even compared."""
-        return cls(f"recorded with {part} {expected}, here is {actual}", expected, actual)
+        """Emulator or ROM differ; the RAM is not compared."""
+        return cls(f"recorded with {part} {expected}, but this is {actual}", expected, actual)
 
 
 class EmulatorFault(Transient):
-    """The emulator raised or stopped. `report` is the folder with what is needed to see it again, if it was kept."""
+    """The emulator raised or stopped. `report` is the folder with the data to reproduce it, if it was kept."""
 
     def __init__(self, message: str, report: Path | None = None) -> None:
-        where = f"; kept for a report in {report}" if report else ""
+        where = f"; its state is kept in {report}" if report else ""
         super().__init__(message + where)
         self.report = report

@@ -1,6 +1,6 @@
-"""Writes what is derived: RAM header and offsets, tables, schemas. `python -m shared.game.generate [--check]`.
+"""Writes the generated files: RAM header and offsets, tables, schemas. `python -m shared.game.generate [--check]`.
 
-Never edit a generated file: a test holds each of them equal to its source.
+Never edit a generated file: a test compares each with its source.
 """
 
 import argparse

@@ -153,8 +153,12 @@ def _lifecycle(minio: "Minio", bucket: str, days: dict[str, int]) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m shared.store.provision", description=__doc__)
-    parser.add_argument("--keep-exports-days", type=int, default=KEEP_EXPORTS_DAYS, help="0 keeps for ever")
-    parser.add_argument("--keep-segments-days", type=int, default=0, help="0 keeps for ever (default)")
+    parser.add_argument(
+        "--keep-exports-days", type=int, default=KEEP_EXPORTS_DAYS, help="days until an export expires; 0: never"
+    )
+    parser.add_argument(
+        "--keep-segments-days", type=int, default=0, help="days until a segment expires; 0: never (default)"
+    )
     parser.add_argument("--check", action="store_true", help="change nothing: say whether the buckets can be reached")
     arguments = parser.parse_args(argv)
     settings = read_or_exit("provision", ProvisionSettings)
@@ -172,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _done(url: str) -> str:
-    """What is true of the store now. Nobody was asked about a bucket that comes from a claim."""
+    """A sentence about the store's state. The bucket of a claim is not checked."""
     if url.startswith("bucket://"):
         return f"store {url} comes from a claim with its bucket: nothing was asked or made, and nothing expires there"
     return f"store {url} has its buckets"

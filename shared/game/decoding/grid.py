@@ -1,4 +1,4 @@
-"""What can be walked on in a room, in cells of 8 by 8 pixels: distances to walls and the ways out.
+"""The walkable area of a room in cells of 8 by 8 pixels: distances to walls, and exits.
 
 The collision map of the game has a byte per 16-pixel tile: 0 is free, 1-15 marks solid quarters, 16 is a hazard
 (hole, water, lava), larger values are bridges and borders. Rows of the map are 16 bytes apart.
@@ -27,7 +27,7 @@ _TABLES: Final = tuple(_quarter_table(bit) for bit in _QUARTERS)
 
 
 class Grid:
-    """The walkability of one room. Cells are 0 free, 1 solid, 2 hazard; made once per collision map, never changed."""
+    """The walkability of one room: cells are 0 free, 1 solid, 2 hazard. Immutable; built once per collision map."""
 
     __slots__ = ("columns", "exits", "height", "rows", "source", "width")
 
@@ -87,13 +87,13 @@ def _opening(side: bytes) -> int | None:
 
 
 def room_size(image: bytes) -> tuple[int, int]:
-    """Tiles across and down; a size that no room has (RAM not yet set up) counts as a small room."""
+    """Tiles across and down; an invalid size (RAM not yet set up) counts as a small room."""
     wide, high = image[offsets.ROOM_WIDTH_8PX] // 2, image[offsets.ROOM_HEIGHT_8PX] // 2
     return (wide, high) if (wide, high) in ((10, 8), (15, 11)) else (10, 8)
 
 
 def grid_of(image: bytes, previous: Grid | None) -> Grid:
-    """The grid of the current room; the previous one if nothing moved."""
+    """The grid of the current room; the previous object if nothing changed."""
     collisions = image[offsets.ROOM_COLLISIONS : offsets.ROOM_COLLISIONS + 176]
     wide, high = room_size(image)
     if previous is not None and previous.source == collisions and previous.width == wide * 2:

@@ -1,6 +1,6 @@
 """Numbers of the game in words: directions, actions, treasures, sounds, kinds of object.
 
-Words are what judges and people read; nothing here changes what the policy sees.
+Judges and people read the words; the policy does not see them.
 """
 
 from typing import Final
@@ -72,12 +72,12 @@ TREASURES: Final[dict[int, str]] = {
 }
 
 FISTS: Final = 0x02
-"""Owned by every hero from the first step on, so that nobody needs to be told."""
+"""Every hero owns it from the start, so no row lists it."""
 
 SUPPLIES: Final = frozenset({0x28, 0x29})
-"""Treasures that are used up and counted elsewhere: to have picked one up once is neither progress nor an item."""
+"""Consumable treasures that are counted elsewhere: picking one up is neither progress nor an item."""
 
-# What the sound queue logs, for the ids that mean an event. A sound that is not listed is no event.
+# Sound ids that mean an event; other sounds are no events.
 SOUND_EVENTS: Final[dict[int, str]] = {
     0x10: "essence",
     0x4C: "item",

@@ -1,7 +1,7 @@
 """The objects of a room: enemies, people to talk to, things to pick up, flying dangers.
 
-Four kinds of slot are interleaved in the 16 pages of work RAM bank 1; a slot is 64 bytes. Slots left over from the
-room before (they vanish when a scroll ends) are ignored.
+Four kinds of slot are interleaved in the 16 pages of work RAM bank 1; a slot is 64 bytes. Slots left from the previous
+room (they disappear when a scroll ends) are ignored.
 """
 
 from functools import partial
@@ -18,7 +18,7 @@ PAGE: Final = 0x100  # bytes; a slot of each kind
 PEOPLE, ENEMIES, PARTS = 0x40, 0x80, 0xC0
 SLOTS: Final = 16  # of each kind
 FREE: Final = bytes(SLOTS)
-HARMLESS: Final = frozenset({0x33, 0x37, 0x38, 0x53, 0x58, 0x59, 0x5A, 0x5B})  # enemy slots that never hurt
+HARMLESS: Final = frozenset({0x33, 0x37, 0x38, 0x53, 0x58, 0x59, 0x5A, 0x5B})  # enemy ids that do no harm
 TREASURE: Final = 0x60  # people slot that is a treasure lying on the ground
 PICKUP_PARTS: Final = frozenset({0x01, 0x10, 0x14, 0x15, 0x28})
 
@@ -33,7 +33,7 @@ class GameObject(NamedTuple):
     health: int
 
 
-# The call that a named tuple's own constructor ends in: many of these are made each step.
+# `tuple.__new__` skips the named tuple's slower constructor: every step creates many objects.
 _made: Final = partial(tuple.__new__, GameObject)
 _FIELDS: Final = itemgetter(
     offsets.OBJECT_ID, offsets.OBJECT_SUBID, offsets.OBJECT_X, offsets.OBJECT_Y, offsets.OBJECT_HEALTH
@@ -45,7 +45,7 @@ def _column(kind: int, field: int) -> slice:
     return slice(PAGES + kind + field, PAGES_END, PAGE)
 
 
-# For `bytes.translate`: 1 where the byte says yes.
+# Tables for `bytes.translate`: 1 where the condition holds.
 _LIVE: Final = bytes(value & 1 for value in range(256))
 _TOUCHES: Final = bytes(value >> 7 for value in range(256))
 _HARMS: Final = bytes(value not in HARMLESS for value in range(256))
@@ -58,7 +58,7 @@ _PERSON_ID: Final = _column(PEOPLE, offsets.OBJECT_ID)
 _number: Final = partial(int.from_bytes, byteorder="little")
 
 
-def _thing(image: bytes, slot: int) -> GameObject:
+def _object(image: bytes, slot: int) -> GameObject:
     return _made(_FIELDS(image[slot : slot + SLOT_SIZE]))
 
 
@@ -73,7 +73,7 @@ def live(enabled: bytes) -> int:
 
 
 def enemies(image: bytes, alive: int) -> tuple[GameObject, ...]:
-    """Everything in these enemy slots that can hurt. All slots at once: a room may be full of them."""
+    """The harmful objects in these enemy slots. All slots are read together: a room may be full of enemies."""
     ids = image[_ENEMY_ID]
     touches, harms = image[_ENEMY_TOUCHES].translate(_TOUCHES), ids.translate(_HARMS)
     chosen = (alive & _number(touches) & _number(harms)).to_bytes(SLOTS, "little")
@@ -82,7 +82,7 @@ def enemies(image: bytes, alive: int) -> tuple[GameObject, ...]:
 
 
 def talkers(image: bytes) -> tuple[int, ...]:
-    """Slots of what answers to the A button, as the game lists them."""
+    """Slots of objects that react to the A button, as the game lists them."""
     listed = image[offsets.TALKABLE_LIST : offsets.TALKABLE_LIST + 2 * SLOTS]
     return tuple(
         (page << 8 | PEOPLE) - 0xD000 + PAGES
@@ -92,21 +92,21 @@ def talkers(image: bytes) -> tuple[int, ...]:
 
 
 def talkables(image: bytes, slots: tuple[int, ...]) -> tuple[GameObject, ...]:
-    """People and things in these slots, if they are there."""
-    return tuple([_thing(image, slot) for slot in slots if image[slot + offsets.OBJECT_ENABLED]])
+    """The objects in these slots that are enabled."""
+    return tuple([_object(image, slot) for slot in slots if image[slot + offsets.OBJECT_ENABLED]])
 
 
 def parts(image: bytes, enabled: bytes, people: bytes) -> tuple[tuple[GameObject, ...], tuple[GameObject, ...]]:
-    """Things to pick up, and flying things that hurt. The `variant` of a treasure is the treasure's number."""
+    """Objects to pick up, and harmful projectiles. The `variant` of a treasure is the treasure's number."""
     treasures = TREASURE in image[_PERSON_ID]
     if enabled == FREE and not treasures:
         return (), ()
     pickups, dangers = [], []
     for slot in _slots(enabled, PARTS):
         if image[slot + offsets.OBJECT_ID] in PICKUP_PARTS:
-            pickups.append(_thing(image, slot))
+            pickups.append(_object(image, slot))
         elif image[slot + offsets.OBJECT_COLLISION_TYPE] & 0x80 and image[slot + offsets.OBJECT_DAMAGE]:
-            dangers.append(_thing(image, slot))
+            dangers.append(_object(image, slot))
     if treasures:
         pickups += _treasures(image, people)
     return tuple(pickups), tuple(dangers)
@@ -115,4 +115,4 @@ def parts(image: bytes, enabled: bytes, people: bytes) -> tuple[tuple[GameObject
 def _treasures(image: bytes, people: bytes) -> list[GameObject]:
     """Treasures on the ground."""
     slots = [slot for slot in _slots(people, PEOPLE) if image[slot + offsets.OBJECT_ID] == TREASURE]
-    return [_thing(image, slot)._replace(variant=image[slot + offsets.OBJECT_TREASURE_ID]) for slot in slots]
+    return [_object(image, slot)._replace(variant=image[slot + offsets.OBJECT_TREASURE_ID]) for slot in slots]

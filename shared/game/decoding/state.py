@@ -1,7 +1,7 @@
-"""One decoded moment of the game. Everything else is computed from it: observation, rewards, judges' facts.
+"""One decoded state of the game. Observation, rewards and judges' facts are computed from it.
 
-A value that this game does not have, or that cannot be known, is None and never 0. Units: pixels of the room, quarters
-of a heart, counts. Neither the emulator nor numpy is needed to read this module.
+A value that the game lacks or that is unknown is None, never 0. Units: pixels of the room, quarters of a heart, counts.
+This module needs neither the emulator nor numpy.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Neighbours = tuple[int | None, int | None, int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What the hero owns and has done; decoded anew only when its bytes changed."""
+    """What the hero owns and has done; decoded only when its bytes change."""
 
     health: int
     max_health: int
@@ -87,7 +87,7 @@ class Puzzle:
 
 
 class Scene(NamedTuple):
-    """What stands still while the hero walks about: the room, its parts, what he owns. The tail of a GameState."""
+    """The slowly changing part of a state: the room, its parts, what the hero owns. The tail of a GameState."""
 
     group: int
     room: int
@@ -113,11 +113,11 @@ class Scene(NamedTuple):
 
 
 class GameState(NamedTuple):
-    """One moment. A named tuple, because one is made each step: it is frozen, without a dict, and built fast.
+    """One decoded state: a named tuple, because every step creates one; it is immutable, small and fast to build.
 
-    `fresh` is False when the game never came to rest during the step, so that the bytes may be those of a half-done
-    update. `tile` is the metatile underfoot, `tile_ahead` the one the hero faces, `ahead` its collision byte. `scene`
-    holds the fields after it once more: the same object in two states says that none of them changed in between.
+    `fresh` is False when the game never rested during the step; the bytes may then be of a half-done update. `tile` is
+    the metatile underfoot, `tile_ahead` the one the hero faces, `ahead` its collision byte. `scene` repeats the fields
+    after it: the same object in two states means that none of them changed.
     """
 
     x: int
@@ -167,7 +167,7 @@ class GameState(NamedTuple):
 
     @property
     def keys(self) -> int | None:
-        """Small keys of the current dungeon; outside of any the question has no answer."""
+        """Small keys of the current dungeon; None outside dungeons."""
         owned = self.inventory.small_keys
         if owned is None or self.dungeon is None or self.dungeon >= len(owned):
             return None
@@ -175,7 +175,7 @@ class GameState(NamedTuple):
 
 
 def page_of(group: int) -> int:
-    """Which of the four pages of room flags belongs to a group."""
+    """The page of room flags, 0 to 3, of a group."""
     return (0, 1, 1, 1, 2, 3, 2, 3)[group & 7]
 
 

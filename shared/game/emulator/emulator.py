@@ -1,7 +1,7 @@
-"""The emulator: one running game, driven by buttons, read through RAM images. The only module that imports PyBoy.
+"""The emulator: one running game, controlled by buttons, observed through RAM images. Only this module imports PyBoy.
 
-It renders nothing unless asked. The same start, seed and buttons give the same RAM, in any process, with or without
-pictures. It never writes next to a ROM file: images and saves live in memory.
+It renders only on request. Equal start, seed and buttons give equal RAM, in any process, with or without rendering. It
+writes no files: ROM images and saves stay in memory.
 """
 
 import hashlib
@@ -67,28 +67,28 @@ class Emulator:
                     pyboy.button_press(button)
                 self._held = button
             running = pyboy.tick(frames, render, False)
-        except Exception as error:  # whatever a compiled emulator throws is one kind of fault to its callers
+        except Exception as error:  # a compiled emulator may raise anything; callers see one kind of fault
             raise EmulatorFault(f"the emulator failed after {self.frames} frames: {error}") from error
         if not running:
             raise EmulatorFault(f"the emulator stopped after {self.frames} frames")
         self.frames += frames
 
     def image(self) -> bytes:
-        """The RAM image to decode: the present one if the game is at rest now, else the last one at which it was."""
+        """The RAM image to decode: the current one if the game is at rest now, else the last one at rest."""
         return self.take()[0]
 
     def take(self) -> tuple[bytes, bool]:
-        """As `image`, and whether the game was at rest in it; call it once a step."""
+        """As `image`, and whether the game was at rest in it; call it once per step."""
         if self._snapshots is None:
             return self._memory.image(), True
         return self._snapshots.take()
 
     def naive_image(self) -> bytes:
-        """The RAM of this very moment, possibly in the middle of the game's update."""
+        """The current RAM, possibly in the middle of the game's update."""
         return self._memory.image()
 
     def ram_hash(self) -> str:
-        """SHA-256 of all work RAM and high RAM at this very moment: what recordings and replays compare."""
+        """SHA-256 of the current work RAM and high RAM; recordings and replays compare it."""
         return hashlib.sha256(self._memory.image()).hexdigest()
 
     def screen(self) -> Frame:
@@ -96,7 +96,7 @@ class Emulator:
         return np.ascontiguousarray(self._pyboy.screen.ndarray[:, :, :3])
 
     def raw_screen(self) -> NDArray[np.uint32]:
-        """The last rendered picture as packed little-endian RGBA, uint32 (144, 160); a cheap copy for later."""
+        """The last rendered picture as packed little-endian RGBA, uint32 (144, 160); as a cheap copy."""
         packed: NDArray[np.uint32] = self._pyboy.screen.ndarray.view(np.uint32)[:, :, 0].copy()
         return packed
 
@@ -107,7 +107,7 @@ class Emulator:
         return buffer.getvalue()
 
     def load(self, state: bytes) -> None:
-        """Return to a saved state; buttons held by then are released. EmulatorFault if it is not such a state."""
+        """Return to a saved state; held buttons are released. EmulatorFault if the state is invalid."""
         try:
             self._pyboy.load_state(io.BytesIO(state))
         except Exception as error:
@@ -115,7 +115,7 @@ class Emulator:
         self._release()
 
     def seed(self, word: int) -> None:
-        """Set the game's random generator: 16 bits, never 0, which both games could not leave."""
+        """Set the game's random generator: 16 bits, never 0, because 0 is a fixed point in both games."""
         word = word & 0xFFFF or 0x370D
         self.poke(RNG_WORD, word & 0xFF)
         self.poke(RNG_WORD + 1, word >> 8)
@@ -132,8 +132,7 @@ class Emulator:
     def warm_up(self, frames: int) -> None:
         """Let the game run without buttons and uncounted.
 
-        Drawn, although nobody looks: the renderer keeps parts of what it drew before a state was loaded, and a first
-        picture would show them.
+        The frames are rendered: the renderer keeps parts of earlier pictures, which the first one would otherwise show.
         """
         for _ in range(frames):
             self._pyboy.tick(1, True, False)
@@ -154,17 +153,17 @@ class Emulator:
             self._snapshots.learn()
 
     def _await_hardware(self) -> None:
-        """Run until the game says on which hardware it is; EmulatorFault unless that is colour hardware."""
+        """Run until the game has detected its hardware; EmulatorFault unless that is colour hardware."""
         hardware = 0
         for _ in range(LONGEST_BOOT):
             hardware = self._memory.image()[WRAM_SIZE + HARDWARE_AT - HRAM_BASE]
             if hardware == COLOUR_HARDWARE:
                 return
             self._pyboy.tick(1, False, False)
-        raise EmulatorFault(f"the game found hardware type {hardware}, it must run as colour hardware (1)")
+        raise EmulatorFault(f"the game detected hardware type {hardware}; it must be colour hardware (1)")
 
     def _release(self) -> None:
-        """Let go of every button. A state may have been saved with one held down."""
+        """Release every button. A state may have been saved with one pressed."""
         for button in BUTTON_OF_ACTION[1:]:
             self._pyboy.button_release(button)
         self._pyboy.button_release("select")

@@ -1,8 +1,8 @@
-"""Work RAM of a running PyBoy as bytes, without a Python call per byte, and at a moment when the game is at rest.
+"""Reads the work RAM of a running PyBoy as bytes, without a Python call per byte, while the game is at rest.
 
 PyBoy offers its memory byte by byte (8 KiB cost 134 us). The same bytes lie in one C buffer of its RAM object; its
 address is found through the layout of that compiled class, which is checked against the official interface before
-it is trusted. If the check fails, the official interface is used: slower, never wrong.
+it is used. If the check fails, the official interface is used: slower, but always correct.
 """
 
 import ctypes
@@ -17,12 +17,12 @@ from shared.game.ram.table import BANK_SIZE, HRAM_BASE, HRAM_SIZE, WRAM_SIZE
 _SLICE_AT: Final = 24
 _DATA_AT, _LENGTH_AT = _SLICE_AT + 8, _SLICE_AT + 16
 _HRAM_AT: Final = _SLICE_AT + 208 + 0x60 + 0x4C
-CALIBRATION: Final = 120  # frames watched to learn where the game waits; too few and a busy address could win
+CALIBRATION: Final = 120  # frames observed to learn where the game waits; with too few, another address could win
 VBLANK_VECTOR: Final = 0x40
 
 
 class Memory(Protocol):
-    """Gives the RAM image of this very moment."""
+    """Reads the current RAM image."""
 
     def image(self) -> bytes:
         """Eight banks of work RAM and high RAM, see table.py."""
@@ -33,28 +33,28 @@ class DirectMemory:
     """Copies the emulator's own buffers: 0.4 us for an image."""
 
     def __init__(self, pyboy: Any) -> None:
-        """Raise LookupError if the buffers are not where this PyBoy version should have them."""
+        """Raise LookupError if the buffers are not at the expected place of this PyBoy version."""
         ram = _find(_find(pyboy, "Motherboard"), "RAM")
         if ctypes.c_ssize_t.from_address(id(ram) + _LENGTH_AT).value != WRAM_SIZE:
-            raise LookupError("the emulator keeps its RAM elsewhere than expected")
+            raise LookupError("the emulator's RAM is not at the expected place")
         data = ctypes.c_void_p.from_address(id(ram) + _DATA_AT).value or 0
         self._owner = ram  # the buffers live as long as this object
         self._wram = memoryview((ctypes.c_uint8 * WRAM_SIZE).from_address(data)).cast("B")
         self._hram = memoryview((ctypes.c_uint8 * HRAM_SIZE).from_address(id(ram) + _HRAM_AT)).cast("B")
 
     def image(self) -> bytes:
-        """The RAM image of this moment."""
+        """The current RAM image."""
         return b"".join((self._wram, self._hram))
 
 
 class OfficialMemory:
-    """The same through PyBoy's interface: exact, and a hundred times slower."""
+    """The same through PyBoy's interface: exact, but a hundred times slower."""
 
     def __init__(self, pyboy: Any) -> None:
         self._memory = pyboy.memory
 
     def image(self) -> bytes:
-        """The RAM image of this moment."""
+        """The current RAM image."""
         memory = self._memory
         banks = [bytes(memory[0xC000:0xD000])]
         for bank in range(1, WRAM_SIZE // BANK_SIZE):
@@ -64,7 +64,7 @@ class OfficialMemory:
 
 
 def open_memory(pyboy: Any) -> Memory:
-    """The fast way if it gives the same bytes as the official one, else the official one."""
+    """Direct memory if it gives the bytes of the official interface, else the official interface."""
     official = OfficialMemory(pyboy)
     try:
         direct = DirectMemory(pyboy)
@@ -81,14 +81,14 @@ def _find(holder: Any, kind: str) -> Any:
 
 
 class VBlankSnapshots:
-    """Images taken when a vertical blank interrupts a game that waits, for games that update after it.
+    """RAM images taken when a vertical blank interrupts the waiting game, for games that update after it.
 
-    Such a game is in mid-update whenever `tick` returns. The interrupt finds it waiting at always the same address,
-    except when an update took longer than a frame; those moments are skipped.
+    Such a game is in the middle of an update whenever `tick` returns. The interrupt finds it waiting at a fixed
+    address, except when an update took longer than a frame; those interrupts are skipped.
     """
 
     def __init__(self, pyboy: Any, memory: Memory) -> None:
-        """Registers the hook; call `learn` once the game runs."""
+        """Register the hook; call `learn` once the game runs."""
         self._pyboy, self._memory = pyboy, memory
         self._seen: Counter[int] | None = None
         self._waits_at: int | None = None
@@ -96,21 +96,21 @@ class VBlankSnapshots:
         pyboy.hook_register(0, VBLANK_VECTOR, self._on_vblank, None)
 
     def learn(self) -> None:
-        """Watch the running game for `CALIBRATION` frames and remember where it waits."""
+        """Observe the running game for `CALIBRATION` frames and learn where it waits."""
         self._seen = Counter()
         self._pyboy.tick(CALIBRATION, False, False)
         counts, self._seen = self._seen, None
         self._waits_at = counts.most_common(1)[0][0] if counts else None
 
     def settle(self) -> None:
-        """Run whole frames until there is an image at rest: the first moment after a load must be one."""
+        """Run whole frames until an image at rest exists: the first image after a load must be at rest."""
         for _ in range(CALIBRATION):
             if self._image is not None:
                 return
             self._pyboy.tick(1, False, False)
 
     def forget(self) -> None:
-        """Drop the image: the game was changed from outside."""
+        """Discard the image: the game was changed from outside."""
         self._image = None
 
     def take(self) -> tuple[bytes, bool]:

@@ -1,6 +1,6 @@
-"""How an episode begins: a saved state, then the game's random generator set from the episode's seed.
+"""Begins an episode: load a saved state, then set the game's random generator from the episode's seed.
 
-Training, replay and curricula all begin here, so that a seed means the same everywhere.
+Training, replay and curricula use these functions, so that a seed means the same everywhere.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 
-LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state, because nobody presses a button
-SETTING = "ZELDA_DRIVER__START_STATE"  # for people: the only way for a run to bring its own start
+LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state, because no button is pressed
+SETTING = "ZELDA_DRIVER__START_STATE"  # for messages: the setting that provides a run's own start
 WARM_UP = 2  # frames between a load and the first step: the game sees that no button is held
 
 
@@ -26,7 +26,7 @@ class StartState:
 
 
 def begin_episode(emulator: Emulator, state: bytes, seed: int) -> None:
-    """Load the state and seed the game; after this the course depends on the actions alone."""
+    """Load the state and seed the game; then the course depends on the actions alone."""
     emulator.load(state)
     emulator.seed(seed)
     emulator.warm_up(WARM_UP)
@@ -45,9 +45,9 @@ def true_start(game: Game) -> StartState:
             emulator.warm_up(1)
     finally:
         emulator.close()
-    since = "power-on" if game.start is None else "the state it starts from"
+    since = "power-on" if game.start is None else "its start state"
     raise Permanent(
-        f"{game.name} does not hand over control within {LONGEST_OPENING} frames of {since}: "
+        f"{game.name} gives no control within {LONGEST_OPENING} frames of {since}: "
         f"let {SETTING} name a saved state in which the hero can walk"
     )
 

@@ -1,6 +1,6 @@
 """The blocks of obs/v1 that are computed from a state, each as little-endian float32 bytes in the order of layout.py.
 
-Pure functions: the encoder decides when they have to be computed again.
+Pure functions; the encoder decides when to recompute them.
 """
 
 import struct
@@ -111,7 +111,7 @@ def _keys(state: GameState) -> tuple[float, ...]:
 
 
 def puzzle(puzzle: Puzzle) -> bytes:
-    """The movable parts of the room, without `solved`."""
+    """The movable parts of the room, except `solved`."""
     levers = None if puzzle.toggles is None else puzzle.toggles.bit_count() + (puzzle.switches or 0).bit_count()
     return pack(
         min(puzzle.enemies_left / 8, 1.0),
@@ -130,7 +130,7 @@ def _offset(thing: GameObject, x: int, y: int) -> tuple[float, float, float]:
 
 
 def _closest_two(things: tuple[GameObject, ...], x: int, y: int) -> tuple[GameObject, GameObject | None]:
-    """The nearest thing and the second nearest, if there is one; of equals, the earlier slot."""
+    """The nearest object and the second nearest or None; among equals, the earlier slot."""
     first = things[0]
     if len(things) == 1:
         return first, None
@@ -161,7 +161,7 @@ def _fighter(thing: GameObject, x: int, y: int) -> tuple[float, ...]:
 
 
 def enemies(things: tuple[GameObject, ...], x: int, y: int) -> bytes:
-    """How many enemies, and the nearest two. At least one is given."""
+    """The number of enemies and the nearest two. `things` is not empty."""
     first, second = _closest_two(things, x, y)
     return _ENEMIES(
         _CROWD[len(things)], *_fighter(first, x, y), *(_NO_SECOND if second is None else _fighter(second, x, y))
@@ -169,30 +169,30 @@ def enemies(things: tuple[GameObject, ...], x: int, y: int) -> bytes:
 
 
 def people(things: tuple[GameObject, ...], x: int, y: int) -> bytes:
-    """How many people, and the nearest one. At least one is given."""
+    """The number of people and the nearest one. `things` is not empty."""
     first, _ = _closest_two(things, x, y)
     return _FIVE(min(len(things) / 4, 1.0), *_offset(first, x, y), min(first.id / 128, 1.0))
 
 
 def nearest(things: tuple[GameObject, ...], x: int, y: int) -> bytes:
-    """Where the nearest thing is. At least one is given."""
+    """The position of the nearest object. `things` is not empty."""
     return _THREE(*_offset(_closest_two(things, x, y)[0], x, y))
 
 
 @lru_cache(maxsize=4096)
 def ahead(collision: int, tile: int) -> bytes:
-    """The tile ahead: how solid, whether a hazard, and its number in two halves."""
+    """The tile ahead: solidity, hazard, and its number in two halves."""
     solid = collision.bit_count() / 4 if collision < HAZARD else float(collision in (0x1E, 0xFE))
     return pack(solid, float(collision == HAZARD), (tile >> 4) / 15, (tile & 15) / 15)
 
 
 def neighbours(flags: Neighbours) -> bytes:
-    """The rooms around: visited, not visited, or none."""
+    """The neighbouring rooms: visited, not visited, or absent."""
     return pack(*(-1.0 if flag is None else float(flag >> 4 & 1) for flag in flags))
 
 
 def exits(grid: Grid) -> bytes:
-    """Where the openings are, along each side."""
+    """The position of the opening in each side."""
     sides = (grid.width, grid.height, grid.width, grid.height)
     return pack(*(-1.0 if way is None else way / side for way, side in zip(grid.exits, sides, strict=True)))
 
@@ -204,7 +204,7 @@ def free(grid: Grid, x: int, y: int) -> bytes:
 
 
 def frontier(state: GameState, trace: EpisodeTrace) -> bytes:
-    """What is new nearby, and how much of the room and the world was seen."""
+    """Unseen tiles nearby, and the seen share of the room and the world."""
     up, right, down, left = trace.unseen(state)
     rooms = min(log1p(len(trace.rooms)) / _LOG_ROOMS, 1.0)
     return _SIX(_NEAR[up], _NEAR[right], _NEAR[down], _NEAR[left], trace.coverage(), rooms)

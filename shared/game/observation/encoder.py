@@ -1,7 +1,7 @@
 """Turns states into observations obs/v1: 128 float32 in [-1, 1], in the order of layout.py.
 
-One encoder per environment. Blocks that seldom change are kept as bytes and made anew only when what they show did; a
-step then packs a few dozen numbers. The same states and actions give the same observations.
+One encoder per environment. Blocks that seldom change are cached as bytes and rebuilt only when their input changes; a
+step packs a few dozen numbers. Equal states and actions give equal observations.
 """
 
 import struct
@@ -60,7 +60,7 @@ _NEVER: Final = -1
 
 
 class Encoder(Protocol):
-    """The port behind which obs/v1 and pixels/v1 stand."""
+    """The interface of the observations obs/v1 and pixels/v1."""
 
     version: str
     shape: tuple[int, ...]
@@ -70,15 +70,15 @@ class Encoder(Protocol):
         ...
 
     def step(self, state: GameState, trace: EpisodeTrace) -> NDArray[np.generic]:
-        """The observation after a step that `trace` has noted."""
+        """The observation after a step that `trace` has recorded."""
         ...
 
 
 class VectorEncoder:
     """The encoder of obs/v1.
 
-    The `newest` observation stays in a buffer, as bytes of float32. What moves in most steps is written each time; of
-    the rest, what it was made from is compared first.
+    `newest` is the buffer of the latest observation, float32 bytes. Fast-changing features are written every step; the
+    others only when their input changes.
     """
 
     version = VERSION
@@ -102,12 +102,12 @@ class VectorEncoder:
     def step(self, state: GameState, trace: EpisodeTrace) -> Observation:
         """The observation after a step: read-only float32 (128,)."""
         if state.scene is not self._scene:
-            self._look(state)
+            self._write_scene(state)
         buffer, x, y, control = self.newest, state.x, state.y, state.control
         if control is not self._control:
             self._control, buffer[_SCREEN] = control, self._screens[control]
         if state.sounds or self._since_solved < RECENT:
-            self._listen(state.sounds)
+            self._write_solved(state.sounds)
         if (cell := (x >> 3) << 8 | (y + 3) >> 3) != self._cell:
             self._cell, buffer[_FREE] = cell, blocks.free(state.grid, x, y)
         if (ahead := state.ahead << 8 | state.tile_ahead) != self._ahead:
@@ -118,8 +118,8 @@ class VectorEncoder:
         self._write_things(state, x, y)
         return np.frombuffer(bytes(buffer), _FLOAT32)
 
-    def _look(self, state: GameState) -> None:
-        """Write what the scene shows."""
+    def _write_scene(self, state: GameState) -> None:
+        """Write the features of the scene."""
         buffer, grid, season = self.newest, state.grid, state.season
         self._scene = state.scene
         body = (state.airborne, state.swimming, state.holding)
@@ -150,8 +150,8 @@ class VectorEncoder:
         )
         return blocks.pack(*(UNKNOWN if flag is None else flag for flag in flags))
 
-    def _listen(self, sounds: tuple[int, ...] | None) -> None:
-        """Write whether something was solved of late."""
+    def _write_solved(self, sounds: tuple[int, ...] | None) -> None:
+        """Write whether a puzzle was solved recently."""
         if sounds and not _SOLVED_SOUNDS.isdisjoint(sounds):
             self._since_solved = 0
         elif self._since_solved < RECENT:
@@ -159,7 +159,7 @@ class VectorEncoder:
         self.newest[_SOLVED] = _FLAG[None if sounds is None else self._since_solved < RECENT]
 
     def _write_moves(self, state: GameState, trace: EpisodeTrace, x: int, y: int) -> None:
-        """Write where the hero is, and what he did lately."""
+        """Write the hero's position and recent actions."""
         buffer, (moved_x, moved_y) = self.newest, trace.moved
         _HERO(
             buffer, 0, self._across[x], self._down[y], _WITHIN[x], _WITHIN[y], *_FACING[state.facing],
@@ -180,7 +180,7 @@ class VectorEncoder:
             buffer[_ACTION] = _LAST[self._action]
 
     def _write_things(self, state: GameState, x: int, y: int) -> None:
-        """Write what is near, or once that nothing is any more."""
+        """Write nearby objects; when the last one disappears, write their absence once."""
         enemies, people, things, dangers = state.enemies, state.talkables, state.pickups, state.dangers
         if enemies or self._crowd:
             self._crowd = bool(enemies)

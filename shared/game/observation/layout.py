@@ -1,7 +1,7 @@
-"""The observation layout obs/v1 as data: 128 features in order, each in [-1, 1], with what it means.
+"""The observation layout obs/v1 as data: 128 features in order, each in [-1, 1], with its meaning.
 
-The version is part of every checkpoint, segment and reward model; another layout is another version. A feature whose
-capability the game lacks is `UNKNOWN`, which no known value of it ever is.
+Every checkpoint, segment and reward model records the version; a changed layout needs a new version. A feature whose
+capability the game lacks is `UNKNOWN`, a value that a known feature never has.
 """
 
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ UNKNOWN: Final = -1.0
 
 
 class Feature(NamedTuple):
-    """One number. `capability` is what the game must have for it to be known."""
+    """One number. It is known only if the game has `capability`."""
 
     name: str
     block: str

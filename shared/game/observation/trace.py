@@ -1,6 +1,6 @@
-"""What happened in this episode so far: tiles and rooms seen, recent actions. Shared by the observation and rewards.
+"""The history of an episode: tiles and rooms seen, recent actions. The observation and the rewards share it.
 
-Counts only moments in which the hero stands in a room; while a room scrolls in, his position means nothing yet.
+While a room scrolls in, the hero's position is meaningless and is not counted.
 """
 
 from collections import deque
@@ -15,24 +15,24 @@ UNSEEN, SEEN, BLOCKED = 0, 1, 2
 RECENT: Final = 16  # actions remembered
 _IS_MOVE: Final = tuple(int(1 <= action <= 4) for action in range(len(ACTIONS)))
 _IS_PRESS: Final = tuple(int(5 <= action <= 6) for action in range(len(ACTIONS)))
-# A tile that cannot be stood on is no frontier: all four quarters solid, a hazard, or solid as a whole.
+# Blocked tiles are no frontier: four solid quarters, a hazard, or a solid tile.
 _BLOCKED_TABLE: Final = bytes(
     BLOCKED if value in (0x0F, HAZARD) or value in SOLID else UNSEEN for value in range(256)
 )  # fmt: skip
 
 
 class EpisodeTrace:
-    """The memory of one episode. `new_tile` and `new_room` tell about the last step only."""
+    """The history of one episode. `new_tile` and `new_room` describe the last step only."""
 
     def __init__(self, state: GameState) -> None:
-        """Start an episode at `state`: its tile and room are known from the beginning."""
+        """Start an episode at `state`: its tile and room count as seen."""
         self.tiles = 0
         self.rooms: set[RoomKey] = set()
         self.since_tile = self.since_room = 0
         self.actions: deque[int] = deque(maxlen=RECENT)
         self.streak = self.moves = self.presses = 0
         self.moved = (0, 0)
-        self.version = 0  # rises whenever a tile changes its mark
+        self.version = 0  # increases whenever a tile changes its mark
         self._maps: dict[RoomKey, bytearray] = {}
         self._grids: dict[RoomKey, Grid] = {}
         self._scene: Scene | None = None
@@ -47,8 +47,8 @@ class EpisodeTrace:
         self.new_tile = self.new_room = False
 
     def step(self, state: GameState, action: int) -> None:
-        """Take note of one step."""
-        self._note(action)
+        """Record one step."""
+        self._record_action(action)
         self.since_tile += 1
         self.since_room += 1
         self.new_tile = self.new_room = False
@@ -61,8 +61,8 @@ class EpisodeTrace:
         if not state.transition:
             self._stand(x, y)
 
-    def _note(self, action: int) -> None:
-        """Count the action among the recent ones, and the oldest out."""
+    def _record_action(self, action: int) -> None:
+        """Add the action to the recent ones and drop the oldest."""
         actions = self.actions
         if len(actions) == RECENT:
             oldest = actions[0]
@@ -74,12 +74,12 @@ class EpisodeTrace:
         actions.append(action)
 
     def coverage(self) -> float:
-        """Share of the room's tiles that were seen, among those that can be stood on."""
+        """Share of the room's walkable tiles that were seen."""
         seen, unseen = self._counts
         return seen / (seen + unseen) if seen + unseen else 1.0
 
     def unseen(self, state: GameState) -> tuple[int, int, int, int]:
-        """Tiles to the nearest unseen one up, right, down and left in line with the hero; 0 if there is none."""
+        """Tiles to the nearest unseen one up, right, down and left in line with the hero; 0 without one."""
         row, column = divmod(self.place, STRIDE)
         along, across = self.here[column::STRIDE], self.here[row * STRIDE : row * STRIDE + state.grid.width // 2]
         right, down = across.find(UNSEEN, column + 1), along.find(UNSEEN, row + 1, state.grid.height // 2)
@@ -92,7 +92,7 @@ class EpisodeTrace:
         )
 
     def _enter(self, state: GameState) -> None:
-        """The scene is another one: find the room's marks, unless it is still scrolling in."""
+        """The scene changed: select the room's marks, unless the room is still scrolling in."""
         key, grid = state.key, state.grid
         self.moved = (state.x - self._x, state.y - self._y) if key == self._key else (0, 0)
         self._key, self._scene = key, state.scene
@@ -126,7 +126,7 @@ class EpisodeTrace:
             self.new_tile, self.since_tile = True, 0
 
     def _mark(self, key: RoomKey, grid: Grid) -> None:
-        """The room is new or its walls changed: mark afresh what cannot be stood on."""
+        """The room is new or its walls changed: mark its blocked tiles."""
         known = self._maps.get(key)
         fresh = bytearray(grid.source.translate(_BLOCKED_TABLE))
         if known is not None:

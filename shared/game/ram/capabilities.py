@@ -1,7 +1,7 @@
-"""What a game has: names of the groups of variables in the RAM table (its column `capability`).
+"""The capabilities of a game: groups of variables in the RAM table (its column `capability`).
 
-A ROM is recognised by its hash and brings its capabilities. A variable without its capability is unknown: the bytes at
-its address mean something else, or nothing.
+A game declares its capabilities. A variable without its capability is unknown: the bytes at its address mean something
+else, or nothing.
 """
 
 from typing import Final

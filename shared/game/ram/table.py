@@ -1,7 +1,7 @@
-"""The RAM table: one row for each variable that Oracle of Seasons has and that Bramble or the environment uses.
+"""The RAM table: one row per variable of Oracle of Seasons that Bramble or the environment uses.
 
-`ram.tsv` is the only place where an address is written down. Everything else is generated from it, so that the game
-and its reader cannot drift apart. The rows follow the public disassembly github.com/Stewmath/oracles-disasm.
+`ram.tsv` is the only source of addresses. Everything else is generated from it, so that the game and its reader cannot
+drift apart. The rows follow the public disassembly github.com/Stewmath/oracles-disasm.
 
 A memory image ("RAM image") is the bytes of the eight 4 KiB work RAM banks, followed by the 127 bytes of high RAM
 from FF80. `RamEntry.offset` is a variable's place in that image, so a banked address never needs the selected bank.
@@ -24,7 +24,7 @@ Encoding = Literal[
     "u16le", "bcd16le", "u24le", "u32le", "bytes", "bitset",
 ]  # fmt: skip
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
-# The addresses of each bank. An address of another bank would be read at a wrong place, and nobody would notice.
+# The addresses of each bank. A wrong bank would be read silently at a wrong place.
 ADDRESSES: dict[str, range] = {
     "0": range(0xC000, 0xD000),
     **dict.fromkeys(("1", "2", "3", "7"), range(0xD000, 0xE000)),
@@ -72,16 +72,16 @@ def _entry(number: int, line: str) -> RamEntry:
         raise ValueError(f"{where}: {error}") from error
     addresses = ADDRESSES[bank]
     if entry.address not in addresses or entry.size < 1 or entry.address + entry.size > addresses.stop:
-        raise ValueError(f"{where}: {name} at {bank}:{address} lies outside of the memory")
+        raise ValueError(f"{where}: {name} at {bank}:{address} lies outside the memory")
     return entry
 
 
 def load_table(path: Path = TABLE_FILE) -> tuple[RamEntry, ...]:
-    """Read the table; names are unique. Raise ValueError with file and line for a row that is not right."""
+    """Read the table; names are unique. Raise ValueError with file and line for an invalid row."""
     lines = path.read_text("utf-8").splitlines()
     entries = tuple(_entry(number, line) for number, line in enumerate(lines[1:], start=2))
     names = [entry.name for entry in entries]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise ValueError(f"{path.name}: named twice: {', '.join(sorted(twice))}")
+        raise ValueError(f"{path.name}: duplicate names: {', '.join(sorted(twice))}")
     return entries

@@ -1,6 +1,6 @@
-"""Reads variables out of a RAM image by the name they have in the table.
+"""Reads variables of a RAM image by their name in the table.
 
-For the decoder's hot path use the offsets of `ram.py` directly; this module serves tools, tests and rare reads.
+The decoder's hot path uses `offsets.py` directly; this module serves tools, tests and rare reads.
 """
 
 from functools import cache

@@ -1,7 +1,7 @@
-"""Pictures of the game as palette PNG: small, exact, and written without an imaging library.
+"""Writes game pictures as palette PNG: small, exact, without an imaging library.
 
 The screen has at most 32,768 colours (5 bits a channel) and in practice a few dozen, so every picture fits a palette
-of 256. Colours beyond that, which no game shows, would be an error and are refused.
+of 256. More colours, which no game shows, are refused.
 """
 
 import struct

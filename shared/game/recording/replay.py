@@ -1,7 +1,7 @@
-"""Plays a recorded segment again, in any process, and checks that it is what was recorded.
+"""Replays a recorded segment in any process and verifies it against the recording.
 
-Start state, seed, prefix and actions are all it takes; the emulator is deterministic, and the RAM hashes at the
-segment's start and end prove it each time.
+Start state, seed, prefix and actions determine the course: the emulator is deterministic. The RAM hashes at the
+segment's start and end prove it in every replay.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ Picture = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """The game after `step` steps of the segment; 0 is its start."""
+    """The game after `step` steps of the segment; step 0 is its start."""
 
     step: int
     state: GameState
@@ -44,10 +44,10 @@ def check_game(segment: Segment, game: Game) -> None:
 def replay(
     segment: Segment, emulator: Emulator, wants_picture: Callable[[int], bool] | None = None
 ) -> Iterator[ReplayStep]:
-    """Yield every moment of the segment; `wants_picture(step)` says which are drawn (the default: none).
+    """Yield every step of the segment; `wants_picture(step)` selects the drawn ones (by default none).
 
-    Raises ReplayMismatch when the RAM at the start or, after the last moment, at the end is another one, and
-    ContractError if the start state is none.
+    Raises ReplayMismatch when the RAM differs at the start or, after the last step, at the end; ContractError when the
+    start state is invalid.
     """
     check_game(segment, emulator.game)
     manifest = segment.manifest
@@ -80,7 +80,7 @@ def verify(segment: Segment, emulator: Emulator) -> None:
 
 
 def _begin(segment: Segment, emulator: Emulator) -> None:
-    """Begin the segment's episode. A state that does not load never will: that is the archive's fault, for good."""
+    """Begin the segment's episode. A state that does not load is a permanent defect of the archive."""
     try:
         begin_episode(emulator, segment.start_state, segment.manifest.seed)
     except EmulatorFault as fault:

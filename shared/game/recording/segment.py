@@ -1,10 +1,10 @@
-"""The segment archive: one zip that holds all that is needed to judge, to learn from and to replay 300 steps.
+"""The segment archive: one zip with everything needed to judge, learn from and replay 300 steps.
 
 Members: manifest.json (with the SHA-256 of each other member), states.jsonl, obs.npy (steps+1 x 128 float32),
 actions.npy, prefix.npy (the actions of the episode before the segment), start.state (the emulator's state at the
 episode's start, zlib) and frames/NNNN.png. `start.state`, the seed, the prefix and the actions reproduce every frame.
 
-The same content gives the same bytes: a segment that is recorded again after a crash is the same object.
+Equal content gives equal bytes: a segment recorded again after a crash is the same object.
 """
 
 import io
@@ -34,8 +34,8 @@ from shared.contracts.segment import (
 from shared.errors import ContractError
 from shared.game.decoding.names import BUTTON_OF_ACTION
 
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the time of every member, so that the bytes depend on the content alone
-_STORED: Final = (START_STATE, FRAMES)  # compressed already
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the time of every member: the bytes depend on the content alone
+_STORED: Final = (START_STATE, FRAMES)  # already compressed
 _NEEDED: Final = {STATES, OBSERVATIONS, ACTIONS, PREFIX, START_STATE}
 _NPY: Final = (1, 0)  # format of the arrays
 
@@ -61,9 +61,9 @@ def frame_name(step: int) -> str:
     return f"{FRAMES}{step:04d}.png"
 
 
-def write_segment(facts: Mapping[str, Any], segment_members: "Members") -> bytes:
-    """The archive's bytes. `facts` are the fields of the manifest but `members`, which are computed here."""
-    members = segment_members.files()
+def write_segment(facts: Mapping[str, Any], content: "Members") -> bytes:
+    """The archive's bytes. `facts` are the manifest's fields except `members`, which this function computes."""
+    members = content.files()
     digests = {name: sha256(data) for name, data in members.items()}
     manifest = SegmentManifest.model_validate({**facts, "members": digests})
     buffer = io.BytesIO()
@@ -76,7 +76,7 @@ def write_segment(facts: Mapping[str, Any], segment_members: "Members") -> bytes
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """What goes into an archive besides its manifest. `packed_start` is the start state after `pack_state`."""
+    """The content of an archive except its manifest. `packed_start` is a result of `pack_state`."""
 
     lines: Sequence[str]
     observations: Observations
@@ -112,7 +112,7 @@ def read_segment(raw: bytes) -> Segment:
             raise ContractError(f"segment {manifest.segment}: an observation is not a finite number")
         prefix = _array(members[PREFIX], PREFIX, np.dtype("u1"), 1)
         if max(actions.max(), prefix.max(initial=0)) >= len(BUTTON_OF_ACTION):
-            raise ContractError(f"segment {manifest.segment}: an action is none of the {len(BUTTON_OF_ACTION)}")
+            raise ContractError(f"segment {manifest.segment}: an action is outside 0 to {len(BUTTON_OF_ACTION) - 1}")
         return Segment(
             manifest=manifest,
             states=members[STATES].decode(),
@@ -126,7 +126,7 @@ def read_segment(raw: bytes) -> Segment:
 
 @lru_cache(maxsize=64)
 def pack_state(state: bytes) -> bytes:
-    """Compress a saved state for the archive (186 kB become a few kB); done once per process and state."""
+    """Compress a saved state for the archive (186 kB to a few kB); cached per process."""
     return zlib.compress(state, 6)
 
 

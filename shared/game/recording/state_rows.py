@@ -1,8 +1,8 @@
-"""A line of states.jsonl: the decoded state of one step in words and numbers that people and judges can read.
+"""A line of states.jsonl: the decoded state of one step in words and numbers for people and judges.
 
-Never a reward: judges see facts and events only. A value that the game lacks or that cannot be known is null, never 0.
-Positions are pixels of the room, health is in quarters of a heart. Row n holds the state after action n of the
-segment; row -1 ("start") does not exist, the start is the last row of the segment before.
+It never contains rewards: judges see facts and events only. A value that the game lacks or that is unknown is null,
+never 0. Positions are pixels of the room, health is in quarters of a heart. Row n holds the state after action n of the
+segment; the state before action 0 is the last row of the previous segment.
 """
 
 from typing import Annotated, Any, Final
@@ -111,21 +111,21 @@ class StateRow(Contract):
 class StateRowWriter:
     """Writes the states of one segment, each as one line of JSON without its newline.
 
-    What stands still (see state.Scene) is most of a row and the same in most steps: it is made anew when it changed.
+    The scene (see state.Scene) is most of a row and unchanged in most steps: its part is rebuilt only when it changes.
     """
 
     def __init__(self) -> None:
         self._scene: Scene | None = None
-        self._still = b""
+        self._scene_json = b""
 
     def line(self, state: GameState, step: int, action: int) -> str:
-        """The row of a state; it is valid as a StateRow."""
+        """The row of a state, valid as a StateRow."""
         if state.scene is not self._scene:
-            self._scene, self._still = state.scene, to_json(_still(state))
-        return (to_json(_moving(state, step, action))[:-1] + b"," + self._still[1:]).decode()
+            self._scene, self._scene_json = state.scene, to_json(_scene_fields(state))
+        return (to_json(_step_fields(state, step, action))[:-1] + b"," + self._scene_json[1:]).decode()
 
 
-def _moving(state: GameState, step: int, action: int) -> dict[str, Any]:
+def _step_fields(state: GameState, step: int, action: int) -> dict[str, Any]:
     return {
         "step": step,
         "action": ACTIONS[action],
@@ -141,7 +141,7 @@ def _moving(state: GameState, step: int, action: int) -> dict[str, Any]:
     }
 
 
-def _still(state: GameState) -> dict[str, Any]:
+def _scene_fields(state: GameState) -> dict[str, Any]:
     own, seen = state.inventory, state.progress
     return {
         "area": GROUP_AREAS[state.group],
@@ -178,7 +178,7 @@ def _still(state: GameState) -> dict[str, Any]:
 
 
 def events(state: GameState) -> list[str] | None:
-    """What just happened, in words; None if the game keeps no log."""
+    """Events of this step in words; None if the game keeps no log."""
     if state.sounds is None:
         return None
     return [SOUND_EVENTS[sound] for sound in state.sounds if sound in SOUND_EVENTS]

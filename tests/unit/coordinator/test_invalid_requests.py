@@ -58,7 +58,7 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "/runs",
         {"config": {"segment_steps": 500, "episode_length": 400}},
         422,
-        "config: segment_steps 500 is larger than episode_length 400: no segment would ever be complete.",
+        "config: segment_steps 500 is larger than episode_length 400: no segment would be complete.",
     ),
     (
         "POST",

@@ -71,7 +71,7 @@ def test_an_invalid_run_id_is_rejected() -> None:
         SegmentSelection.parse("../secrets", None, None, None)
 
 
-OUTDATED = "recorded with emulator pyboy 0.0.1, here is pyboy "
+OUTDATED = "recorded with emulator pyboy 0.0.1, but this is pyboy "
 
 
 def cut(raw: bytes) -> bytes:

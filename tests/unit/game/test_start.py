@@ -46,7 +46,7 @@ def test_a_state_that_the_user_brought_is_the_true_start() -> None:
 
 
 def test_a_state_without_control_is_refused_with_the_setting_that_named_it() -> None:
-    with pytest.raises(Permanent, match="the state it starts from: let ZELDA_DRIVER__START_STATE name a saved state"):
+    with pytest.raises(Permanent, match="its start state: let ZELDA_DRIVER__START_STATE name a saved state"):
         true_start(replace(GARDEN, start=after("start", 10)))  # the menu is open and nobody closes it
 
 

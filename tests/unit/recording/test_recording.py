@@ -129,9 +129,9 @@ def test_another_course_is_found_by_its_hash(recorded: list[bytes]) -> None:
         segment.start_state, segment.frames,
     )  # fmt: skip
 
-    with pytest.raises(ReplayMismatch, match=r"RAM at the end is [0-9a-f]{64}, the record says [0-9a-f]{64}"):
+    with pytest.raises(ReplayMismatch, match=r"RAM at the end is [0-9a-f]{64}, the recording has [0-9a-f]{64}"):
         verify(other, emulator)
-    with pytest.raises(ReplayMismatch, match=r"recorded with ROM [0-9a-f]{64}, here is [0-9a-f]{64}"):
+    with pytest.raises(ReplayMismatch, match=r"recorded with ROM [0-9a-f]{64}, but this is [0-9a-f]{64}"):
         verify(segment, Emulator(bramble_game("garden")))
 
 
@@ -150,7 +150,7 @@ def test_a_flipped_bit_in_any_member_is_found(recorded: list[bytes]) -> None:
         names = [name for name in archive.namelist() if name != MANIFEST]
 
     for name in names:
-        with pytest.raises(DigestMismatch, match=f"{name} is not what the manifest says"):
+        with pytest.raises(DigestMismatch, match=f"{name} differs from its digest in the manifest"):
             read_segment(_flipped(recorded[0], name))
 
 
