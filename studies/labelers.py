@@ -32,7 +32,8 @@ from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, Seg
 from shared.game.recording.segment import read_segment
 from shared.runtime.service import ServicePorts
 from shared.store import keys
-from shared.store.port import AlreadyExists, Store
+from shared.store.create import create_if_absent
+from shared.store.port import Store
 
 MEMBERS = 5
 STANDARDISING_SEGMENTS = 16  # segments whose states standardise the random reward model
@@ -136,10 +137,7 @@ class OracleLabeler(Labeler):
             agreement=1.0,
             created=datetime.now(UTC),
         )
-        try:
-            await self.store.create(keys.score(finished.run, finished.epoch, ref.segment), scores.to_bytes())
-        except AlreadyExists:
-            return
+        await create_if_absent(self.store, keys.score(finished.run, finished.epoch, ref.segment), scores.to_bytes())
 
 
 class RandomRewardModel:

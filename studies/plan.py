@@ -26,7 +26,7 @@ class StudyPlan(BaseModel):
     arms: tuple[str, ...] = Field(min_length=1)
     seeds: int = Field(5, ge=1, le=100)
     run: RunConfig
-    pooling: Pooling = Field("gain", description="what a reward model's label says: a segment's mean, or its gain")
+    pooling: Pooling = Field("gain", description="what a label rates: the mean of a segment, or its gain")
 
     def save_or_extend(self, folder: Path) -> Self:
         """Write the plan to the folder, or add arms and seeds to the same plan there; InvalidStudy for another plan."""

@@ -27,6 +27,7 @@ from shared.contracts.run import RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
 from shared.state.runs import RunRecords
 from shared.store import keys
+from shared.store.create import create_or_read
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry.logging import setup_logging
@@ -82,9 +83,8 @@ class Trial:
         for epoch in range(self.config.planned_epochs or 1):
             finished = self._epoch(epoch, model)
             rows.append(curve_row(finished))
-            model = self.blocking.wait(
-                self.reward_models.next_model(record, finished)
-            )  # on the store's event loop, where its locks live
+            # The store's locks belong to its own event loop.
+            model = self.blocking.wait(self.reward_models.next_model(record, finished))
         return rows
 
     def close(self) -> None:
@@ -104,14 +104,11 @@ class Trial:
     def _epoch_start(self, epoch: int, model: RewardModelRef | None) -> EpochStart:
         """Create the start record of the epoch, or return the one written before a crash."""
         key = keys.epoch_start(self.run, epoch)
-        order = EpochStart(
+        start = EpochStart(
             run=self.run, epoch=epoch, fence=0, config=self.config, reward_model=model, created=datetime.now(UTC)
         )
-        try:
-            self.blocking.create(key, order.to_bytes())
-        except AlreadyExists:
-            return EpochStart.from_bytes(self.blocking.get(key))
-        return order
+        committed = self.blocking.wait(create_or_read(self.store, key, start.to_bytes()))
+        return EpochStart.from_bytes(committed.data)
 
     async def _record(self) -> RunRecord:
         runs, now = RunRecords(self.store), datetime.now(UTC)

@@ -1,1 +1,1 @@
-"""The report of a run: one HTML file that needs nothing beside it, made from what the store holds."""
+"""The report of a run: one self-contained HTML file, made from the objects in the store."""

@@ -52,7 +52,7 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         1,
         2,
     ]
-    # All of ours ended when they were told to; the S3 server hangs at its end now and then, and is killed.
+    # All services stopped on SIGTERM; the S3 server sometimes hangs at its end and is killed.
     assert [line for line in ring.messages if line.split()[0] in SERVICES] == []
 
 

@@ -125,7 +125,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent was killed")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the children of a killed parent")
 async def test_processes_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     supervisor = await asyncio.create_subprocess_exec(
         sys.executable, "-c", SUPERVISOR, str(tmp_path), stdout=asyncio.subprocess.PIPE
