@@ -1,1 +1,1 @@
-"""Measurements. Each script prints a table and, with `--json FILE`, writes its figures under fixed keys."""
+"""Benchmarks. Each script prints a table and, with `--json FILE`, writes its figures under fixed keys."""

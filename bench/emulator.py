@@ -1,6 +1,6 @@
-"""How fast the emulator runs Bramble, next to a ROM as heavy as a commercial game: `python bench/emulator.py`.
+"""Speed of the emulator with Bramble and with a ROM as heavy as a commercial game: `python bench/emulator.py`.
 
-Frames per second of CPU time, one process, no picture unless said.
+Frames per second of CPU time in one process, without pictures unless stated.
 """
 
 import random
@@ -46,7 +46,7 @@ def cost_of(call: Callable[[], object], times: int = 20) -> float:
 
 
 def images(emulator: Emulator) -> None:
-    """A thousand RAM images, each dropped at once."""
+    """Take and discard a thousand RAM images."""
     for _ in range(1000):
         emulator.image()
 

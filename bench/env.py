@@ -1,6 +1,6 @@
-"""What an environment step costs over the bare emulator, and what recording costs over a step: `python bench/env.py`.
+"""Cost of an environment step over the bare emulator, and of recording over a step: `python bench/env.py`.
 
-Everything is compared in turns within one run. `recording_over_not` is the worst of three stores: a local directory, a
+All comparisons take turns within one run. `recording_over_not` is the worst of three stores: a local directory, a
 server that answers after 50 ms, and one that is away; every finished segment is recorded. It is measured on Bramble,
 whose steps are short; `recording_over_not_cpu_bound` is the same on the load ROM, whose frames take as long as those
 of a commercial game. Both have one game, as env runners have by default; `recording_over_not_8` has eight of Bramble.
@@ -40,7 +40,7 @@ RECORDINGS = (("bramble", 1, "", 3), ("bramble", 8, "_8", 0.5), ("cpu_bound", 1,
 
 @dataclass
 class Playing:
-    """A session with random actions; a call plays `CHUNK` steps and returns steps per second."""
+    """A game session with random actions; a call plays `CHUNK` steps and returns steps per second."""
 
     session: GameSession
     clock: Callable[[], float] = time.process_time
@@ -83,14 +83,14 @@ def over_raw(game: Game, skip: int, rounds: int) -> tuple[float, float, float]:
 
 
 def processes(count: int) -> float:
-    """Steps per second of `count` processes at once, each on its own: what a second core brings."""
+    """Steps per second of `count` independent processes together: the gain of a second core."""
     command = [sys.executable, __file__, "--alone"]
     running = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(count)]
     return sum(float(process.communicate()[0]) for process in running)
 
 
 def alone() -> None:
-    """One process of `processes`: plays for five seconds of wall time, prints its rate."""
+    """Play for five seconds of wall time and print the rate: one process of `processes`."""
     playing = Playing(GameSession(EnvConfig(), game=GAMES["bramble"]()), time.perf_counter)
     playing()
     began, turns = time.perf_counter(), 0

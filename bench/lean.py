@@ -1,9 +1,9 @@
-"""Whether our short ways through RLlib learn like its stock PPO: `python bench/lean.py`.
+"""Compares the learning of our lean RLlib pipeline with stock RLlib PPO: `python bench/lean.py`.
 
-The same game, networks, batches and numbers, several seeds of each: `lean` with our connectors, batch builder and
-learner, `stock` with RLlib's. Rewards are scaled in neither, because stock PPO does not. The learning curve's area
-(mean return of the episodes that ended, averaged over all updates) is compared by interquartile mean with a 95 %
-bootstrap interval.
+Both use the same game, networks, batches and hyperparameters with several seeds: `lean` has our connectors, batch
+builder and learner, `stock` has RLlib's. Neither scales rewards, because stock PPO does not. The figure is the area of
+the learning curve (mean return of ended episodes, averaged over updates): interquartile mean with a 95 % bootstrap
+interval.
 """
 
 import argparse
@@ -32,7 +32,7 @@ KINDS = ("lean", "stock")
 
 
 def train(kind: str, seed: int, steps: int) -> list[float]:
-    """One run in this process: mean return of the episodes that ended in each update, NaN where none did."""
+    """One run in this process: mean return of the episodes that ended in each update, or NaN."""
     from bench.harness.lean_algorithms import algorithm, plan
 
     built = algorithm(kind, seed, ENVS, BATCH)
@@ -54,14 +54,14 @@ def mean_return(built: Any) -> float:
 
 
 def apart(kind: str, seed: int, steps: int, target: Path) -> "subprocess.Popen[bytes]":
-    """The same in a process of its own: two algorithms of one process would share rng."""
+    """The same in a child process: two algorithms in one process would share random generators."""
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, __file__, "--one", kind, str(seed), "--steps", str(steps), "--json", str(target)]
     return subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def curves(seeds: int, steps: int, folder: Path) -> dict[str, Reals]:
-    """Curves (seeds, updates) of both kinds, one process a core."""
+    """Curves (seeds, updates) of both kinds, with one process per core."""
     waiting = [(kind, seed) for seed in range(seeds) for kind in KINDS]
     running: list[tuple[tuple[str, int], subprocess.Popen[bytes]]] = []
     cores = len(os.sched_getaffinity(0))
@@ -71,7 +71,7 @@ def curves(seeds: int, steps: int, folder: Path) -> dict[str, Reals]:
             running.append(((kind, seed), apart(kind, seed, steps, folder / f"{kind}-{seed}.json")))
         (kind, seed), process = running.pop(0)
         if process.wait():
-            raise SystemExit(f"the run {kind}, seed {seed} failed: try `python bench/lean.py --one {kind} {seed}`")
+            raise SystemExit(f"run {kind} with seed {seed} failed: run `python bench/lean.py --one {kind} {seed}`")
     return {
         kind: np.array([json.loads((folder / f"{kind}-{seed}.json").read_text()) for seed in range(seeds)])
         for kind in KINDS
@@ -79,7 +79,7 @@ def curves(seeds: int, steps: int, folder: Path) -> dict[str, Reals]:
 
 
 def compared(found: dict[str, Reals]) -> tuple[list[tuple[str, str]], Figures]:
-    """Areas under the curves, and the interval of their difference."""
+    """Areas under the curves and the interval of their difference."""
     areas = {kind: np.nanmean(curve, axis=1) for kind, curve in found.items()}
     rng = np.random.default_rng(0)
     draws = {kind: iqm_rows(np.sort(resampled(area, rng), axis=1)) for kind, area in areas.items()}

@@ -1,6 +1,6 @@
-"""A thousand recorded segments replay to equal RAM hashes in another process: `python bench/replay.py [--quick]`.
+"""Replays a thousand recorded segments in another process and compares RAM hashes: `python bench/replay.py [--quick]`.
 
-`--verify DIR` only replays what a directory store holds.
+`--verify DIR` only replays the segments of a directory store.
 """
 
 import argparse
@@ -32,7 +32,7 @@ SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 900
 
 
 def record(folder: Path, segments: int) -> int:
-    """Play at random until at least `segments` are in the store; how many were dropped."""
+    """Play at random until at least `segments` are in the store. Returns the number of dropped segments."""
     recording = RecordingConfig(
         run=RunId("replay"),
         epoch=0,
@@ -57,7 +57,7 @@ def record(folder: Path, segments: int) -> int:
 
 
 def verify_all(folder: Path) -> tuple[int, int]:
-    """Replay every archive under a directory: how many are equal, how many there are."""
+    """Replay every archive under a directory. Returns the numbers of equal and of all archives."""
     emulator = Emulator(bramble_game("vale"))
     equal, archives = 0, sorted(folder.rglob("*.zip"))
     for archive in archives:
@@ -71,7 +71,7 @@ def verify_all(folder: Path) -> tuple[int, int]:
 
 def _options() -> argparse.Namespace:
     command = parser(__doc__)
-    command.add_argument("--verify", type=Path, metavar="DIR", help="only replay what this directory store holds")
+    command.add_argument("--verify", type=Path, metavar="DIR", help="only replay the segments of this directory store")
     return command.parse_args()
 
 

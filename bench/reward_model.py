@@ -1,8 +1,8 @@
-"""Measures the reward model: training on 100,000 pairs, everything the card needs, and inference per step; one core.
+"""Measures the reward model on one core: training on 100,000 pairs, the card's report, and inference per step.
 
 Usage: python bench/reward_model.py [--segments N] [--json FILE]. Keys: `train_s` (wall; the bar is under 30) and
-`train_cpu_s` (the same on a busy machine), both for two complete fits of all members; `report_cpu_s`; `pairs`,
-different ones over all members; `accuracy`; `inference_us` a step by batch size (the bar is under 15 for `net_1`).
+`train_cpu_s` (CPU time, valid on a busy machine), both for two complete fits of all members; `report_cpu_s`; `pairs`,
+distinct pairs over all members; `accuracy`; `inference_us` a step by batch size (the bar is under 15 for `net_1`).
 """
 
 import argparse
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 
 
 def main() -> None:
-    """Print the figures as JSON, and write them where --json says."""
+    """Print the figures as JSON; `--json` also writes them to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--segments", type=int, default=16_700, help="16,700 give each member 100,000 pairs")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")

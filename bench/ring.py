@@ -1,8 +1,8 @@
-"""Segments a second through the bus and judge workers, and what a backlog costs in memory: `python bench/ring.py`.
+"""Segments per second through bus and judge workers, and memory with a backlog: `python bench/ring.py`.
 
-A real nats-server holds 10,000 segment events; two worker processes drain them. A worker is a judge without judging:
-parse, commit a score object in a directory, publish scores.ready, confirm. The rate is taken between 5 % and 95 %.
-Then each real service but the trainer meets the same backlog for its memory's sake, see `bench/harness/ring_memory.py`.
+A real nats-server holds 10,000 segment events; two worker processes drain them. A worker is a judge without models:
+parse, commit a score object in a directory, publish scores.ready, acknowledge. The rate counts from 5 % to 95 %.
+Then each real service but the trainer gets the same backlog, to measure its memory: see `bench/harness/ring_memory.py`.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ TIMEOUT_S = 120.0
 
 
 async def fill(bus: NatsBus, segments: Sequence[SegmentRef], replay_nonce: int = 0) -> float:
-    """Publish the backlog; seconds it took."""
+    """Publish the backlog. Returns the seconds."""
     started = time.monotonic()
     for first in range(0, len(segments), PUBLISH_AT_ONCE):
         some = segments[first : first + PUBLISH_AT_ONCE]
@@ -55,7 +55,7 @@ def _ready(segment: SegmentRef) -> SegmentReady:
 
 
 async def drain(bus: NatsBus, backlog: int) -> float:
-    """Segments a second while the backlog falls from 95 to 5 percent."""
+    """Segments per second while the backlog falls from 95 to 5 percent."""
     marks: dict[str, tuple[float, int]] = {}
     deadline = time.monotonic() + TIMEOUT_S
     while (left := await bus.pending(JUDGE_SEGMENTS)) > 0:
@@ -86,7 +86,7 @@ def workers(folder: Path, url: str, credentials: Path) -> list[SupervisedProcess
 
 
 async def _at_once() -> bool:
-    """Readiness is not waited for: the rate is taken while both work."""
+    """Do not wait for readiness: the rate counts while both work."""
     return True
 
 
@@ -111,7 +111,7 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
         await _check(bus, store, backlog)
         for worker in judging:
             await worker.stop()
-        # Once more for the judges: their scores are there, so that it costs no judging, only the loop.
+        # Again for the real judge: the scores exist, so this costs no judging, only the loop.
         await fill(bus, segments, replay_nonce=1)
         await bus.publish(await finish(store, segments))
         memory |= await of_services(layout, ports, port, bus, store)
@@ -127,7 +127,7 @@ def _credentials(layout: StackLayout) -> Path:
 
 
 async def _check(bus: NatsBus, store: Store, backlog: int) -> None:
-    """A fast ring that loses or doubles something is not measured, it is broken."""
+    """Fail if the ring lost or duplicated a segment."""
     scored = len(await store.list(keys.scores_prefix(RUN, 0)))
     announced = await bus.pending(REWARDMODEL_SCORES)
     if not scored == announced == backlog:
@@ -141,7 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="zelda-ring-") as folder:
         published, judged, memory = asyncio.run(measure(Path(folder), backlog))
     rows = [
-        ("backlog", f"{backlog} segments, none lost, none doubled"),
+        ("backlog", f"{backlog} segments, none lost or duplicated"),
         ("published", f"{published:.0f} segments/s"),
         (f"judged by {WORKERS} workers", f"{judged:.0f} segments/s"),
         *((f"peak memory of {name}", f"{peak:.0f} MB") for name, peak in memory.items()),
@@ -149,7 +149,7 @@ def main() -> None:
     services = [peak for name, peak in memory.items() if name != TRAINING]
     figures = {"segments_per_s": judged, "publish_per_s": published, "rss_max_mb": max(services)}
     figures |= {f"rss_{name}_mb": peak for name, peak in memory.items()}
-    report("Ring: bus, loop and commit, judging itself left out", rows, figures, options.json)
+    report("Ring: bus, consumer loop and commit, without judging", rows, figures, options.json)
 
 
 if __name__ == "__main__":

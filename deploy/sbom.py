@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 
 def component(distribution: Distribution) -> dict[str, Any]:
-    """One package as CycloneDX has it."""
+    """One package in CycloneDX format."""
     name, version = distribution.metadata["Name"], distribution.version
     fields = distribution.metadata.json
     licence = str(fields.get("license_expression") or fields.get("license") or "unknown")
@@ -42,7 +42,7 @@ def bill(packages: list[Distribution]) -> dict[str, Any]:
 
 
 def megabytes(package: Distribution) -> float:
-    """Size of a package's files on disk; files that are gone count nothing."""
+    """Size of a package's files on disk; missing files count 0."""
     paths = [package.locate_file(file) for file in package.files or []]
     return sum(path.stat().st_size for path in paths if path.is_file()) / MEGABYTE  # type: ignore[attr-defined]
 

@@ -1,1 +1,1 @@
-"""What the benchmarks share: interleaved measuring, games and segments to measure, and processes to measure against."""
+"""Parts of the benchmarks: interleaved measurement, workloads, and the processes under test."""

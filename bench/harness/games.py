@@ -1,4 +1,4 @@
-"""The games that are measured, by the name that they have in figures."""
+"""The games under measurement, by their name in figures."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

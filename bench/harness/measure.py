@@ -1,7 +1,7 @@
-"""What the measuring scripts share: interleaved rounds, tables, the JSON file.
+"""Interleaved rounds, tables and the JSON file of all benchmarks.
 
-Rates of two things are compared only within one run, in turns of a fraction of a second each, because a machine's
-speed drifts more between minutes than most differences are large.
+Two rates are comparable only within one run, in turns of a fraction of a second each: the speed of a machine drifts
+more between minutes than most differences are large.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def interleave(jobs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Run each job once a round, in turns, and return what each returned; the first round warms up and is dropped."""
+    """Run each job once per round, in turns, and return its results; the first round is a warm-up."""
     results: dict[str, list[float]] = {name: [] for name in jobs}
     for turn in range(rounds + 1):
         for name, job in jobs.items():
@@ -50,7 +50,7 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of `ratio`: the ranks between which the median lies that often.
+    """95 % interval of `ratio`: the ranks that contain the median with this probability.
 
     Source: the sign test's interval, in its normal approximation.
     """
@@ -61,7 +61,7 @@ def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float,
 
 
 def report(title: str, rows: Sequence[tuple[str, str]], figures: Figures, target: Path | None) -> None:
-    """Print the table with machine and date, and write the figures if asked to."""
+    """Print the table with cores and date, and write the figures to `target`."""
     cores = len(os.sched_getaffinity(0))
     sys.stdout.write(f"{title} ({cores} cores, {date.today().isoformat()})\n\n")
     width = max(len(name) for name, _ in rows)

@@ -1,7 +1,7 @@
-"""What a backlog of 10,000 segments costs each real service in memory; part of `bench/ring.py`.
+"""Memory of each real service with a backlog of 10,000 segments: part of `bench/ring.py`.
 
-Judge and exporter drain their events, the coordinator keeps the run's books and answers for it, the reward model takes
-all scores and trains. Its training is a process of its own that ends, and is listed by itself.
+Judge and exporter drain their events, the coordinator tracks the run and answers requests, the reward model reads all
+scores and trains. Its training runs in a child process, which has its own row.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from shared.store.port import Store
 TRAINING: Final = "training"
 DRAIN: Final = {"judge": topology.JUDGE_SEGMENTS, "exporter": topology.EXPORTER_SEGMENTS}
 REAL: Final = ("coordinator", "judge", "rewardmodel", "exporter")
-LONGEST_S: Final = 300.0
-LOOK_S: Final = 0.1
-ASKED: Final = ("segments?limit=1000", "scores?limit=1000", "epochs")
+TIMEOUT_S: Final = 300.0
+POLL_S: Final = 0.1
+VIEWS: Final = ("segments?limit=1000", "scores?limit=1000", "epochs")
 
 
 def peak_mb(process: SupervisedProcess) -> float:
-    """The largest resident set that the process ever had, in megabytes."""
+    """Peak resident set of the process, in megabytes."""
     assert process.process is not None
     return _peak_mb(process.process.pid)
 
@@ -43,7 +43,7 @@ def _peak_mb(pid: int) -> float:
 async def of_services(
     layout: StackLayout, ports: PortAllocator, bus_port: int, bus: Bus, store: Store
 ) -> dict[str, float]:
-    """Peak memory (MB) of each real service once it is through its backlog, one after the other."""
+    """Peak memory (MB) of each real service after its backlog, one service at a time."""
     others = {name: ports.allocate() for name in REAL}
     stack_ports = StackPorts(bus=bus_port, judge=9, api=others["coordinator"], store=None, services=others)
     settings = common_settings(layout, stack_ports, f"file://{layout.root}/objects") | {"ZELDA_LOG__LEVEL": "error"}
@@ -64,14 +64,14 @@ async def of_services(
 
 
 async def _busy(name: str, process: SupervisedProcess, bus: Bus, store: Store) -> dict[str, float]:
-    """Wait until the service is through; the peak of its trainings, if it has any."""
-    peak, deadline = 0.0, time.monotonic() + LONGEST_S
+    """Wait until the service has handled its backlog. Returns the peak of its trainings, if any."""
+    peak, deadline = 0.0, time.monotonic() + TIMEOUT_S
     while not await _through(name, bus, store):
         if time.monotonic() > deadline:
-            raise SystemExit(f"{name} was not through its backlog after {LONGEST_S:.0f} s")
+            raise SystemExit(f"{name} did not finish its backlog within {TIMEOUT_S:.0f} s")
         if name == "rewardmodel":
             peak = max(peak, _children_mb(process))
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     return {TRAINING: peak} if peak else {}
 
 
@@ -90,15 +90,15 @@ def _children_mb(process: SupervisedProcess) -> float:
     tasks = Path(f"/proc/{process.process.pid}/task")
     found = [0.0]
     for task in tasks.iterdir():
-        with suppress(OSError, IndexError):  # it ended while we looked
+        with suppress(OSError, IndexError):  # the process has ended
             found += [_peak_mb(int(pid)) for pid in (task / "children").read_text().split()]
     return max(found)
 
 
 def _ask(port: int, layout: StackLayout) -> None:
-    """Read what people read of a large run."""
+    """Send the requests of a user who views a large run."""
     token = next(line for line in layout.tokens().read_text().splitlines() if line.startswith("viewer:"))[7:]
-    for what in ASKED:
+    for what in VIEWS:
         request = urllib.request.Request(
             f"http://127.0.0.1:{port}/runs/{RUN}/{what}", headers={"Authorization": f"Bearer {token}"}
         )

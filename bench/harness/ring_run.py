@@ -1,7 +1,7 @@
-"""The run that the services of `bench/ring.py` meet: 10,000 recorded segments of one epoch, and its documents.
+"""The run of `bench/ring.py`: 10,000 recorded segments of one epoch, and its documents.
 
-The archives hold real observations of Bramble, cut to 32 steps so that ten thousand fit a directory; a few are whole
-segments with a milestone in them, which the exporter replays.
+The archives hold real observations of Bramble, cut to 32 steps to save disk space. A few are whole segments with a
+milestone, which the exporter replays.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from shared.store.port import Store
 RUN: Final = RunId("bench")
 PER_EPISODE: Final = 10
 STEPS: Final = 32
-WHOLE: Final = 500  # one segment in so many is a whole one
+WHOLE: Final = 500  # one segment in 500 is whole
 AT_ONCE: Final = 200
 CONFIG: Final = RunConfig(world="garden", epochs=1, epoch_steps=3_000_000, judge_deadline_s=3_600)
 
 
 async def record(store: Store, number: int) -> list[SegmentRef]:
-    """Put so many archives into the store, and a running run with its order to start."""
+    """Create `number` archives, and a running run with its start order."""
     now = datetime.now(UTC)
     await RunRecords(store).create(
         RunRecord(run=RUN, revision=0, state="running", config=CONFIG, created=now, updated=now)
@@ -50,7 +50,7 @@ async def record(store: Store, number: int) -> list[SegmentRef]:
 
 
 async def finish(store: Store, segments: list[SegmentRef]) -> Envelope:
-    """The epoch's account and its event."""
+    """Commit the epoch's `finished.json`. Returns its event."""
     key = keys.epoch_finished(RUN, 0)
     finished = EpochFinishedRecord(
         run=RUN,

@@ -1,6 +1,6 @@
-"""A judge worker whose judge takes no time: the real runtime, loop, bus and commit, with a made-up score.
+"""A judge worker without models: the real runtime, loop, bus and commit, with a constant-time score.
 
-Run as a process by `bench/ring.py`. It is configured like any service and must never be deployed.
+`bench/ring.py` runs it as a process. It has the settings of a service and must never be deployed.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ SLOTS = 64
 
 
 async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
-    """Like a real service: imports late, one consumer."""
+    """Like a real service: late imports, one consumer."""
     from dataclasses import replace
 
     from shared.bus.consumer import Consumer
@@ -31,7 +31,7 @@ async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
 
 
 async def _scored(store: Store, event: Envelope) -> Envelope:
-    """Commit a score object and announce it; a score that exists is announced again."""
+    """Commit a score object and announce it. An existing score is announced again."""
     from shared.contracts.base import sha256
     from shared.contracts.scores import SegmentScores
 

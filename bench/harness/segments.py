@@ -1,6 +1,6 @@
-"""Real Bramble segments for benchmarks of the judges: played by the solver, by chance, and by mixtures of both.
+"""Real Bramble segments for benchmarks: played by the solver, at random, and by mixtures of both.
 
-`play` drives the training environment and its recorder, so that the archives are those of a real run, in memory.
+`play` drives the training environment and its recorder, so the archives are those of a real run.
 """
 
 import io
@@ -23,40 +23,40 @@ from shared.contracts.segment import MANIFEST, SegmentManifest
 RUN = RunId("bench")
 
 
-class _Enough(Exception):
-    """The steps of this episode are used up, or it ended."""
+class _EpisodeOver(Exception):
+    """The episode ended or reached its step limit."""
 
 
 class _InEnvironment(BrambleEmulator):
-    """The solver's view of a game that is really the training environment's. Some of its steps are left to chance."""
+    """Connects the solver with the training environment and replaces a share of its steps by random ones."""
 
     def __init__(self, env: ZeldaEnv, wandering: float, limit: int, seed: int) -> None:
-        self.env, self.pyboy = env, env.session.emulator._pyboy  # read only: the solver looks at RAM
+        self.env, self.pyboy = env, env.session.emulator._pyboy  # read only: the solver reads RAM
         self.steps, self.limit = 0, limit
         self._wandering, self._rng = wandering, random.Random(seed)
 
     def step(self, action: str) -> None:
-        if self._rng.random() < self._wandering / 20:  # a walk of chance of about twenty steps
+        if self._rng.random() < self._wandering / 20:  # a random walk of about twenty steps
             for _ in range(self._rng.randrange(5, 36)):
-                self.by_chance()
+                self.step_at_random()
         self.do(action)
 
-    def by_chance(self) -> None:
-        """One step with any button but START."""
+    def step_at_random(self) -> None:
+        """One step with a random button except START."""
         self.do(self._rng.choice(ACTIONS[:7]))
 
     def do(self, action: str) -> None:
         """One step of the environment."""
         if self.steps >= self.limit:
-            raise _Enough
+            raise _EpisodeOver
         self.steps += 1
         *_, terminated, truncated, _ = self.env.step(ACTIONS.index(action))
         if terminated or truncated:
-            raise _Enough
+            raise _EpisodeOver
 
 
 def play(world: str, steps: int, wandering: float | None, seed: int, segment_steps: int = 300) -> list[bytes]:
-    """Archives of one episode of at most `steps` steps. `wandering` is the share left to chance; None is all."""
+    """Archives of one episode of at most `steps` steps. `wandering` is the share of random steps; None means all."""
     config = EnvConfig(world=world, seed=seed, segment_steps=segment_steps, episode_length=steps)
     recording = RecordingConfig(run=RUN, epoch=0, store=StoreSettings(url="memory://"))
     archives: list[bytes] = []
@@ -68,9 +68,9 @@ def play(world: str, steps: int, wandering: float | None, seed: int, segment_ste
     game = _InEnvironment(env, wandering or 0.0, steps, seed)
     try:
         _course(world, wandering)(game)
-        while True:  # the solver is done; what is left of the episode is chance
-            game.by_chance()
-    except (_Enough, StuckError):
+        while True:  # the solver is done: fill the episode at random
+            game.step_at_random()
+    except (_EpisodeOver, StuckError):
         pass
     finally:
         env.close()

@@ -1,6 +1,6 @@
-"""A server that takes S3 uploads and answers each after a delay: the remote store of `bench/env.py`.
+"""A server that accepts S3 uploads and answers each after a delay: the remote store of `bench/env.py`.
 
-`python -m bench.harness.slow_store SECONDS` prints its port. It keeps nothing and checks no signature. It stands for
+`python -m bench.harness.slow_store SECONDS` prints its port. It stores nothing and checks no signature. It stands for
 another machine, so it runs at the lowest priority and takes no time from the games.
 """
 

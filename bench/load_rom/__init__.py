@@ -1,7 +1,7 @@
-"""A ROM that costs the emulator as much as a commercial game may; for measuring only.
+"""A ROM that costs the emulator as much as a commercial game; for benchmarks only.
 
-Its twelve enemies are all live and move each frame: a full room (a commercial game has sixteen slots), because nothing
-says that fewer are typical and fewer would make the environment's share look smaller than it is.
+All of its twelve enemies move in each frame: a full room (a commercial game has sixteen slots). Fewer enemies would
+make the environment's share of the cost look smaller.
 """
 
 from pathlib import Path

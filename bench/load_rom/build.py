@@ -1,6 +1,6 @@
 """Builds load.gbc with Debian's sdcc 4.2.0: `python -m bench.load_rom.build`. The built file is committed.
 
-Measuring needs only the committed file; building is for those who change load.c.
+Benchmarks need only the committed file; build after changes to load.c.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ GLOBAL_CHECKSUM = 0x014E
 
 
 def build() -> bytes:
-    """The ROM's bytes; raises CalledProcessError where sdcc is missing or fails."""
+    """The ROM's bytes. Raise CalledProcessError if sdcc fails."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
 

@@ -1,1 +1,1 @@
-"""Generates the files under `charts/` and `deploy/` that must never be edited by hand: `python -m deploy.generate`."""
+"""Generates files under `charts/` and `deploy/` that nobody edits by hand: `python -m deploy.generate`."""

@@ -1,4 +1,4 @@
-"""`python -m deploy.generate` writes every generated file; with `--check` it only says which ones are stale."""
+"""`python -m deploy.generate` writes every generated file; with `--check` it only lists stale files."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files that differ, or with `--check` name them and fail."""
+    """Write the files that differ; with `--check`, list them and fail."""
     check = "--check" in arguments
     stale = 0
     for path, text in generated(ROOT):

@@ -1,4 +1,4 @@
-"""The NATS users and their permissions, derived from the topology that the services themselves use."""
+"""The NATS users and their permissions, derived from the topology of the services."""
 
 import yaml
 
@@ -9,7 +9,7 @@ Permissions = dict[str, list[str]]
 
 
 def bus_yaml() -> str:
-    """`files/bus.yaml` of the chart: users with what they may publish and hear, and the queue that judges drain."""
+    """`files/bus.yaml` of the chart: users with their publish and subscribe permissions, and the judges' queue."""
     users = {name: service_permissions(name, role) for name, role in sorted(ROLES.items())}
     queue = {"stream": stream_of(JUDGE_SEGMENTS).name, "consumer": JUDGE_SEGMENTS.name}
     document = {"users": {**users, "provision": provision_permissions()}, "judgeQueue": queue}
@@ -19,7 +19,7 @@ def bus_yaml() -> str:
 
 
 def service_permissions(name: str, role: Role) -> Permissions:
-    """The least a service needs: its events out, its own consumers in, dead letters, its own inbox."""
+    """The least permissions of a service: its events, its consumers, dead letters and its inbox."""
     publish = [pattern(event) for event in role.publishes]
     streams = {stream.name for stream in STREAMS if set(stream.events) & set(role.publishes)}
     for subscription in role.subscriptions:
@@ -28,7 +28,7 @@ def service_permissions(name: str, role: Role) -> Permissions:
         publish += [
             f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{subscription.name}",
             f"$JS.API.CONSUMER.INFO.{stream}.{subscription.name}",
-            f"$JS.API.CONSUMER.CREATE.{stream}.{subscription.name}",  # a lost consumer is made again, under its name
+            f"$JS.API.CONSUMER.CREATE.{stream}.{subscription.name}",  # recreates a lost consumer under its name
             f"$JS.ACK.{stream}.{subscription.name}.>",
             dead_subject(subscription),
         ]
@@ -37,5 +37,5 @@ def service_permissions(name: str, role: Role) -> Permissions:
 
 
 def provision_permissions() -> Permissions:
-    """The hook job and people who mend dead letters: they manage streams, services never do."""
+    """Permissions of the hook job and of operators who handle dead letters: only they manage streams."""
     return {"publish": ["$JS.API.>", f"{DEAD_ROOT}.>", "zelda.v1.>"], "subscribe": ["_INBOX_provision.>"]}

@@ -1,4 +1,4 @@
-"""Which files are generated and from what. The base comes last: it is rendered from the chart as it is on disk."""
+"""The generated files and their sources. The base comes last, because it renders the chart on disk."""
 
 from collections.abc import Iterator
 from pathlib import Path

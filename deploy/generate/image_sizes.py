@@ -1,7 +1,7 @@
 """How large the packages of each service image are: `python -m deploy.generate.image_sizes`.
 
-Follows the extras that the Containerfile installs through the metadata of this environment and adds up installed files.
-The base image and our own code (a few megabytes) come on top.
+Resolves the extras of the Containerfile in the metadata of this environment and adds up the installed files. The base
+image and the project's code (a few megabytes) are extra.
 """
 
 import sys
@@ -20,12 +20,12 @@ INSTALLED: Final = {
     "rewardmodel": "rewardmodel",
     "trainer": "trainer,cluster,judge,client",
 }
-# Megabytes. More than this and an image takes noticeably longer to start on a fresh node: find out what grew.
+# Megabytes. A larger image starts noticeably later on a fresh node: find the package that grew.
 BUDGET: Final = {"coordinator": 80, "judge": 80, "exporter": 750, "rewardmodel": 1_250, "trainer": 2_100}
 
 
 def closure(extras: str) -> set[str]:
-    """Names of all packages that `zelda-rlaif[extras]` brings, without itself."""
+    """Names of all packages that `zelda-rlaif[extras]` requires."""
     todo, seen, names = [Requirement(f"zelda-rlaif[{extras}]")], set[tuple[str, str]](), set[str]()
     while todo:
         wanted = todo.pop()
@@ -46,7 +46,7 @@ def size(service: str) -> float:
 
 
 def main() -> int:
-    """Print one line per image; 1 if one is over its budget."""
+    """Print one line per image. Returns 1 if an image exceeds its budget."""
     sizes = {service: size(service) for service in INSTALLED}
     for service, found in sizes.items():
         sys.stdout.write(

@@ -33,7 +33,7 @@ def _yaml_lines(section: BaseModel, depth: int) -> Iterator[str]:
 
 
 def _is_group(value: Any) -> bool:
-    """Whether a value is a group of documented values; resources stay on one line, everybody knows them."""
+    """Whether a value is a group of documented values; resources stay on one line."""
     return isinstance(value, BaseModel) and not isinstance(value, Resources)
 
 
@@ -49,7 +49,7 @@ def _plain(value: Any) -> Any:
 
 
 def schema_json() -> str:
-    """JSON Schema of the values; draft 7 keywords only, so that every Helm 3 and 4 reads it."""
+    """JSON Schema of the values; draft 7 keywords only, which every Helm 3 and 4 reads."""
     schema = _without_titles(Values.model_json_schema(by_alias=True))
     text = json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=1, ensure_ascii=False)
     return text.replace("$defs", "definitions") + "\n"

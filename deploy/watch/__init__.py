@@ -1,1 +1,1 @@
-"""Watches a running local system with a real Prometheus: which dashboard queries have data, and pictures of them."""
+"""Checks with a real Prometheus which dashboard queries have data on a local system, and draws the dashboards."""

@@ -1,6 +1,6 @@
-"""`python -m deploy.watch`: scrape the system that `zelda up` or `make demo` runs here, and list every dashboard query.
+"""`python -m deploy.watch`: scrape the local system of `zelda up` or `make demo`, and list every dashboard query.
 
-It reads the services' addresses from their logs. Exit code 1 if a query that should have data has none.
+It reads the services' addresses from their logs. The exit code is 1 if an expected series is missing.
 """
 
 import argparse
@@ -39,21 +39,21 @@ def _record(line: str) -> dict[str, str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Watch for a while, then list, then draw."""
+    """Scrape, list the queries, draw the dashboards."""
     parser = argparse.ArgumentParser(prog="python -m deploy.watch", description=__doc__)
     parser.add_argument("--logs", type=Path, default=LOGS, help=f"folder of the services' logs, default {LOGS}")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to watch before asking")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds to scrape before the queries")
     parser.add_argument("--pictures", type=Path, help="draw each dashboard into this folder")
     arguments = parser.parse_args(argv)
     targets = addresses(arguments.logs)
     if not targets:
-        sys.stderr.write(f"no service has started according to {arguments.logs}: run `zelda up`, or name --logs\n")
+        sys.stderr.write(f"{arguments.logs} has no log of a started service: run `zelda up`, or set --logs\n")
         return 2
     if shutil.which("prometheus") is None:
-        sys.stderr.write("no prometheus to watch with: apt-get install prometheus\n")
+        sys.stderr.write("prometheus is not installed: apt-get install prometheus\n")
         return 2
     if arguments.pictures:
-        arguments.pictures.mkdir(parents=True, exist_ok=True)  # now, not after minutes of watching
+        arguments.pictures.mkdir(parents=True, exist_ok=True)  # fail before minutes of scraping
     with tempfile.TemporaryDirectory() as folder, running_prometheus(targets, Path(folder)) as server:
         begin = time.time()
         time.sleep(arguments.seconds)

@@ -1,4 +1,4 @@
-"""A Prometheus server of our own for some minutes, scraping given addresses, and questions to it."""
+"""Starts a temporary Prometheus server for given addresses, and queries it."""
 
 import json
 import shutil
@@ -21,12 +21,12 @@ Series = tuple[dict[str, str], list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Prometheus:
-    """Where it answers."""
+    """A running server."""
 
     address: str
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series of an instant query; each has a finite value or is left out."""
+        """The series of an instant query with a finite value."""
         result = self._ask("query", query=expression)
         return [one for one in result if one["value"][1] not in ("NaN", "+Inf", "-Inf")]
 
@@ -45,10 +45,10 @@ class Prometheus:
 
 @contextmanager
 def running_prometheus(targets: Mapping[str, str], folder: Path) -> Iterator[Prometheus]:
-    """A server that scrapes `name -> host:port` every two seconds, until the block ends. Raises if there is none."""
+    """Run a server that scrapes `name -> host:port` every two seconds. Raise FileNotFoundError without prometheus."""
     binary = shutil.which("prometheus")
     if binary is None:
-        raise FileNotFoundError("no prometheus: apt-get install prometheus")
+        raise FileNotFoundError("prometheus is not installed: apt-get install prometheus")
     (folder / "prometheus.yml").write_text(json.dumps(_configuration(targets)))
     port = _free_port()
     command = [binary, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
@@ -64,7 +64,7 @@ def running_prometheus(targets: Mapping[str, str], folder: Path) -> Iterator[Pro
 
 
 def _configuration(targets: Mapping[str, str]) -> dict[str, Any]:
-    """JSON is YAML. Jobs are named as the chart's Services are."""
+    """The configuration as JSON, which is valid YAML. Jobs have the names of the chart's Services."""
     jobs = [
         {"job_name": f"zelda-{name}", "static_configs": [{"targets": [address], "labels": {"namespace": "local"}}]}
         for name, address in targets.items()

@@ -1,4 +1,4 @@
-"""Which queries of the dashboards have data, as a table, and pictures drawn from the same queries."""
+"""Checks which dashboard queries have data, and draws the dashboards from the same queries."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Line = tuple[str, list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class QueryResult:
-    """What one query of one panel gave. `needs` says what a laptop lacks for it, else it must have data."""
+    """The result of one query. `needs` names what a laptop lacks; without it, data is expected."""
 
     dashboard: str
     panel: str
@@ -27,12 +27,12 @@ class QueryResult:
 
     @property
     def missing(self) -> bool:
-        """No data where there should be some."""
+        """Whether expected data is missing."""
         return self.series == 0 and not self.needs
 
 
 def query_results(server: Prometheus) -> Iterator[QueryResult]:
-    """One answer per query of every dashboard."""
+    """One result per query of every dashboard."""
     for dashboard in DASHBOARDS:
         for panel in dashboard.panels:
             for query in panel.queries:
@@ -42,7 +42,7 @@ def query_results(server: Prometheus) -> Iterator[QueryResult]:
 
 
 def table(found: list[QueryResult]) -> str:
-    """The answers as lines for people."""
+    """The results as a table."""
     lines = []
     for one in found:
         state = "no data" if one.missing else f"needs {one.needs}" if not one.series else f"{one.series} series"
@@ -51,7 +51,7 @@ def table(found: list[QueryResult]) -> str:
 
 
 def draw_dashboard(server: Prometheus, dashboard: Dashboard, begin: float, end: float, path: Path) -> None:
-    """A picture of all panels of a dashboard, from the same queries that Grafana would ask."""
+    """Draw all panels of a dashboard from Grafana's queries."""
     from matplotlib import pyplot
 
     panels = [panel for panel in dashboard.panels if panel.needs != LLM]
@@ -68,7 +68,7 @@ def draw_dashboard(server: Prometheus, dashboard: Dashboard, begin: float, end: 
 
 
 def _lines(server: Prometheus, panel: DashboardPanel, begin: float, end: float) -> list[Line]:
-    """The panel's lines with their legends, those that move most first."""
+    """The panel's lines with their legends, largest first."""
     lines = [
         (_legend(query.legend, labels), points)
         for query in panel.queries

@@ -1,4 +1,4 @@
-{{/* dict root service -> the Deployment of one of the five services. What differs between them is named
+{{/* dict root service -> the Deployment of one of the five services. Their differences are
      "zelda.env.<service>", "zelda.mounts.<service>" and "zelda.volumes.<service>" in _services.tpl. */}}
 {{- define "zelda.deployment" -}}
 {{- $root := .root }}{{ $service := .service }}{{ $values := index .root.Values.services .service }}
@@ -71,7 +71,7 @@ spec:
         {{- end }}
 {{- end }}
 
-{{/* pods restart when the configuration they read changes */}}
+{{/* restarts pods when their configuration changes */}}
 {{- define "zelda.configChecksum" -}}
 {{- toJson (list .Values.judges .Values.llm .Values.rom .Values.bus .Values.store) | sha256sum }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* How a service learns where bus, store and keys are: environment variables that name mounted files. */}}
+{{/* Environment variables with the addresses of bus and store and the paths of mounted key files. */}}
 
 {{- define "zelda.busSecret" -}}
 {{- .Values.bus.secretName | default (printf "%s-bus" (include "zelda.fullname" .)) }}
@@ -21,13 +21,13 @@
 {{- end }}
 
 {{/* {name, key} of the ConfigMap with the store's authority, or nothing. OpenShift signs the servers of its Data Foundation
-     itself, and puts its authority into each namespace. */}}
+     and puts its authority into each namespace. */}}
 {{- define "zelda.storeCa" -}}
 {{- if .Values.store.ca.name }}{{ toJson .Values.store.ca }}
 {{- else if eq .Values.store.mode "bucketclaim" }}{{ dict "name" "openshift-service-ca.crt" "key" "service-ca.crt" | toJson }}{{ end }}
 {{- end }}
 
-{{/* store access alone: Ray's workers write segments and need no bus */}}
+{{/* store access only: Ray's workers write segments and need no bus */}}
 {{- define "zelda.storeEnv" -}}
 {{- $claim := eq .Values.store.mode "bucketclaim" }}
 {{- if $claim }}
@@ -56,7 +56,7 @@
 {{- end }}
 {{- end }}
 
-{{/* the pod's scratch space: the only thing a service may write besides its volumes */}}
+{{/* the pod's scratch space; besides its volumes, a service may write only here */}}
 {{- define "zelda.scratchEnv" -}}
 - {name: HOME, value: /tmp}
 - {name: TMPDIR, value: /tmp}
@@ -91,7 +91,7 @@
 {{- end }}
 {{- end }}
 
-{{/* dict root service -> the credentials of this one service, nobody else's */}}
+{{/* dict root service -> the credentials of this service only */}}
 {{- define "zelda.busVolumes" -}}
 - name: bus
   secret:

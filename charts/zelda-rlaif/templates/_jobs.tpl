@@ -1,4 +1,4 @@
-{{/* dict root component container(text) volumes(text) [token] -> spec of a pod that runs once with our own image */}}
+{{/* dict root component container(text) volumes(text) [token] -> spec of a pod that runs once with a project image */}}
 {{- define "zelda.oncePod" -}}
 restartPolicy: Never
 automountServiceAccountToken: {{ .token | default false }}
@@ -15,8 +15,8 @@ containers:
 volumes: {{- .volumes | nindent 2 }}
 {{- end }}
 
-{{/* How long a finished Job is there: a day, so that the log of one that failed overnight can be read in the morning. A
-     hook's Job and one that Kustomize made have nobody else to remove them. */}}
+{{/* A finished Job stays for a day, so that its log can be read in the morning. Kubernetes must delete it, because
+     nothing else deletes a hook's Job or one that Kustomize made. */}}
 {{- define "zelda.onceKept" -}}
 ttlSecondsAfterFinished: 86400
 {{- end }}

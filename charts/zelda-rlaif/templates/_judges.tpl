@@ -1,4 +1,4 @@
-{{/* The judges' file: three judges, each with a route of its own, so that one slow model never holds up another. */}}
+{{/* The judges' file: three judges with a route each, so that a slow model never delays another. */}}
 {{- define "zelda.judgesFile" -}}
 {{- $judges := .Values.judges }}
 {{- $asks := dict "state" "[progress, dialog, efficiency]" "puzzle" "[puzzle]" "vision" "[novelty], frames: 8, frame_scale: 3" }}
@@ -48,7 +48,7 @@ ca_file: /var/run/zelda/judge-ca/ca.crt
 {{- end }}
 {{- end }}
 
-{{/* "true" if endpoints are trusted by a CA file of their own: always inside the platform, outside if one is named */}}
+{{/* "true" if endpoints need a CA file: always inside the platform, outside if the values name one */}}
 {{- define "zelda.judgeCa" -}}
 {{- if or (eq .Values.judges.mode "llmd") (and (eq .Values.judges.mode "external") .Values.judges.external.ca.name) }}true{{ end }}
 {{- end }}

@@ -12,7 +12,7 @@ serving.kserve.io/{{ if include "zelda.llmModern" . }}v1alpha2{{ else }}v1alpha1
 {{- if eq .Values.platform.odhVersion "3.5" }}llm-d.ai{{ else }}inference.networking.x-k8s.io{{ end }}/v1alpha2
 {{- end }}
 
-{{/* Model -> JSON list of vLLM arguments. The preset evals them once more in a shell, so JSON keeps inner quotes. */}}
+{{/* Model -> JSON list of vLLM arguments. The preset evaluates them again in a shell, so JSON keeps inner quotes. */}}
 {{- define "zelda.llmArgs" -}}
 {{- $args := list "--max-model-len" (toString .maxModelLen) "--enable-prompt-tokens-details" "--enable-prefix-caching" }}
 {{- if .imagesPerPrompt }}
@@ -66,7 +66,7 @@ spec:
         resources: {{- toYaml $resources | nindent 10 }}
 {{- end }}
 
-{{/* votes on one segment repeat its frames: prefer the pod that has encoded them (router 0.9 and later) */}}
+{{/* votes on one segment repeat its frames: prefer the pod that has already encoded them (router 0.9 and later) */}}
 {{- define "zelda.imageScheduler" -}}
 config:
   inline:

@@ -1,4 +1,4 @@
-{{/* Names, labels and image references: the words every object is made of. */}}
+{{/* Names, labels and image references of all objects. */}}
 
 {{- define "zelda.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
@@ -39,12 +39,12 @@ labels:
 {{- else }}{{ $images.registry }}/zelda-rlaif-{{ .service }}:{{ $images.tag | default .root.Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* an image that others build: {name, tag, digest} */}}
+{{/* a third-party image: {name, tag, digest} */}}
 {{- define "zelda.thirdPartyImage" -}}
 {{- if .digest }}{{ .name }}@{{ .digest }}{{ else }}{{ .name }}:{{ required "an image needs a tag or a digest" .tag }}{{ end }}
 {{- end }}
 
-{{/* dict root api group -> "true" if objects of this optional API are to be made */}}
+{{/* dict root api group -> "true" to create objects of this optional API */}}
 {{- define "zelda.api" -}}
 {{- $switch := index .root.Values.apis .api }}
 {{- if or (eq $switch "on") (and (eq $switch "auto") (.root.Capabilities.APIVersions.Has .group)) }}true{{ end }}

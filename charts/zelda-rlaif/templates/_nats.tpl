@@ -1,5 +1,5 @@
 {{/* The embedded NATS server's configuration. Permissions come from files/bus.yaml, which is generated
-     from the topology that the services themselves use. Passwords are variables, filled from the Secret at the start. */}}
+     from the topology of the services. Passwords are variables, filled from the Secret at the start. */}}
 {{- define "zelda.natsConfig" -}}
 {{- $nats := .Values.bus.embedded }}
 server_name: $POD_NAME

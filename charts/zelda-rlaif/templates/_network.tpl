@@ -1,5 +1,5 @@
 {{/* Every allowed connection as data: name -> {pods, ingress|egress: [{peers, ports}]}. Pods and peers are selectors.
-     Whatever else runs in the namespace is denied as well, but for OpenShift's builds and the workbenches of a client. */}}
+     All other pods of the namespace are denied too, except OpenShift's builds and the workbenches of clients. */}}
 {{- define "zelda.edges" -}}
 {{- $policy := .Values.networkPolicies }}
 {{- $monitoring := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.monitoringNamespace)) }}
@@ -123,7 +123,7 @@ policyTypes: [{{ if .ingress }}Ingress{{ if .egress }}, {{ end }}{{ end }}{{ if 
 {{- end }}
 {{- end }}
 
-{{/* dict instance and components, or models, or a label that OpenShift gives to pods of its own -> selector of these pods */}}
+{{/* dict instance and components, or models, or a label of OpenShift's own pods -> selector of these pods */}}
 {{- define "zelda.podsOf" -}}
 {{- if .models }}
 matchLabels: {app.kubernetes.io/part-of: llminferenceservice}
@@ -137,7 +137,7 @@ matchExpressions:
 {{- end }}
 {{- end }}
 
-{{/* port of Redis: Ray takes `host:port` as well as a URL */}}
+{{/* port of Redis: Ray accepts `host:port` or a URL */}}
 {{- define "zelda.redisPort" -}}
 {{- include "zelda.urlPort" (ternary . (printf "redis://%s" .) (contains "://" .)) }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* Parts of pods. OpenShift's restricted-v2 gives each namespace a user id of its own, so none is named by default. */}}
+{{/* Parts of pods. OpenShift's restricted-v2 assigns a user id to each namespace, so the default names none. */}}
 
 {{- define "zelda.podSecurity" -}}
 runAsNonRoot: true
@@ -37,7 +37,7 @@ tolerations:
 {{- with .effect }}, effect: {{ . }}{{ end }}}
 {{- end }}
 
-{{/* dict root component -> replicas spread over nodes and zones, if there are any */}}
+{{/* dict root component -> spread of replicas over nodes and zones */}}
 {{- define "zelda.spread" -}}
 topologySpreadConstraints:
 {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}

@@ -93,7 +93,7 @@ spec:
     {{- if eq .node "judge" }}{{ include "zelda.volumes.judge" .root | nindent 4 }}{{ end }}
 {{- end }}
 
-{{/* what the single jobs run; `.` is the job's values. An epoch goes on from the last one of the same run. */}}
+{{/* commands of the single jobs; `.` is the job's values. An epoch continues from the last one of the same run. */}}
 {{- define "zelda.entrypoint.epoch" -}}
 python -m cli epoch --run {{ required "ray.jobs.epoch.run is needed" .run }}
 {{- range .set }} --set {{ . }}{{ end }}

@@ -1,6 +1,6 @@
-{{/* The ROM: an init container brings it to /rom and compares its checksum, so that a wrong file stops the pod early.
-     Without one the free game Bramble is played, which the images contain. With it comes the saved state at which its
-     runs begin, if the values name one; a driver refuses a state that does not load. dict root service variable */}}
+{{/* The ROM: an init container copies it to /rom and compares its checksum, so that a wrong file stops the pod early.
+     Without a ROM, runs play Bramble, which the images contain. The saved start state is copied with the ROM, if the
+     values name one; a driver refuses a state that does not load. dict root service variable */}}
 
 {{- define "zelda.hasRom" -}}
 {{- if ne .root.Values.rom.source "none" }}true{{ end }}
@@ -33,7 +33,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The volume that a file comes from, if it does not come from the bucket. dict volume source name path */}}
+{{/* The volume with a file that is not in the bucket. dict volume source name path */}}
 {{- define "zelda.romSource" -}}
 {{- if eq .source "secret" }}
 - name: {{ .volume }}
@@ -44,7 +44,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The command that brings a file. dict volume source path to */}}
+{{/* The command that copies a file. dict volume source path to */}}
 {{- define "zelda.romBring" -}}
 {{- if eq .source "bucket" }}python -m shared.store.fetch models/{{ .path }} /rom/{{ .to }}
 {{- else }}cp /{{ .volume }}/{{ .path }} /rom/{{ .to }}

@@ -1,4 +1,4 @@
-{{/* What each service has that the others have not. */}}
+{{/* Parts of the five services that differ. */}}
 
 {{- define "zelda.apiSecret" -}}
 {{- .Values.api.tokenSecret | default (printf "%s-api" (include "zelda.fullname" .)) }}
@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 
-{{/* People log in with the cluster's account; the API still asks for its own token behind it. */}}
+{{/* Users log in with the cluster's account; the API behind it still requires its own token. */}}
 {{- define "zelda.oauthProxy" -}}
 name: oauth-proxy
 image: {{ include "zelda.thirdPartyImage" .Values.expose.oauth.image }}

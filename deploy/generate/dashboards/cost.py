@@ -1,4 +1,4 @@
-"""What does it cost? Calls, tokens and money of the judges, caches that save them, and the machines."""
+"""What does it cost? Calls, tokens and money of the judges, savings by caches, and machines."""
 
 from deploy.generate.dashboards.flow import LLM, VLLM
 from deploy.generate.dashboards.model import Dashboard, DashboardPanel, Query, panel
@@ -10,7 +10,7 @@ SPENT = (
     panel(
         "Money per hour",
         "sum by (judge) (increase(zelda_judge_money_total[1h]))",
-        "By the prices given.",
+        "By the configured prices.",
         legend="{{judge}}",
     ),
     panel("Money so far", "sum(zelda_judge_money_total)", "Since the judges started.", kind="stat"),
@@ -18,10 +18,10 @@ SPENT = (
     DashboardPanel(
         "Budget",
         (
-            Query("max(zelda_judge_budget_exhausted_state)", "used up"),
-            Query("sum(increase(zelda_judge_budget_refusals_total[1h])) or vector(0)", "calls not made"),
+            Query("max(zelda_judge_budget_exhausted_state)", "exhausted"),
+            Query("sum(increase(zelda_judge_budget_refusals_total[1h])) or vector(0)", "refused calls"),
         ),
-        "No call is made beyond it.",
+        "The service makes no call beyond it.",
     ),
 )
 WORK = (
@@ -30,12 +30,14 @@ WORK = (
         "Tokens per judged segment", f'sum(increase({TOKENS}{{kind!="cached"}}[1h])) / {JUDGED}', "Prompt and output."
     ),
     panel(
-        "Votes per judged segment", f"sum(increase(zelda_judge_votes_total[1h])) / {JUDGED}", "3 judges x 3 at least."
+        "Votes per judged segment",
+        f"sum(increase(zelda_judge_votes_total[1h])) / {JUDGED}",
+        "At least 3 judges x 3 votes.",
     ),
     panel(
         "Invalid votes",
         'sum by (judge) (rate(zelda_judge_votes_total{valid="no"}[5m]))',
-        "Paid for and thrown away.",
+        "Paid, but not usable.",
         "cps",
         "{{judge}}",
     ),
@@ -44,29 +46,29 @@ SAVED = (
     panel(
         "Prompt tokens from the cache",
         f'sum by (judge) (rate({TOKENS}{{kind="cached"}}[5m])) / sum by (judge) (rate({TOKENS}{{kind="prompt"}}[5m]))',
-        "As the server reports it.",
+        "As reported by the server.",
         "percentunit",
         "{{judge}}",
     ),
     panel(
-        "Identical segments not judged again",
+        "Identical segments from the cache",
         "sum by (judge) (zelda_judge_cache_hits_total) or vector(0)",
-        "Saved.",
+        "Judgings without a call.",
         legend="{{judge}}",
     ),
     panel(
         "Prefix cache of vLLM",
         f"sum by (llm_isvc_name) (rate({VLLM.format(name='prefix_cache_hits_total')}[5m]))"
         f" / sum by (llm_isvc_name) (rate({VLLM.format(name='prefix_cache_queries_total')}[5m]))",
-        "Tokens found in the cache.",
+        "Share of tokens found in the cache.",
         "percentunit",
         "{{llm_isvc_name}}",
         needs=LLM,
     ),
 )
-# Every process of a cluster has these series: only what says `zelda_build_info` is ours.
+# Every process of a cluster has these series; `zelda_build_info` selects those of this project.
 OURS = " and on (namespace, instance) zelda_build_info"
-# A driver is a process of its own that Prometheus does not see: set no figure of play against these.
+# Prometheus does not scrape drivers: do not compare these figures with figures of play.
 MACHINES = (
     panel(
         "Processor",
@@ -86,6 +88,6 @@ MACHINES = (
 DASHBOARD = Dashboard(
     "cost",
     "Zelda RLAIF: what does it cost?",
-    "What is spent on judging and playing, and what is saved?",
+    "What do judging and playing cost, and what do caches save?",
     (("Spent", SPENT), ("Work", WORK), ("Saved", SAVED), ("Machines", MACHINES)),
 )

@@ -1,4 +1,4 @@
-"""Is it flowing? From the emulator to the reward model: speed, queues, failures, and who is in control."""
+"""Is it flowing? Speed, queues, failures and leadership, from the emulator to the reward model."""
 
 from deploy.generate.dashboards.model import Dashboard, DashboardPanel, Query, panel
 from deploy.generate.leader import from_leader
@@ -23,7 +23,7 @@ def latency(title: str, histogram: str, by: str, help_text: str) -> DashboardPan
 
 
 PLAY = (
-    panel("Steps per second", "sum(zelda_trainer_steps_per_second)", "All drivers together."),
+    panel("Steps per second", "sum(zelda_trainer_steps_per_second)", "Sum over all drivers."),
     DashboardPanel(
         "Drivers",
         (
@@ -41,10 +41,20 @@ PLAY = (
     ),
 )
 BUS = (
-    panel("Events waiting", "max by (consumer) (zelda_bus_events_pending)", "Lag.", legend="{{consumer}}"),
-    panel("Events in work", "sum by (consumer) (zelda_bus_events_in_flight)", "At once.", legend="{{consumer}}"),
-    latency("Age of events", "zelda_bus_event_age_seconds", "consumer", "From publishing to handling."),
-    latency("Handling time", "zelda_bus_handle_seconds", "consumer", "Publishing included."),
+    panel(
+        "Events waiting",
+        "max by (consumer) (zelda_bus_events_pending)",
+        "Published, but not yet handled.",
+        legend="{{consumer}}",
+    ),
+    panel(
+        "Events in progress",
+        "sum by (consumer) (zelda_bus_events_in_flight)",
+        "Deliveries that handlers work on.",
+        legend="{{consumer}}",
+    ),
+    latency("Age of events", "zelda_bus_event_age_seconds", "consumer", "From publication to the start of handling."),
+    latency("Handling time", "zelda_bus_handle_seconds", "consumer", "Publication of the results included."),
 )
 TROUBLE = (
     panel(
@@ -57,29 +67,31 @@ TROUBLE = (
     panel(
         "Redeliveries",
         "sum by (consumer) (rate(zelda_bus_redeliveries_total[5m]))",
-        "Seen before.",
+        "Deliveries after the first.",
         "cps",
         "{{consumer}}",
     ),
     panel(
         "Dead letters",
         "sum by (consumer) (zelda_bus_dead_letters_total)",
-        "See `zelda dlq`.",
+        "Inspect them with `zelda dlq`.",
         legend="{{consumer}}",
     ),
     DashboardPanel(
         "Repairs",
         (
-            Query("sum(increase(zelda_coordinator_rings_total[1h]))", "events rung again"),
+            Query("sum(increase(zelda_coordinator_rings_total[1h]))", "republished events"),
             Query("sum(increase(zelda_bus_reconnects_total[1h]))", "reconnects"),
-            Query("sum(increase(zelda_service_background_restarts_total[1h])) or vector(0)", "restarted jobs"),
-            Query("sum(increase(zelda_trainer_stale_fences_total[1h]))", "stale orders refused"),
+            Query(
+                "sum(increase(zelda_service_background_restarts_total[1h])) or vector(0)", "restarted background tasks"
+            ),
+            Query("sum(increase(zelda_trainer_stale_fences_total[1h]))", "refused stale orders"),
         ),
-        "What healed itself in the last hour.",
+        "Automatic repairs of the last hour.",
     ),
 )
 JUDGES = (
-    latency("Judge calls", "zelda_judge_call_seconds", "route", "Both attempts."),
+    latency("Judge calls", "zelda_judge_call_seconds", "route", "All attempts of a call."),
     panel(
         "Segments judged", "sum by (status) (rate(zelda_judge_segments_total[5m]))", "By outcome.", "cps", "{{status}}"
     ),
@@ -102,35 +114,35 @@ MODELS = (
     panel(
         "Requests waiting in vLLM",
         f"sum by (llm_isvc_name) ({VLLM.format(name='num_requests_waiting')})",
-        "Its queue has no limit of its own.",
+        "vLLM's queue has no limit.",
         legend="{{llm_isvc_name}}",
         needs=LLM,
     ),
     panel(
         "KV cache in use",
         f"max by (llm_isvc_name) ({VLLM.format(name='kv_cache_usage_perc')})",
-        "At 100 % requests are preempted.",
+        "At 100 % vLLM preempts requests.",
         "percentunit",
         "{{llm_isvc_name}}",
         needs=LLM,
     ),
 )
 CONTROL = (
-    panel("Who leads", "zelda_lease_held_ratio", "Exactly one 1 per lease.", legend="{{lease}} {{instance}}"),
+    panel("Leader", "zelda_lease_held_ratio", "One instance per lease shows 1.", legend="{{lease}} {{instance}}"),
     panel(
         "Takeovers", "sum by (lease) (increase(zelda_lease_taken_total[1h]))", "In the last hour.", legend="{{lease}}"
     ),
-    panel("What runs", "zelda_build_info", "Version of each service.", legend="{{service}} {{version}}", kind="table"),
+    panel("Versions", "zelda_build_info", "Version of each service.", legend="{{service}} {{version}}", kind="table"),
 )
 
 DASHBOARD = Dashboard(
     "flow",
     "Zelda RLAIF: is it flowing?",
-    "Does every segment get from the emulator to a score in time, and what had to be repaired?",
+    "Does every segment get a score in time, and what needed repair?",
     (
         ("Play", PLAY),
         ("Event bus", BUS),
-        ("Trouble", TROUBLE),
+        ("Failures", TROUBLE),
         ("Judges", JUDGES),
         ("Models", MODELS),
         ("Control", CONTROL),

@@ -1,4 +1,4 @@
-"""Is it learning? Truth first (milestones without exploration), then what drives it, then whether to trust that."""
+"""Is it learning? True progress first (milestones without exploration), then its causes, then their reliability."""
 
 from deploy.generate.alerts import ALPHA_OF_NOISE, KL, KL_TOO_LARGE
 from deploy.generate.dashboards.model import Dashboard, DashboardPanel, Query, panel
@@ -8,7 +8,7 @@ EPOCHS = "some epochs"
 
 
 def evaluation_and_training(figure: str) -> tuple[Query, ...]:
-    """One figure with and without exploration."""
+    """One figure, without and with exploration."""
     selector = f'{{figure="{figure}"}}'
     return (
         Query(from_leader("epoch_evaluation_value", selector), "without exploration"),
@@ -20,12 +20,12 @@ ACHIEVEMENT = (
     DashboardPanel(
         "Milestones per episode",
         evaluation_and_training("milestones_mean"),
-        "Truth for measuring; neither policy nor judges see it.",
+        "True progress, hidden from policy and judges.",
     ),
     DashboardPanel("Return per episode", evaluation_and_training("return_mean"), "Sum of all reward terms."),
     panel("Newest epoch", from_leader("epoch_number"), "Finished epochs, from 0.", kind="stat"),
     panel(
-        "Runs at work", f"sum({from_leader('coordinator_active_runs')})", "Created, running or stopping.", kind="stat"
+        "Active runs", f"sum({from_leader('coordinator_active_runs')})", "Created, running or stopping.", kind="stat"
     ),
 )
 EXPLORATION = (
@@ -35,17 +35,15 @@ EXPLORATION = (
             Query(from_leader("epoch_training_value", '{figure="rooms_mean"}'), "mean"),
             Query(from_leader("epoch_training_value", '{figure="rooms_max"}'), "best"),
         ),
-        "How far the agent gets around.",
+        "Rooms that the agent visits.",
     ),
-    DashboardPanel("Tiles per episode", evaluation_and_training("tiles_mean"), "Ground covered."),
+    DashboardPanel("Tiles per episode", evaluation_and_training("tiles_mean"), "Tiles that the agent steps on."),
     DashboardPanel("Length of episodes", evaluation_and_training("length_mean"), "Steps until the episode ended."),
 )
 POLICY = (
-    panel(
-        "Return by term", from_leader("epoch_reward_term_value"), "Which rewards the agent earns.", legend="{{term}}"
-    ),
+    panel("Return by term", from_leader("epoch_reward_term_value"), "Rewards that the agent earns.", legend="{{term}}"),
     panel("KL of an update", from_leader("epoch_learner_value", KL), f"Above {KL_TOO_LARGE} updates are too large."),
-    panel("Entropy", from_leader("epoch_learner_value", '{figure="entropy"}'), "Near 0 the policy no longer explores."),
+    panel("Entropy", from_leader("epoch_learner_value", '{figure="entropy"}'), "Near 0 the policy does not explore."),
     panel(
         "Losses",
         from_leader("epoch_learner_value", '{figure=~"policy_loss|value_loss"}'),
@@ -67,20 +65,24 @@ REWARD_MODEL = (
     panel(
         "Calibration error",
         from_leader("reward_model_ece_ratio"),
-        "Distance of predicted and true probability.",
+        "Difference of predicted and observed probability.",
         "percentunit",
         needs=EPOCHS,
     ),
-    panel("Spread", from_leader("reward_model_spread_value"), "Near 0 the model tells all states alike.", needs=EPOCHS),
+    panel(
+        "Spread", from_leader("reward_model_spread_value"), "Near 0 the model values all states alike.", needs=EPOCHS
+    ),
     panel(
         "Age",
         from_leader("epoch_reward_model_age_epochs"),
-        "Epochs since the scores behind the shaping model.",
+        "Epochs since the scores of the shaping model.",
         needs=EPOCHS,
     ),
 )
 TRUST = (
-    panel("Judge agreement", "zelda_judge_agreement_ratio", "Unanimous dimensions.", "percentunit", "{{judge}}"),
+    panel(
+        "Judge agreement", "zelda_judge_agreement_ratio", "Share of unanimous dimensions.", "percentunit", "{{judge}}"
+    ),
     panel(
         "Krippendorff's alpha",
         "zelda_judge_krippendorff_alpha",
@@ -102,13 +104,13 @@ TRUST = (
         needs=EPOCHS,
         legend="{{judge}}",
     ),
-    panel("Alarm", from_leader("epoch_alarm_state"), "1: reward models were withdrawn.", kind="stat"),
+    panel("Alarm", from_leader("epoch_alarm_state"), "1: the run withdrew reward models.", kind="stat"),
 )
 
 DASHBOARD = Dashboard(
     "learning",
     "Zelda RLAIF: is it learning?",
-    "Does the agent reach more milestones, and may the rewards that drive it be trusted?",
+    "Does the agent reach more milestones, and can its rewards be trusted?",
     (
         ("Achievement", ACHIEVEMENT),
         ("Exploration", EXPLORATION),

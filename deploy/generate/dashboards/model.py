@@ -1,4 +1,4 @@
-"""A dashboard as rows of panels, and its Grafana JSON. Of metrics it only knows how their names begin.
+"""A dashboard as rows of panels, and its Grafana JSON.
 
 The JSON is what Grafana 10 and later import: https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/
 """
@@ -11,7 +11,7 @@ from typing import Any, Literal
 Kind = Literal["timeseries", "stat", "table"]
 WIDTH, HEIGHT = 24, 7
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-# A release has a namespace, and a Prometheus sees many: without the choice, trial and production are added up.
+# One Prometheus may scrape several releases: without this filter, their figures would be added up.
 SELECTED_NAMESPACES = 'namespace=~"$namespace"'
 SERIES = re.compile(r"\b(?P<name>(?:zelda|process)_\w+)(?P<selector>{)?|{(?=__name__)")
 
@@ -26,7 +26,7 @@ class Query:
 
 @dataclass(frozen=True)
 class DashboardPanel:
-    """One picture. `unit` is Grafana's word (short, s, reqps, percentunit). `needs` names what a laptop lacks."""
+    """One panel. `unit` is a Grafana unit (short, s, reqps, percentunit). `needs` names what a laptop lacks."""
 
     title: str
     queries: tuple[Query, ...]
@@ -38,7 +38,7 @@ class DashboardPanel:
 
 @dataclass(frozen=True)
 class Dashboard:
-    """Rows of panels with a title each."""
+    """Titled rows of panels."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ class Dashboard:
         return [panel for _, row in self.rows for panel in row]
 
     def to_json(self) -> str:
-        """What Grafana imports."""
+        """The JSON that Grafana imports."""
         panels: list[dict[str, Any]] = []
         top = 0
         for title, row in self.rows:
@@ -101,7 +101,7 @@ def panel(
 
 
 def in_selected_namespaces(expression: str) -> str:
-    """The expression about the namespaces that are chosen at the top of the dashboard."""
+    """The expression, filtered by the namespaces selected at the top of the dashboard."""
 
     def narrowed(series: re.Match[str]) -> str:
         if series["name"] is None:

@@ -1,4 +1,4 @@
-"""The chart's values as typed models: defaults, constraints and descriptions in one place, never in three.
+"""The chart's values as typed models: defaults, constraints and descriptions in one place.
 
 values.yaml, values.schema.json and the table in the chart's README are generated from these classes.
 """

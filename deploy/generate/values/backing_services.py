@@ -1,4 +1,4 @@
-"""Values of what the services stand on: the bus, the object store, the game, the secrets of both."""
+"""Values of the services' dependencies: bus, object store, ROM, secrets."""
 
 from typing import Annotated, Literal
 
@@ -23,9 +23,11 @@ class EmbeddedBusValues(Section):
     image: ThirdPartyImage = Field(
         default_factory=lambda: ThirdPartyImage(name="docker.io/library/nats", tag="2.15.1"), description="NATS server"
     )
-    replicas: Literal[1, 3] = Field(1, description="1, or 3 for a cluster that survives a node")
+    replicas: Literal[1, 3] = Field(1, description="1, or 3 for a cluster that survives the loss of a node")
     volume: Volume = Field(default_factory=Volume, description="stream storage, one volume a pod")
-    sync_always: bool = Field(True, description="fsync every message (`sync_interval: always`); off only for trials")
+    sync_always: bool = Field(
+        True, description="fsync every message (`sync_interval: always`); switch off only for trials"
+    )
     resources: Resources = Field(
         default_factory=lambda: resources("100m", "256Mi", "1", "1Gi"), description="computing resources"
     )
@@ -42,7 +44,7 @@ class BusTlsValues(Section):
 class BusValues(Section):
     """NATS with JetStream."""
 
-    mode: Literal["embedded", "external"] = Field("embedded", description="run a server, or use one that exists")
+    mode: Literal["embedded", "external"] = Field("embedded", description="run a server, or use an existing one")
     url: Annotated[str, Field(pattern=r"^$|^(nats|tls)://[^\s@]+$")] = Field(
         "", description="address of an external server, `nats://host:4222`"
     )
@@ -52,7 +54,8 @@ class BusValues(Section):
     stream_replicas: Literal[1, 3, 5] = Field(1, description="copies of each stream on an external cluster")
     monitor_address: str = Field("", description="`host:8222` of an external server, read by KEDA")
     secret_name: Name = Field(
-        "", description="Secret with the bus credentials of every service; empty uses the one `secrets.generate` makes"
+        "",
+        description="Secret with the bus credentials of all services; empty uses the generated one",
     )
     tls: BusTlsValues = Field(default_factory=BusTlsValues, description="encryption")
     embedded: EmbeddedBusValues = Field(default_factory=EmbeddedBusValues, description="the server that the chart runs")
@@ -75,7 +78,7 @@ class StoreValues(Section):
     """S3-compatible object store with the two buckets `<prefix>-episodes` and `<prefix>-models`."""
 
     mode: Literal["embedded", "external", "bucketclaim"] = Field(
-        "embedded", description="run a server, use one that exists, or claim a bucket from OpenShift Data Foundation"
+        "embedded", description="run a server, use an existing one, or claim a bucket from OpenShift Data Foundation"
     )
     prefix: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,40}$")] = Field(
         "zelda", description="prefix of both bucket names"
@@ -85,19 +88,19 @@ class StoreValues(Section):
         0,
         ge=0,
         le=65535,
-        description="further port to open, besides the address's own: that of the pods, if a Service in the cluster "
-        "leads to another one (MinIO's 443 to 9000); 0 for none",
+        description="additional port to open besides that of the address: the pods' port, if a Service in the cluster "
+        "maps to another one (MinIO: 443 to 9000); 0 for none",
     )
     region: str = Field("us-east-1", description="region name sent with every request")
-    secret_name: Name = Field("", description="Secret with the key pair; empty uses the one `secrets.generate` makes")
+    secret_name: Name = Field("", description="Secret with the key pair; empty uses the generated one")
     access_key: str = Field("AWS_ACCESS_KEY_ID", description="entry of that Secret with the access key")
     secret_key: str = Field("AWS_SECRET_ACCESS_KEY", description="entry of that Secret with the secret key")
     ca: ConfigMapKey = Field(
         default_factory=ConfigMapKey,
-        description="authority that signed the server's certificate; `bucketclaim` takes OpenShift's if none is named",
+        description="authority that signed the server's certificate; `bucketclaim` defaults to OpenShift's",
     )
     keep_segments_days: Annotated[int, Field(ge=1, le=36500)] | None = Field(
-        None, description="days after which segments expire; null keeps them for ever; not with `bucketclaim`"
+        None, description="days after which segments expire; null keeps them without limit; not with `bucketclaim`"
     )
     claim_storage_class: Name = Field("openshift-storage.noobaa.io", description="storage class of the bucket claims")
     embedded: EmbeddedStoreValues = Field(
@@ -109,26 +112,26 @@ FilePath = Annotated[str, Field(pattern=r"^$|^[A-Za-z0-9][A-Za-z0-9_-]*([./][A-Z
 
 
 class RomStartValues(Section):
-    """The saved state at which runs of the ROM begin: nobody presses START for the agent."""
+    """The saved state from which runs of the ROM start: the agent cannot pass the title screen."""
 
-    name: Name = Field("", description="Secret or claim that holds it; default is the ROM's")
+    name: Name = Field("", description="Secret or claim with the state; default is the ROM's")
     path: FilePath = Field("", description="entry, file or object key of the state, from the ROM's source; empty: none")
 
 
 class RomValues(Section):
-    """Where a game's ROM comes from. It is never part of an image; without one the free game Bramble is played."""
+    """The source of a game's ROM. It is never part of an image; without a ROM, runs play Bramble."""
 
     source: Literal["none", "secret", "pvc", "bucket"] = Field("none", description="`none` plays Bramble")
     name: Name = Field("", description="Secret, or PersistentVolumeClaim")
     path: FilePath = Field("", description="entry of the Secret, file in the claim, or object key in the models bucket")
-    sha256: Sha256 = Field("", description="checksum; the pod does not start with another file")
+    sha256: Sha256 = Field("", description="checksum; with another file the pod does not start")
     start: RomStartValues = Field(default_factory=RomStartValues, description="where runs begin")
 
 
 class SecretsValues(Section):
-    """Credentials that the chart may make itself."""
+    """Credentials that the chart can create."""
 
     generate: bool = Field(
         False,
-        description="a hook job makes missing bus and store credentials (development); it never changes existing ones",
+        description="a hook job creates missing bus and store credentials (development) and keeps existing ones",
     )

@@ -1,4 +1,4 @@
-"""Building blocks of the values: the base class and the constrained kinds of text. No section of its own."""
+"""Types of the values: the base class, constrained strings, and groups that several sections share."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ Url = Annotated[str, Field(pattern=r"^$|^https?://[^\s@]+$", description="http(s
 Sha256 = Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$", description="64 hexadecimal digits, or empty")]
 Digest = Annotated[str, Field(pattern=r"^$|^sha256:[0-9a-f]{64}$")]
 ImageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:/-]*[a-z0-9]$")]
-# With a digit in it: `latest` is no version, and a pod must not change by itself.
+# A tag needs a digit: with `latest`, a restarted pod could change its version.
 Tag = Annotated[str, Field(pattern=r"^$|^[A-Za-z_.-]*[0-9][A-Za-z0-9_.-]{0,126}$")]
 Env = Annotated[
     dict[Annotated[str, Field(pattern=r"^ZELDA_[A-Z0-9_]+$")], str],
@@ -35,7 +35,7 @@ class Amounts(Section):
 
 
 class Resources(Section):
-    """What a container asks for and may not exceed."""
+    """Requests and limits of a container."""
 
     requests: Amounts = Field(default_factory=Amounts, description="reserved on the node")
     limits: Amounts = Field(default_factory=Amounts, description="never exceeded")
@@ -53,7 +53,7 @@ class Toleration(Section):
 
 
 class Placement(Section):
-    """Which nodes a pod may run on."""
+    """Nodes on which a pod may run."""
 
     node_selector: Labels = Field(default_factory=dict, description="labels a node must carry")
     tolerations: list[Toleration] = Field(default_factory=list, description="taints that are accepted")

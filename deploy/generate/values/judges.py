@@ -1,4 +1,4 @@
-"""Values of the judges and of the language models they ask."""
+"""Values of the judges and of their language models."""
 
 from typing import Annotated, Literal
 
@@ -22,7 +22,7 @@ class JudgeRouteValues(Section):
     """One judge's endpoint when `mode` is `external`."""
 
     base_url: Url = Field("", description="OpenAI-compatible address ending in `/v1`")
-    model: str = Field("", description="name of the model as the server knows it")
+    model: str = Field("", description="name of the model on the server")
 
 
 class ExternalRoutesValues(Section):
@@ -32,11 +32,11 @@ class ExternalRoutesValues(Section):
         default_factory=JudgeRouteValues, description="judge of progress, dialog and efficiency"
     )
     puzzle: JudgeRouteValues = Field(default_factory=JudgeRouteValues, description="judge of puzzles")
-    vision: JudgeRouteValues = Field(default_factory=JudgeRouteValues, description="judge of novelty, sees frames")
+    vision: JudgeRouteValues = Field(default_factory=JudgeRouteValues, description="judge of novelty; sees frames")
 
 
 class ExternalJudgesValues(Section):
-    """OpenAI-compatible endpoints that exist already."""
+    """Existing OpenAI-compatible endpoints."""
 
     routes: ExternalRoutesValues = Field(default_factory=ExternalRoutesValues, description="one endpoint per judge")
     api_key_secret: Name = Field("", description="Secret with the entry `api-key`; empty sends none")
@@ -45,21 +45,24 @@ class ExternalJudgesValues(Section):
         0,
         ge=0,
         le=65535,
-        description="further port to open, besides the addresses' own: that of the pods, if a Service in the cluster "
-        "leads to another one; 0 for none",
+        description="additional port to open besides those of the addresses: the pods' port, "
+        "if a Service in the cluster maps to another one; 0 for none",
     )
 
 
 class JudgingValues(Section):
-    """Who judges, how often and at what cost."""
+    """Judges, votes and limits of requests."""
 
     mode: Literal["rules", "llmd", "external"] = Field(
-        "rules", description="built-in rules judge, the models under `llm`, or other endpoints"
+        "rules", description="rules judge, the models under `llm`, or other endpoints"
     )
     votes: list[Annotated[int, Field(ge=1, le=11)]] = Field(
-        default_factory=lambda: [3, 7, 11], description="votes asked for; further steps only while votes are split"
+        default_factory=lambda: [3, 7, 11],
+        description="number of votes; further steps apply only while votes are split",
     )
-    concurrency: int = Field(32, ge=1, le=1000, description="most requests in flight per route and pod; adapts below")
+    concurrency: int = Field(
+        32, ge=1, le=1000, description="limit of requests in flight per route and pod; the service adapts below it"
+    )
     timeout_seconds: int = Field(120, ge=1, le=600, description="limit of one request")
     ca: ConfigMapKey = Field(
         default_factory=lambda: ConfigMapKey(name="openshift-service-ca.crt", key="service-ca.crt"),
@@ -77,21 +80,21 @@ class JudgingValues(Section):
 class LlmModelValues(Placement):
     """One LLMInferenceService."""
 
-    name: Name = Field(description="object name; the controller derives longer names from it, so keep it short")
-    uri: Annotated[str, Field(pattern=r"^(hf|s3|oci|pvc)://\S+$")] = Field(description="where the weights are")
-    model: str = Field(description="what clients put into `model`")
+    name: Name = Field(description="object name; keep it short, because the controller derives longer names from it")
+    uri: Annotated[str, Field(pattern=r"^(hf|s3|oci|pvc)://\S+$")] = Field(description="location of the weights")
+    model: str = Field(description="the `model` field of requests")
     replicas: int = Field(1, ge=0, le=16, description="vLLM pods")
     gpus: int = Field(1, ge=1, le=8, description="GPUs of a pod; also the tensor parallelism")
     max_model_len: int = Field(16384, ge=2048, description="context window in tokens")
-    images_per_prompt: int = Field(0, ge=0, le=64, description="images a prompt may hold; 0 for text models")
+    images_per_prompt: int = Field(0, ge=0, le=64, description="most images in a prompt; 0 for text models")
     startup_minutes: int = Field(30, ge=5, le=240, description="time to load the weights before a restart")
-    args: list[str] = Field(default_factory=list, description="further vLLM arguments (a shell reads them once more)")
+    args: list[str] = Field(default_factory=list, description="additional vLLM arguments (a shell parses them again)")
     resources: Resources = Field(description="computing resources of a pod, without GPUs")
     node_selector: dict[str, str] = Field(
-        default_factory=lambda: {"nvidia.com/gpu.present": "true"}, description="labels a node must carry"
+        default_factory=lambda: {"nvidia.com/gpu.present": "true"}, description="required node labels"
     )
     tolerations: list[Toleration] = Field(
-        default_factory=lambda: [Toleration(key=GPU, effect="NoSchedule")], description="taints that are accepted"
+        default_factory=lambda: [Toleration(key=GPU, effect="NoSchedule")], description="accepted taints"
     )
 
 
@@ -125,15 +128,17 @@ class LlmModelsValues(Section):
 class LlmValues(Section):
     """Language models served by OpenShift AI (KServe LLMInferenceService, llm-d)."""
 
-    enabled: bool = Field(False, description="create the three LLMInferenceServices and their access rights")
-    auth: bool = Field(True, description="callers need a token (Red Hat Connectivity Link must be installed)")
+    enabled: bool = Field(False, description="create the three LLMInferenceServices and their permissions")
+    auth: bool = Field(True, description="callers need a token (requires Red Hat Connectivity Link)")
     use_gateway: bool = Field(
-        True, description="judges call the gateway; false calls the pods' Service, past scheduler and auth"
+        True, description="judges call the gateway; false calls the pods' Service without scheduler and auth"
     )
     gateway_url: Url = Field(
         "https://openshift-ai-inference-openshift-default.openshift-ingress.svc.cluster.local",
         description="address of the inference gateway inside the cluster",
     )
-    priority: int = Field(-10, ge=-1000, le=1000, description="priority of judge requests; below 0 yields to people")
+    priority: int = Field(
+        -10, ge=-1000, le=1000, description="priority of judge requests; below 0, requests of users go first"
+    )
     token_secret: Name = Field("", description="Secret with HF_TOKEN for downloads; empty for public models")
     models: LlmModelsValues = Field(default_factory=LlmModelsValues, description="one model per judge")

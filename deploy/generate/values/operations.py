@@ -1,4 +1,4 @@
-"""Values of operation: how people reach it, who may talk to whom, what is watched, what hooks do."""
+"""Values of operation: access, network policies, monitoring, hooks."""
 
 from typing import Annotated, Literal
 
@@ -10,10 +10,10 @@ Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
 
 
 class OauthProxyValues(Section):
-    """OpenShift's oauth-proxy in front of API and HUD; the Route then leads to it."""
+    """OpenShift's oauth-proxy in front of API and live page; the Route leads to it."""
 
     enabled: bool = Field(
-        False, description="put the proxy before the coordinator (OpenShift only, not with an Ingress)"
+        False, description="put the proxy in front of the coordinator (OpenShift only, not with an Ingress)"
     )
     image: ThirdPartyImage = Field(
         default_factory=lambda: ThirdPartyImage(name="quay.io/openshift/origin-oauth-proxy", tag="4.20"),
@@ -26,10 +26,10 @@ class OauthProxyValues(Section):
 
 
 class ExposeValues(Section):
-    """How API and HUD are reached from outside."""
+    """Access to API and live page from outside."""
 
-    kind: Literal["none", "route", "ingress"] = Field("none", description="`none` leaves it to port forwarding")
-    host: str = Field("", description="host name; empty lets a Route choose")
+    kind: Literal["none", "route", "ingress"] = Field("none", description="`none` means access by port-forward")
+    host: str = Field("", description="host name; empty lets the Route choose")
     ingress_class: Name = Field("", description="ingress class; empty takes the default")
     tls_secret: Name = Field("", description="Secret with the certificate of the Ingress")
     annotations: Labels = Field(default_factory=dict, description="further annotations")
@@ -45,11 +45,11 @@ class ApiValues(Section):
 
 
 class NetworkPoliciesValues(Section):
-    """Deny everything, then allow each edge that is used."""
+    """Deny all traffic, then allow each used connection."""
 
     enabled: bool = Field(True, description="create the policies")
     dns_namespaces: list[Name] = Field(
-        default_factory=lambda: ["openshift-dns", "kube-system"], description="namespaces where the DNS pods may be"
+        default_factory=lambda: ["openshift-dns", "kube-system"], description="namespaces of the DNS pods"
     )
     ingress_labels: Labels = Field(
         default_factory=lambda: {"network.openshift.io/policy-group": "ingress"},
@@ -59,7 +59,8 @@ class NetworkPoliciesValues(Section):
     ray_operator_namespace: Name = Field("redhat-ods-applications", description="namespace of the KubeRay operator")
     clients: list[Name] = Field(
         default_factory=list,
-        description="namespaces whose pods may reach the API; of the release's own, workbenches, which then may go out",
+        description="namespaces whose pods may reach the API; the release's own namespace allows its workbenches, "
+        "which may then reach the outside",
     )
     keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
     external_cidr: Cidr = Field(
@@ -68,26 +69,27 @@ class NetworkPoliciesValues(Section):
     )
     model_source_cidr: Cidr = Field(
         "0.0.0.0/0",
-        description="network from which models load their weights (port 443); Hugging Face has no fixed addresses",
+        description="network from which models load weights (port 443); Hugging Face has no fixed addresses",
     )
 
 
 class GrafanaValues(Section):
-    """How dashboards reach Grafana."""
+    """Import of the dashboards into Grafana."""
 
     instance_labels: Labels = Field(
-        default_factory=lambda: {"dashboards": "grafana"}, description="labels of the Grafana object that shows them"
+        default_factory=lambda: {"dashboards": "grafana"},
+        description="labels of the Grafana object that shows the dashboards",
     )
     folder: str = Field("Zelda RLAIF", description="folder in Grafana")
 
 
 class MonitoringValues(Section):
-    """Metrics, alerts and dashboards. vLLM is scraped by OpenShift AI itself, never twice."""
+    """Metrics, alerts and dashboards. OpenShift AI already scrapes vLLM."""
 
     interval: str = Field("30s", pattern=r"^[0-9]+(s|m)$", description="time between scrapes")
     labels: Labels = Field(default_factory=dict, description="further labels on monitors and rules")
     runbook: str = Field(
-        "docs/runbook.md", description="where alerts link to; the address of that page in your repository"
+        "docs/runbook.md", description="target of alert links: the address of this page in your repository"
     )
     dashboards: bool = Field(True, description="create the dashboards' ConfigMaps")
     grafana: GrafanaValues = Field(default_factory=GrafanaValues, description="Grafana")
@@ -97,7 +99,7 @@ class HooksValues(Section):
     """Jobs that run around an installation."""
 
     provision: bool = Field(
-        True, description="make streams, consumers and buckets after every installation and upgrade"
+        True, description="create streams, consumers and buckets after every installation and upgrade"
     )
-    test_epoch_steps: int = Field(2000, ge=300, le=100000, description="length of the epoch that `helm test` plays")
-    test_timeout_seconds: int = Field(900, ge=60, le=7200, description="limit of `helm test`")
+    test_epoch_steps: int = Field(2000, ge=300, le=100000, description="steps of the epoch that `helm test` plays")
+    test_timeout_seconds: int = Field(900, ge=60, le=7200, description="time limit of `helm test`")

@@ -1,4 +1,4 @@
-"""Values of Ray and of Kueue, which admits its pods."""
+"""Values of Ray, and of Kueue, which admits Ray's pods."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from deploy.generate.values.field_types import (
 
 
 class RayHeadValues(Placement):
-    """The Ray head. It runs the driver, never an environment."""
+    """The Ray head: it runs the driver and no environment."""
 
     resources: Resources = Field(
         default_factory=lambda: resources("2", "6Gi", "4", "8Gi"), description="computing resources"
@@ -26,7 +26,7 @@ class RayHeadValues(Placement):
 
 
 class RayWorkersValues(Placement):
-    """The Ray workers, which play."""
+    """The Ray workers: they run the environments."""
 
     min: int = Field(3, ge=0, le=200, description="fewest pods; equal to `max` for a fixed size, best under Kueue")
     max: int = Field(3, ge=1, le=200, description="most pods")
@@ -36,7 +36,7 @@ class RayWorkersValues(Placement):
 
 
 class GcsFaultToleranceValues(Section):
-    """Keeps the cluster alive when its head restarts. Training resumes from its checkpoint without it, too."""
+    """Keeps the cluster alive when its head restarts. Without it, training resumes from its checkpoint."""
 
     enabled: bool = Field(False, description="keep the head's state in Redis")
     redis_address: str = Field("", description="`host:6379`; in `networkPolicies.externalCidr`")
@@ -44,15 +44,15 @@ class GcsFaultToleranceValues(Section):
 
 
 class RayJobValues(Section):
-    """A RayJob that runs once, on a cluster of its own."""
+    """A RayJob that runs once, on its own cluster."""
 
     enabled: bool = Field(False, description="create the RayJob")
-    run: Name = Field("", description="run it works on")
+    run: Name = Field("", description="run of the job")
     env: Env = Field(default_factory=dict, description="further settings")
 
 
 class EpochJobValues(RayJobValues):
-    """The next epoch of a run, trained without judges; the same name goes on from the last checkpoint."""
+    """Trains the next epoch of a run without judges; an existing run continues from its last checkpoint."""
 
     set: list[Annotated[str, Field(pattern=r"^[a-z_.]+=[A-Za-z0-9:._/-]+$")]] = Field(
         default_factory=list, description="fields of a new run, `name=value`"
@@ -60,13 +60,13 @@ class EpochJobValues(RayJobValues):
 
 
 class EvaluationJobValues(RayJobValues):
-    """One pass of the judges over the segments of an epoch that have no score yet."""
+    """Judges the segments of an epoch that have no score."""
 
     epoch: int = Field(0, ge=0, description="epoch whose segments are judged")
 
 
 class RayJobsValues(Section):
-    """Single pieces of work without the ring."""
+    """Single jobs outside of the ring."""
 
     epoch: EpochJobValues = Field(default_factory=EpochJobValues, description="train one epoch")
     evaluation: EvaluationJobValues = Field(
@@ -88,27 +88,27 @@ class RayValues(Section):
     gcs_fault_tolerance: GcsFaultToleranceValues = Field(
         default_factory=GcsFaultToleranceValues, description="survive a restart of the head"
     )
-    jobs: RayJobsValues = Field(default_factory=RayJobsValues, description="RayJobs for single pieces of work")
+    jobs: RayJobsValues = Field(default_factory=RayJobsValues, description="RayJobs outside of the ring")
 
 
 class KueueAdminValues(Section):
-    """Cluster-wide objects that an administrator makes once."""
+    """Cluster-wide objects that an administrator creates once."""
 
     enabled: bool = Field(False, description="create ResourceFlavor and ClusterQueue")
-    # Kueue never admits what asks for more than the whole quota. It holds Ray's pods of every profile, with one job of
-    # each kind beside them; the models' GPUs are no part of it, because the models do not wait in a queue.
-    cpu: Quantity = Field("72", description="cores that Ray's pods may hold together, single jobs included")
-    memory: Quantity = Field("128Gi", description="memory that they may hold")
+    # Kueue never admits a workload above the quota. The default holds Ray's pods of every profile and one job of each
+    # kind. It excludes the models' GPUs, because models do not wait in a queue.
+    cpu: Quantity = Field("72", description="cores of all Ray pods together, single jobs included")
+    memory: Quantity = Field("128Gi", description="memory of all Ray pods together")
     namespaces: list[Name] = Field(
-        default_factory=list, description="namespaces that share the quota; empty: the release's alone"
+        default_factory=list, description="namespaces that share the quota; empty: only the release's"
     )
-    node_labels: Labels = Field(default_factory=dict, description="labels of the nodes for training")
+    node_labels: Labels = Field(default_factory=dict, description="labels of the training nodes")
     tolerations: list[Toleration] = Field(default_factory=list, description="taints of those nodes")
 
 
 class KueueValues(Section):
     """Admission and quota of Ray's pods."""
 
-    local_queue: Name = Field("zelda", description="LocalQueue that the chart makes and labels Ray objects with")
+    local_queue: Name = Field("zelda", description="LocalQueue of the Ray objects; the chart creates it")
     cluster_queue: Name = Field("zelda", description="ClusterQueue behind it")
     admin: KueueAdminValues = Field(default_factory=KueueAdminValues, description="cluster-wide objects")

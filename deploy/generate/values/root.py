@@ -39,16 +39,18 @@ class ImagesValues(Section):
 
 
 class PlatformValues(Section):
-    """Versions that decide the shape of objects."""
+    """Platform versions, which decide the shape of objects."""
 
     odh_version: Literal["3.0", "3.3", "3.4", "3.5"] = Field("3.5", description="Open Data Hub or OpenShift AI release")
     user_id: int = Field(
-        0, ge=0, description="user and volume group of all pods; 0 leaves it to OpenShift, elsewhere take e.g. 10001"
+        0,
+        ge=0,
+        description="user and volume group of all pods; 0 lets OpenShift choose; elsewhere set one, such as 10001",
     )
 
 
 class ApisValues(Section):
-    """Optional APIs: `auto` asks the cluster, `on` and `off` decide (needed under Argo CD and `helm template`)."""
+    """Optional APIs: `auto` queries the cluster; Argo CD and `helm template` need `on` or `off`."""
 
     route: ApiSwitch = Field("auto", description="route.openshift.io/v1")
     monitoring: ApiSwitch = Field("auto", description="monitoring.coreos.com/v1: monitors and alert rules")
@@ -62,9 +64,9 @@ class ApisValues(Section):
 
 
 class LogValues(Section):
-    """What services write to standard output."""
+    """Logs of the services on standard output."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severity")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest severity")
     format: Literal["json", "console"] = Field("json", description="one JSON object a line, or text")
 
 

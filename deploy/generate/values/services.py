@@ -1,4 +1,4 @@
-"""Values of the five services: size, place, scaling. What a service computes is configured by its environment."""
+"""Values of the five services: size, placement, scaling. `env` configures the work of a service."""
 
 from typing import Literal
 
@@ -10,24 +10,24 @@ from deploy.generate.values.field_types import Env, Placement, Resources, Sectio
 class ServiceValues(Placement):
     """One service."""
 
-    replicas: int = Field(1, ge=0, le=50, description="pods; a disruption budget is made when there are several")
+    replicas: int = Field(1, ge=0, le=50, description="pods; several pods get a disruption budget")
     resources: Resources = Field(description="computing resources of the container")
     env: Env = Field(
-        default_factory=dict, description="further settings, `ZELDA_…: text`; unknown names stop the service"
+        default_factory=dict, description="additional settings, `ZELDA_…: text`; unknown names stop the service"
     )
     grace_seconds: int = Field(45, ge=10, le=600, description="time to finish work after SIGTERM")
 
 
 class AutoscalingValues(Section):
-    """How many judge pods run."""
+    """Number of judge pods."""
 
     mode: Literal["none", "cpu", "keda"] = Field(
         "none", description="`cpu`: HorizontalPodAutoscaler; `keda`: queue length"
     )
     min: int = Field(1, ge=0, le=50, description="fewest pods (0 only with `keda`)")
     max: int = Field(8, ge=1, le=200, description="most pods")
-    cpu_percent: int = Field(70, ge=10, le=100, description="mean CPU use that `cpu` aims at")
-    lag: int = Field(8, ge=1, description="waiting events per pod that `keda` aims at")
+    cpu_percent: int = Field(70, ge=10, le=100, description="target of `cpu`: mean CPU use")
+    lag: int = Field(8, ge=1, description="target of `keda`: waiting events per pod")
 
 
 class JudgeValues(ServiceValues):
@@ -37,10 +37,10 @@ class JudgeValues(ServiceValues):
 
 
 class TrainerValues(ServiceValues):
-    """The trainer service and where its driver runs."""
+    """The trainer service and the place of its driver."""
 
-    replicas: int = Field(1, ge=0, le=1, description="1, or 0 to rest; two would start two drivers for every epoch")
-    backend: Literal["local", "ray"] = Field("local", description="driver in the trainer's own pod, or as a Ray job")
+    replicas: int = Field(1, ge=0, le=1, description="1, or 0 to pause; two would start two drivers per epoch")
+    backend: Literal["local", "ray"] = Field("local", description="driver in the trainer's pod, or as a Ray job")
 
 
 def _service(replicas: int, size: Resources, grace: int = 45) -> ServiceValues:
@@ -52,17 +52,17 @@ class ServicesValues(Section):
 
     coordinator: ServiceValues = Field(
         default_factory=lambda: _service(2, resources("100m", "256Mi", "1", "512Mi")),
-        description="runs, REST API and HUD; replicas share a lease, one is active",
+        description="runs, REST API and live page; replicas share a lease, one is active",
     )
     trainer: TrainerValues = Field(
         default_factory=lambda: TrainerValues(
             resources=resources("2", "3Gi", "4", "6Gi"), grace_seconds=150, replicas=1
         ),
-        description="one epoch at a time",
+        description="trains one epoch at a time",
     )
     judge: JudgeValues = Field(
         default_factory=lambda: JudgeValues(resources=resources("250m", "256Mi", "1", "512Mi")),
-        description="asks the language models",
+        description="queries the language models",
     )
     rewardmodel: ServiceValues = Field(
         default_factory=lambda: _service(1, resources("500m", "1Gi", "2", "2Gi"), 60),
@@ -70,5 +70,5 @@ class ServicesValues(Section):
     )
     exporter: ServiceValues = Field(
         default_factory=lambda: _service(1, resources("250m", "384Mi", "1", "1Gi")),
-        description="frames and videos for people",
+        description="exports frames and videos",
     )
