@@ -1,1 +1,1 @@
-"""Generates files under `charts/` and `deploy/` that nobody edits by hand: `python -m deploy.generate`."""
+"""Generates files under `charts/` and `deploy/` that are never edited by hand: `python -m deploy.generate`."""

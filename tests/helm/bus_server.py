@@ -35,13 +35,13 @@ def server_binary() -> str | None:
 
 
 def credentials(users: list[str]) -> dict[str, str]:
-    """Entries of the bus Secret, made by the very script that the hook job runs."""
+    """Entries of the bus Secret, made by the hook job's script."""
     entries: Any = runpy.run_path(str(CHART / "files" / "make_secrets.py"))["bus_entries"](users)
     return dict(entries)
 
 
 def certificate(folder: Path) -> Path:
-    """A key and a self-signed certificate for the loopback interface, where the configuration looks for them."""
+    """A key and a self-signed certificate for the loopback interface, at the paths of the configuration."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
     names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", "tls.key", "-out", "tls.crt"]
     subprocess.run([*command.split(), *names], cwd=folder, check=True, capture_output=True)
@@ -52,7 +52,7 @@ def certificate(folder: Path) -> Path:
 async def running_bus(
     binary: str, folder: Path, name: str = "dev", secret: dict[str, str] | None = None
 ) -> AsyncIterator[RunningBus]:
-    """The bus of a profile, one process for each pod, until the block ends. Without `secret` it makes one."""
+    """The bus of a profile, one process for each pod, until the block ends. Creates a Secret without `secret`."""
     objects = render(profile(name))
     text: str = named(objects, "ConfigMap", "zelda-nats")["data"]["nats.conf"]
     stateful = named(objects, "StatefulSet", "zelda-nats")["spec"]

@@ -1,4 +1,4 @@
-"""Checks custom resources against the real CRD files as an API server would: defaults, types, and what it would prune.
+"""Checks custom resources against the real CRD files as an API server does: defaults, types and pruned fields.
 
 The CRDs are large and not part of the repository; tests skip where the folder beside it is missing.
 """
@@ -32,14 +32,14 @@ def versions(path: Path) -> dict[str, Schema]:
 
 
 def crd_file(one: Object, release: str = "") -> Path:
-    """Where the CRD of an object's kind is; `release` chooses a platform's own version of it."""
+    """The CRD file of an object's kind; `release` selects the version of a platform."""
     group = one["apiVersion"].partition("/")[0]
     name = f"{group}_{one['kind']}.yaml"
     return FOLDER / "odh" / f"odh-v{release}_{name}" if release else FOLDER / name
 
 
 def problems(one: Object, release: str = "") -> list[str]:
-    """Everything an API server with this CRD would refuse or silently drop."""
+    """All fields that an API server with this CRD refuses or drops."""
     path = crd_file(one, release)
     if not path.is_file():
         return [f"no CRD file {path.name} for {one['apiVersion']} {one['kind']}"]

@@ -1,4 +1,4 @@
-"""Gives one process what its pod would: the environment and the mounted files, as rendered, under a folder."""
+"""Prepares a process like its pod: rendered environment and mounted files under a folder."""
 
 import runpy
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ CERTIFICATE = Path(certifi.where()).read_text("ascii", "ignore").partition(END)[
 
 @dataclass(frozen=True)
 class Container:
-    """One container, ready to run beside others: command, environment, and the folder that stands for `/`."""
+    """One container as a process: command, environment, and the folder that replaces `/`."""
 
     command: list[str]
     environment: dict[str, str]
@@ -28,7 +28,7 @@ class Container:
 
 
 def generated_secrets(objects: list[Object]) -> dict[str, Files]:
-    """Name -> entries of the Secrets that the hook job makes, by its own script with its own environment."""
+    """Name -> entries of the Secrets from the hook job's script and environment."""
     jobs = [one for one in of_kind(objects, "Job") if one["metadata"]["name"].endswith("-secrets")]
     if not jobs:
         return {}
@@ -38,14 +38,14 @@ def generated_secrets(objects: list[Object]) -> dict[str, Files]:
 
 
 def literal(container: Object) -> dict[str, str]:
-    """Variables whose value stands in the manifest."""
+    """Variables with a literal value in the manifest."""
     return {entry["name"]: entry["value"] for entry in container.get("env", []) if "value" in entry}
 
 
 def materialize(
     objects: list[Object], template: Object, name: str, root: Path, secrets: dict[str, Files] | None = None
 ) -> Container:
-    """The container called `name` of a pod. Secrets that nobody made here get an entry of 32 letters for each item."""
+    """The container called `name` of a pod. Missing Secrets get an entry of 32 letters for each item."""
     (container,) = (one for one in containers(template) if one["name"] == name)
     volumes = {volume["name"]: volume for volume in template["spec"].get("volumes", [])}
     mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in container.get("volumeMounts", [])}

@@ -1,4 +1,4 @@
-"""The dev profile as processes of this machine: every container that runs our code, as another user, as rendered.
+"""The dev profile as processes of this machine: every container with project code, as rendered, with another user.
 
 Only addresses change: what a Service's name would lead to is a port of the loopback interface here.
 """
@@ -29,7 +29,7 @@ READY_S = 90.0
 
 @dataclass
 class Release:
-    """Where everything is, and the processes."""
+    """Addresses, files and processes of the release."""
 
     objects: list[Object]
     folder: Path
@@ -85,7 +85,7 @@ class Release:
 
 
 def impossible() -> str | None:
-    """Why this cannot be tried here, or None."""
+    """The reason why this machine cannot run the release, or None."""
     if os.geteuid() != 0:
         return "needs root to start processes as another user"
     if not PYTHON.exists() or sys.version_info[:2] != (3, 11):

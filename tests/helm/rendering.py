@@ -1,4 +1,4 @@
-"""Renders the chart with Helm's own engine and gives the objects as data; nothing here asserts."""
+"""Renders the chart with Helm's engine and returns the objects as data."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -43,7 +43,7 @@ def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render_files(values: Mapping[str, Any], chart: Path = CHART) -> dict[str, str]:
-    """Every file of a release as text. The chart is loaded anew, because the engine changes a loaded one."""
+    """Every file of a release as text. Loads the chart each time, because rendering changes it."""
     with helm_python.Chart.load(chart) as loaded:
         return dict(loaded.render(dict(values), name=RELEASE, namespace=NAMESPACE, is_install=True))
 
@@ -74,7 +74,7 @@ def named(objects: list[Object], kind: str, name: str) -> Object:
 
 
 def pod_templates(objects: list[Object]) -> Iterator[tuple[str, Object]]:
-    """(owner, {metadata, spec}) of every pod that the objects make, Ray's included."""
+    """(owner, {metadata, spec}) of every pod template, Ray's included."""
     for one in objects:
         owner = f"{one['kind']}/{one['metadata']['name']}"
         if one["kind"] == "Pod":

@@ -1,4 +1,4 @@
-"""What an Argo CD application needs in a cluster beyond valid objects: images, rights, quota."""
+"""Argo CD applications have images, permissions and quota."""
 
 import re
 from collections import defaultdict
@@ -21,7 +21,7 @@ def application(name: str) -> Object:
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
-    """`a.b` and a value as Helm's --set reads them."""
+    """`a.b` and a value in Helm's --set syntax."""
     for key in reversed(path.split(".")):
         value = {key: value}
     return dict(value)

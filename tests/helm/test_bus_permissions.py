@@ -1,4 +1,4 @@
-"""The rendered bus configuration in a real server: each service may do what the topology says, and nothing else."""
+"""With the rendered bus configuration, a real server grants each service exactly the topology's permissions."""
 
 import asyncio
 import shutil
@@ -28,14 +28,14 @@ SUBSCRIPTIONS = [subscription for role in ROLES.values() for subscription in rol
 
 
 def own_api(subscription: Subscription) -> set[str]:
-    """What reading one consumer takes."""
+    """The subjects for reading one consumer."""
     place = f"{stream_of(subscription).name}.{subscription.name}"
     verbs = ("MSG.NEXT", "INFO", "CREATE")
     return {*(f"$JS.API.CONSUMER.{verb}.{place}" for verb in verbs), f"$JS.ACK.{place}.1.2.3.4.5"}
 
 
 def every_subject() -> set[str]:
-    """All that anybody could want to publish on."""
+    """All subjects that any service publishes on."""
     streams = [stream.name for stream in STREAMS] + [DEAD_STREAM]
     found = {f"{SUBJECTS}.demo.{event.NAME}" for event in EVENTS} | {dead_subject(one) for one in SUBSCRIPTIONS}
     for subscription in SUBSCRIPTIONS:
@@ -46,7 +46,7 @@ def every_subject() -> set[str]:
 
 
 def declared(service: str) -> set[str]:
-    """What the topology lets a service publish, out of `every_subject`."""
+    """The subjects of `every_subject` that the topology grants to a service."""
     role = ROLES[service]
     events = {f"{SUBJECTS}.demo.{event.NAME}" for event in role.publishes}
     dead = {dead_subject(subscription) for subscription in role.subscriptions}
@@ -125,7 +125,7 @@ async def test_three_servers_with_tls_carry_an_event_from_one_to_another(tmp_pat
 
 
 async def provision_as_the_job_does(settings: BusSettings) -> None:
-    """Try again while the servers elect a leader: the Job's back-off."""
+    """Retry while the servers elect a leader, like the Job's back-off."""
     for _ in range(10):
         try:
             await provision(settings, replicas=3)

@@ -1,4 +1,4 @@
-"""The claimed bucket: it can be reached and trusted, and what it holds outlives the release."""
+"""A claimed bucket is reachable and trusted, and its objects outlive the release."""
 
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,6 @@ def test_the_job_does_not_mention_buckets_that_it_did_not_check(
     for name, value in settings.items():
         monkeypatch.setenv(f"ZELDA_STORE__{name}", value or str(tmp_path / "key"))
     assert provision.main([]) == 0
-    told = capsys.readouterr().out
-    assert "nothing was asked or made" in told
-    assert "has its buckets" not in told
+    printed = capsys.readouterr().out
+    assert "nothing was asked or made" in printed
+    assert "has its buckets" not in printed

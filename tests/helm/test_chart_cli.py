@@ -1,4 +1,4 @@
-"""Helm's own command line asks the cluster which optional APIs it has; the library cannot: this needs the real one."""
+"""Helm's command line queries the cluster for optional APIs; the library cannot, so these tests need the program."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the chart tells the services is what they read: every variable is known, every named file is mounted."""
+"""Services know every variable of the chart, and every file that a variable names is mounted."""
 
 import importlib
 import os
@@ -67,7 +67,7 @@ def problems_of(settings: type[ProcessSettings], environment: dict[str, str], mo
 
 
 def pods(objects: list[Object]) -> dict[str, Object]:
-    """component -> pod template of everything that runs our own code."""
+    """component -> pod template with project code."""
     found = {
         template["metadata"]["labels"]["app.kubernetes.io/component"]: template
         for _, template in pod_templates(objects)

@@ -1,4 +1,4 @@
-"""Jobs across upgrades: the API server refuses another pod template under the same name, so the name must change."""
+"""Jobs across upgrades: the API server refuses a changed pod template, so the name must change too."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def provision(values: dict[str, Any], chart: Path = CHART) -> Object:
-    """The Job that makes streams and buckets."""
+    """The Job that creates streams and buckets."""
     (job,) = (
         one for one in of_kind(render(values, chart), "Job") if one["metadata"]["name"].startswith("zelda-provision-")
     )
@@ -52,7 +52,7 @@ def test_a_scaled_judge_has_a_consumer_with_any_replicas(mode: str, without: boo
 
 
 def check_names(one: Object, other: Object) -> None:
-    """Two Jobs have one name exactly when they have one pod template."""
+    """Two Jobs share a name only with equal pod templates."""
     same_name = one["metadata"]["name"] == other["metadata"]["name"]
     assert same_name == (one["spec"]["template"] == other["spec"]["template"])
 
@@ -80,7 +80,7 @@ def test_equal_values_give_the_same_job() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_finished_job_is_deleted_and_argo_ignores_that(name: str) -> None:
     for job in of_kind(render(profile(name)), "Job"):
-        assert job["spec"]["ttlSecondsAfterFinished"] >= 3600, "nobody could read its log"
+        assert job["spec"]["ttlSecondsAfterFinished"] >= 3600, "its log must stay readable"
         assert {"helm.sh/hook", "argocd.argoproj.io/hook"} & job["metadata"]["annotations"].keys()
 
 

@@ -1,4 +1,4 @@
-"""What shares the namespace or calls the platform as the docs say: denied by default, but for these paths."""
+"""Other pods of the namespace and clients are denied, except for the documented paths."""
 
 import ast
 from typing import Any
@@ -18,7 +18,7 @@ def rendered(name: str, clients: list[str]) -> list[Object]:
 
 
 def policies(objects: list[Object], labels: dict[str, str]) -> set[str]:
-    """Names of the policies that are about a pod with these labels."""
+    """Names of the policies that select a pod with these labels."""
     found = [one for one in of_kind(objects, "NetworkPolicy") if matches(one["spec"]["podSelector"], labels)]
     return {one["metadata"]["name"].removeprefix("zelda-") for one in found}
 
@@ -69,7 +69,7 @@ def test_the_notebook_cluster_has_the_charts_permissions() -> None:
 
 
 def labelled(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec as the notebook's own class gives it on, run beside a base class that makes this one."""
+    """The spec that the notebook's class makes from the spec of its base class."""
     classes: list[ast.stmt] = [
         n for n in ast.parse(code(FOLDER / "codeflare_epoch.ipynb")).body if isinstance(n, ast.ClassDef)
     ]

@@ -1,4 +1,4 @@
-"""What Helm says after an installation can be typed as it stands: the commands lead to the address that is open."""
+"""The commands of Helm's notes work as printed and reach the exposed address."""
 
 import os
 import re
@@ -22,7 +22,7 @@ CURL = """#!/bin/bash
 echo "$2 ${*: -1}" >> "$SEEN"
 """
 FORWARDED = "http://localhost:8080/runs"
-DOORS: dict[str, tuple[dict[str, Any], str]] = {
+EXPOSURES: dict[str, tuple[dict[str, Any], str]] = {
     "none": ({"kind": "none"}, FORWARDED),
     "route": ({"kind": "route"}, "https://chosen.example.com/runs"),
     "ingress": ({"kind": "ingress", "host": "zelda.example.com", "tlsSecret": "t"}, "https://zelda.example.com/runs"),
@@ -31,15 +31,15 @@ DOORS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def commands(expose: dict[str, Any], **more: Any) -> str:
-    """The indented lines, which are to be typed."""
+    """The indented lines: the commands."""
     files = render_files(merged(profile("dev"), {"expose": expose, **more}))
     (notes,) = (text for name, text in files.items() if name.endswith("NOTES.txt"))
     return "\n".join(line for line in notes.splitlines() if line.startswith("     "))
 
 
-@pytest.mark.parametrize("title", DOORS)
+@pytest.mark.parametrize("title", EXPOSURES)
 def test_the_commands_start_a_run_through_the_exposed_port(title: str, tmp_path: Path) -> None:
-    expose, address = DOORS[title]
+    expose, address = EXPOSURES[title]
     for name in ("kubectl", "oc", "helm", "curl"):
         (tmp_path / name).write_text(CURL if name == "curl" else TOOL)
         (tmp_path / name).chmod(0o755)

@@ -1,4 +1,4 @@
-"""Every profile, with and without each optional API, renders objects that an API server would take as they are."""
+"""Every profile, with and without each optional API, renders objects that an API server accepts."""
 
 import json
 from functools import cache
@@ -53,13 +53,13 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
 
 
 def kubernetes_problem(one: Object) -> str | None:
-    """What the Kubernetes schema refuses, unknown fields included, or None."""
+    """The violation of the Kubernetes schema, unknown fields included, or None."""
     return _problem_of(json.dumps(one, sort_keys=True))
 
 
 @cache
 def _problem_of(text: str) -> str | None:
-    """Most objects are the same in most variants; each is looked at once."""
+    """Most objects are equal in most variants: check each only once."""
     one = json.loads(text)
     try:
         kubernetes_validate.validate(one, KUBERNETES, strict=True)

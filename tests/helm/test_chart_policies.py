@@ -1,4 +1,4 @@
-"""What must hold for everything the chart renders, in every profile: rights, secrets, resources, network."""
+"""Rules for all rendered objects in every profile: permissions, secrets, resources, network."""
 
 import re
 from typing import Any
@@ -107,7 +107,7 @@ def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:
 
 
 def pods_with_models(objects: list[Object]) -> list[tuple[str, dict[str, str], set[int]]]:
-    """(who, labels, ports) of every pod; those of models and builds are made by a controller with its own labels."""
+    """(owner, labels, ports) of every pod; a controller labels the pods of models and builds."""
     found: list[tuple[str, dict[str, str], set[int]]] = [("Build", {"openshift.io/build.name": "zelda-1"}, set())]
     for owner, pod in pod_templates(objects):
         ports = {port["containerPort"] for c in containers(pod) for port in c.get("ports", [])}
@@ -136,11 +136,11 @@ def test_every_allowed_edge_ends_at_an_existing_port(objects: list[Object]) -> N
         assert own, f"{name} is about no pod"
         for rule in spec.get("ingress", []):
             ports = {port["port"] for port in rule.get("ports", [])}
-            assert ports <= set().union(*(pod[2] for pod in own)), f"{name}: nobody listens on {ports}"
+            assert ports <= set().union(*(pod[2] for pod in own)), f"{name}: no pod listens on {ports}"
         for rule in [*spec.get("ingress", []), *spec.get("egress", [])]:
             for peer in rule.get("from", rule.get("to", [])):
                 if "podSelector" in peer:
-                    assert [pod for pod in pods if matches(peer["podSelector"], pod[1])], f"{name}: nobody at its end"
+                    assert [pod for pod in pods if matches(peer["podSelector"], pod[1])], f"{name}: no pod at its end"
 
 
 def test_egress_and_ingress_rules_match(objects: list[Object]) -> None:
@@ -177,7 +177,7 @@ def test_only_named_components_reach_the_outside(objects: list[Object]) -> None:
 
 
 def reached(objects: list[Object], policy: str) -> set[tuple[str, int]]:
-    """(network, port) of what a policy lets out to addresses."""
+    """(network, port) of the addresses that a policy allows."""
     rules = named(objects, "NetworkPolicy", policy)["spec"]["egress"]
     return {
         (peer["ipBlock"]["cidr"], port["port"])

@@ -1,4 +1,4 @@
-"""What waits for quota and who makes the quota: the administrator's objects are none of the release's."""
+"""Workloads fit the quota, and the administrator's objects are not part of the release."""
 
 import re
 from collections import defaultdict
@@ -29,7 +29,7 @@ def amount(quantity: str) -> float:
 
 
 def asked(objects: list[Object]) -> dict[str, float]:
-    """What all pods of Ray's objects and models request when there are most of them."""
+    """Requests of all pods of Ray and models at their maximum number."""
     total: dict[str, float] = defaultdict(float)
     for one in objects:
         for number, pod in groups(one["spec"].get("rayClusterSpec", one["spec"])):

@@ -1,4 +1,4 @@
-"""The ROM's init container as rendered, run by a shell: it brings the right file and stops the pod for any other.
+"""The rendered init container copies the right ROM and stops the pod for any other file.
 
 With the ROM it brings the saved state at which its runs begin.
 """
@@ -34,7 +34,7 @@ def trainer(source: str, digest: str, start: dict[str, str] | None = None) -> Ob
 
 
 def bring(pod: Object, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run the init container's command with the folder as its root, which has what the pod's volumes hold."""
+    """Run the init container's command with a folder that replaces its root and volumes."""
     (container,) = pod["initContainers"]
     for mount in container["volumeMounts"]:
         for name in ("", "seasons") if mount["name"] in ("rom", "rom-source", "start-source") else ():

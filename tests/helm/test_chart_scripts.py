@@ -1,4 +1,4 @@
-"""The two programs that the chart carries: one makes credentials, one plays the test epoch. Both against real HTTP."""
+"""The chart's two scripts (credentials, test epoch) against real HTTP servers."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ DROPPED = 0  # in place of a status: the connection ends without an answer
 
 @contextmanager
 def server(answers: list[tuple[int, dict[str, Any]]]) -> Iterator[tuple[str, Seen, list[str]]]:
-    """(address, requests, bearer tokens) of a server that gives these answers in turn, the last one for ever."""
+    """(address, requests, bearer tokens) of a server with these responses in turn; the last one repeats."""
     seen: Seen = []
     tokens: list[str] = []
 
@@ -77,10 +77,10 @@ def test_credentials_are_created_once_and_never_printed(
     assert set(tokens) == {"a-token"}
     made = {body["metadata"]["name"]: body["data"] for _, _, body in seen}
     assert set(made) == {"zelda-bus", "zelda-store", "zelda-api"}
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for entries in made.values():
         for value in entries.values():
-            assert base64.b64decode(value).decode().strip() not in told
+            assert base64.b64decode(value).decode().strip() not in printed
 
 
 def test_existing_credentials_are_kept(

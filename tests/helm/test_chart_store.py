@@ -1,4 +1,4 @@
-"""The embedded S3 server as rendered: a real one starts with these very arguments and keeps what services put."""
+"""A real S3 server starts with the rendered arguments and stores the services' objects."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A release goes on from one profile to the next, as the installation guide has it: nothing asks for the impossible."""
+"""A release can move from one profile to the next, as in the installation guide."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ CHANGEABLE = {
 
 
 def fixed(objects: list[Object]) -> dict[tuple[str, str], dict[str, Any]]:
-    """(kind, name) -> the fields that stay as they were made."""
+    """(kind, name) -> the immutable fields."""
     return {
         (one["kind"], one["metadata"]["name"]): {
             key: value for key, value in one["spec"].items() if key not in CHANGEABLE[one["kind"]]

@@ -1,4 +1,4 @@
-"""The values: what is generated from their models is committed, and a wrong value is refused in words."""
+"""The generated values files are committed, and a wrong value is refused by name."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "unknown training backend": ({"services": {"trainer": {"backend": "slurm"}}}, "backend"),
     "too short grace": ({"services": {"judge": {"graceSeconds": 1}}}, "graceSeconds"),
     "the tag latest": ({"images": {"tag": "latest"}}, "tag"),
-    "a digest that is none": ({"images": {"digests": {"judge": "sha256:abc"}}}, "judge"),
+    "an invalid digest": ({"images": {"digests": {"judge": "sha256:abc"}}}, "judge"),
     "unknown pull policy": ({"images": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
     "unknown platform": ({"platform": {"odhVersion": "2.9"}}, "odhVersion"),
     "platform as number": ({"platform": {"odhVersion": 3.5}}, "odhVersion"),
@@ -48,7 +48,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "Ray version without patch": ({"ray": {"version": "2.60"}}, "version"),
     "a password in the values": ({"api": {"token": "secret"}}, "token"),
     "unknown door": ({"expose": {"kind": "loadbalancer"}}, "kind"),
-    "a network that is none": ({"networkPolicies": {"externalCidr": "everywhere"}}, "externalCidr"),
+    "an invalid network": ({"networkPolicies": {"externalCidr": "everywhere"}}, "externalCidr"),
     "a model source without mask": ({"networkPolicies": {"modelSourceCidr": "10.0.0.1"}}, "modelSourceCidr"),
     "policies off by word": ({"networkPolicies": {"enabled": "no"}}, "enabled"),
     "scrape interval without unit": ({"monitoring": {"interval": "30"}}, "interval"),

@@ -1,4 +1,4 @@
-"""The other ways to deploy say the same as the chart: Kustomize, Argo CD, OpenShift builds, machine sets, images."""
+"""Kustomize, Argo CD, OpenShift builds, machine sets and images agree with the chart."""
 
 import json
 import re
@@ -105,7 +105,7 @@ def test_argo_ignores_only_fields_that_the_platform_writes() -> None:
 
 
 def health(kind: str, one: dict[str, Any]) -> str:
-    """What the health check of a kind says of an object, run by a real Lua."""
+    """The result of a kind's health check for an object, run by Lua."""
     (settings,) = documents(DEPLOY / "argocd/argocd-cm.yaml")
     lua = lupa.LuaRuntime(unpack_returned_tuples=True)
     check = lua.eval(f"function(obj)\n{settings['data'][f'resource.customizations.health.{kind}']}\nend")

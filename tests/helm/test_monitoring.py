@@ -1,4 +1,4 @@
-"""Dashboards and alerts ask only for series that services really have, and alerts fire when they should."""
+"""Dashboards and alerts use only series that services export, and alerts fire when they should."""
 
 import importlib
 import json
@@ -39,7 +39,7 @@ needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no promtool: apt-g
 
 @cache
 def served() -> set[str]:
-    """Every series name that some service's /metrics can have."""
+    """All series names that the services' /metrics can have."""
     for path in sorted([*(ROOT / "services").rglob("*.py"), *(ROOT / "shared").rglob("*.py")]):
         if MAKES_METRICS.search(path.read_text()):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
@@ -47,7 +47,7 @@ def served() -> set[str]:
 
 
 def names(expression: str) -> set[str]:
-    """The series that an expression asks for; `(kserve_)?vllm:x` counts as `vllm:x`."""
+    """The series of an expression; `(kserve_)?vllm:x` counts as `vllm:x`."""
     text = expression.replace("(kserve_)?", "")
     found = {name for name in NAME.findall(text) if name.startswith(("zelda_", "vllm:", "process_"))}
     return found | ({"up"} if re.search(r"\bup\b", text) else set())

@@ -1,4 +1,4 @@
-"""The dev profile really runs: processes of a user nobody knows, on a tree they cannot write; `helm test` passes."""
+"""The dev profile runs as an unknown user on a read-only tree, and `helm test` passes."""
 
 import asyncio
 import os
@@ -35,10 +35,10 @@ async def test_the_rendered_release_plays_an_epoch_as_any_user(tmp_path: Path) -
             if shutil.which("prometheus")
             else nullcontext() as watcher
         ):
-            told = await release.finish("test", release.container("test", helm_test(release.objects)))
+            printed = await release.finish("test", release.container("test", helm_test(release.objects)))
             await asyncio.to_thread(execute, FOLDER / "drive_run.ipynb", release)
             found = [] if watcher is None else list(query_results(watcher))
-        assert told.rstrip().endswith("finished")
+        assert printed.rstrip().endswith("finished")
         assert {name: release.processes[name].returncode for name in SERVICES} == dict.fromkeys(SERVICES)
         assert written_outside(release) == []
         for name in SERVICES:
@@ -68,7 +68,7 @@ def passwords(release: Release) -> list[str]:
 
 
 def written_outside(release: Release) -> list[str]:
-    """Files of the other user that lie anywhere but in an empty directory of a pod, or a tree that it may change."""
+    """Files that the other user wrote outside of writable volumes."""
     found = []
     for path in release.folder.rglob("*"):
         if path.lstat().st_uid == USER and not _in_scratch(path.relative_to(release.folder)):
