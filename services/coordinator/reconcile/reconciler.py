@@ -1,6 +1,6 @@
 """The reconciler: while it holds the lease, it moves every active run on, republishes lost events and writes reports.
 
-It needs no event: whatever an event triggers also happens in the next pass. So a lost event costs seconds.
+It needs no event: the next pass does everything that an event triggers. So a lost event costs seconds.
 """
 
 import asyncio
