@@ -24,7 +24,7 @@ def machine(directory: Path, pythons: tuple[str, ...]) -> dict[str, str]:
     [(("python3.12",), "python3.12"), (("python3.11", "python3.12"), "python3.11"), ((), "python3.11")],
 )
 def test_the_python_that_is_there_makes_the_environment(pythons: tuple[str, ...], taken: str, tmp_path: Path) -> None:
-    told = subprocess.run(
+    done = subprocess.run(
         ["make", "--dry-run", "--always-make", "demo"],
         cwd=ROOT,
         env=machine(tmp_path, pythons),
@@ -32,5 +32,5 @@ def test_the_python_that_is_there_makes_the_environment(pythons: tuple[str, ...]
         text=True,
         check=True,
     )
-    (line,) = [line for line in told.stdout.splitlines() if ".ci/setup" in line]
+    (line,) = [line for line in done.stdout.splitlines() if ".ci/setup" in line]
     assert line.split()[2].rpartition("/")[2] == taken

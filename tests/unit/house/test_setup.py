@@ -1,4 +1,4 @@
-"""The environment can have torch without CUDA: nothing here computes on a GPU, and gigabytes of it are for nobody."""
+"""The setup can install torch without CUDA: nothing here computes on a GPU, and CUDA takes gigabytes."""
 
 import os
 import re
@@ -11,12 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[3]
 INDEX = "https://download.pytorch.org/whl/cpu"
 PIP = """#!/bin/bash
-echo "$*" >> "${0%/*}/told"
+echo "$*" >> "${0%/*}/calls"
 """
 
 
-def told_to_pip(venv: Path, **environment: str) -> list[str]:
-    """What the set-up asks pip for."""
+def pip_calls(venv: Path, **environment: str) -> list[str]:
+    """Run the setup with a fake pip and return the arguments of its calls."""
     tools = venv / "bin"
     tools.mkdir(parents=True)
     (tools / "pip").write_text(PIP)
@@ -26,23 +26,23 @@ def told_to_pip(venv: Path, **environment: str) -> list[str]:
     variables = {name: value for name, value in os.environ.items() if name != "TORCH_INDEX"} | environment
     command = ["bash", ".ci/setup", sys.executable, str(venv), "all"]
     subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, check=True)
-    return (tools / "told").read_text().splitlines()
+    return (tools / "calls").read_text().splitlines()
 
 
-def test_torch_comes_first_and_in_the_version_of_the_constraints(tmp_path: Path) -> None:
-    torch, rest = told_to_pip(tmp_path)
+def test_torch_is_installed_first_in_the_pinned_version(tmp_path: Path) -> None:
+    torch, rest = pip_calls(tmp_path)
     assert re.search(r"install -c .ci/constraints.txt torch==[\d.]+$", torch)
     assert rest.endswith("install -c .ci/constraints.txt -e .[all]")
 
 
-def test_an_index_of_cpu_wheels_is_asked_for_torch_alone(tmp_path: Path) -> None:
-    alone, torch, _ = told_to_pip(tmp_path, TORCH_INDEX=INDEX)
+def test_an_index_of_cpu_wheels_is_used_for_torch_only(tmp_path: Path) -> None:
+    alone, torch, _ = pip_calls(tmp_path, TORCH_INDEX=INDEX)
     assert re.search(rf"--no-deps --index-url {INDEX} torch==[\d.]+$", alone)
-    assert re.search(r"install -c .ci/constraints.txt torch==[\d.]+$", torch), "what it needs, in our versions"
+    assert re.search(r"install -c .ci/constraints.txt torch==[\d.]+$", torch), "its dependencies, in the pinned versions"
 
 
 @pytest.mark.parametrize("service", ["rewardmodel", "trainer"])
-def test_images_take_it_the_same_way(service: str) -> None:
+def test_images_install_torch_the_same_way(service: str) -> None:
     text = (ROOT / "deploy/Containerfile").read_text()
     stage = text.partition(f"FROM packages AS packages-{service}\n")[2].partition("\nFROM ")[0]
     assert f"ARG TORCH_INDEX={INDEX}\n" in text
