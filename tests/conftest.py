@@ -17,7 +17,7 @@ settings.load_profile("patient")
 
 @pytest.fixture(autouse=True)
 def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests must not see the `ZELDA_*` variables of whoever runs them."""
+    """Hide the `ZELDA_*` variables of the developer's shell from the tests."""
     for name in os.environ:
         if name.startswith("ZELDA_"):
             monkeypatch.delenv(name)

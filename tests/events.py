@@ -1,4 +1,4 @@
-"""Small valid events for tests, so that each test names only what it is about."""
+"""Small valid events: each test names only the fields it is about."""
 
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap

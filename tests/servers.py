@@ -23,7 +23,7 @@ START_S = 20.0
 
 
 def free_ports(number: int) -> list[int]:
-    """Different ports that nobody listens on, nor 10,000 above, where the S3 server puts a second one for each."""
+    """Different free ports whose number plus 10,000 is also free: the S3 server opens a second port there."""
     ports = PortAllocator()
     return [ports.allocate() for _ in range(number)]
 

@@ -1,4 +1,4 @@
-"""What every place where drivers run must do, told once: the fake of the trainer's tests, and processes beside it.
+"""The contract of every driver backend: the fake of the trainer's tests, and local processes.
 
 Jobs of a Ray cluster are held to it by `tests/integration/test_ray_jobs.py`, because a cluster takes a minute to start.
 """
@@ -49,11 +49,11 @@ async def place(
     await backend.close()
 
 
-async def test_a_driver_that_nobody_knows_has_ended(place: Place) -> None:
+async def test_unknown_driver_counts_as_ended(place: Place) -> None:
     assert await place.backend.status("demo-1") == DriverStatus("ended")
 
 
-async def test_a_driver_that_was_started_runs_until_it_fails_and_says_why(place: Place) -> None:
+async def test_started_driver_runs_until_it_fails_with_a_reason(place: Place) -> None:
     await place.backend.start(DriverLaunch(RUN, "demo-1"))
     assert await place.backend.status("demo-1") == DriverStatus("running")
     await place.kill("demo-1")
@@ -62,7 +62,7 @@ async def test_a_driver_that_was_started_runs_until_it_fails_and_says_why(place:
     assert "killed" in (status.reason or "")
 
 
-async def test_a_name_is_started_once_however_often_it_is_asked_for(place: Place) -> None:
+async def test_driver_name_is_started_once(place: Place) -> None:
     for _ in range(2):
         await place.backend.start(DriverLaunch(RUN, "demo-1"))
         assert (await place.backend.status("demo-1")).state == "running"

@@ -1,4 +1,4 @@
-"""What every bus must do, told once and held by both: memory, and JetStream on a real nats-server."""
+"""The contract of every bus: memory, and JetStream on a real nats-server."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What every store must do, told once and held by all: memory, a directory, and S3 over HTTP from a real server."""
+"""The contract of every store: memory, a directory, and S3 over HTTP from a real server."""
 
 import asyncio
 import socket
@@ -40,7 +40,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
                 await s3.delete(entry.key)
 
 
-async def test_what_was_put_is_got_back_with_its_digest(store: Store) -> None:
+async def test_object_is_read_back_with_its_digest(store: Store) -> None:
     digest = await store.put(KEY, b"first")
     assert digest == sha256(b"first")
     assert await store.exists(KEY)
@@ -68,27 +68,27 @@ async def _created(store: Store, data: bytes) -> bool:
         return True
 
 
-async def test_of_sixteen_creators_exactly_one_wins_and_the_others_learn_it(store: Store) -> None:
+async def test_one_of_sixteen_concurrent_creators_wins(store: Store) -> None:
     won = await asyncio.gather(*(_created(store, f"writer {number}".encode()) for number in range(16)))
     assert won.count(True) == 1
     assert await store.get(KEY) == f"writer {won.index(True)}".encode()
 
 
-async def test_a_changed_object_is_refused_by_its_digest(store: Store) -> None:
+async def test_changed_object_is_refused_by_its_digest(store: Store) -> None:
     digest = await store.put(KEY, b"as judged")
     await store.put(KEY, b"as tampered with")
     with pytest.raises(DigestMismatch, match="changed or damaged"):
         await store.get(KEY, digest)
 
 
-async def test_a_missing_object_is_not_found_and_deleting_it_is_no_error(store: Store) -> None:
+async def test_missing_object_is_not_found_and_deleting_it_is_no_error(store: Store) -> None:
     with pytest.raises(NotFound, match="no object"):
         await store.get(KEY)
     assert not await store.exists(KEY)
     await store.delete(KEY)
 
 
-async def test_a_deleted_object_is_gone_and_its_key_free(store: Store) -> None:
+async def test_deleted_object_is_gone_and_its_key_free(store: Store) -> None:
     await store.create(KEY, b"x")
     await store.delete(KEY)
     assert not await store.exists(KEY)
@@ -107,14 +107,14 @@ async def test_list_is_ordered_and_stays_within_its_prefix(store: Store) -> None
     assert await store.list("models/nothing/") == []
 
 
-async def test_a_listing_of_more_than_one_page_is_whole(store: Store) -> None:
+async def test_listing_of_several_pages_is_complete(store: Store) -> None:
     names = [f"episodes/scores/demo/epoch_0/default/s{number:04d}.json" for number in range(1_050)]
     for start in range(0, len(names), 50):
         await asyncio.gather(*(store.put(name, b"{}") for name in names[start : start + 50]))
     assert [entry.key for entry in await store.list("episodes/scores/demo/epoch_0/default/")] == names
 
 
-async def test_a_large_object_comes_back_unchanged(store: Store) -> None:
+async def test_large_object_is_read_back_unchanged(store: Store) -> None:
     data = bytes(range(256)) * 40_000
     digest = await store.create("models/runs/demo/checkpoints/epoch_0/policy.zip", data)
     assert await store.get("models/runs/demo/checkpoints/epoch_0/policy.zip", digest) == data
@@ -123,19 +123,19 @@ async def test_a_large_object_comes_back_unchanged(store: Store) -> None:
 @pytest.mark.parametrize(
     "key", ["models/../secret", "etc/passwd", "models//x", "models/a/", "models/%2e%2e/x", "models"]
 )
-async def test_a_key_that_could_lead_elsewhere_is_refused_by_every_call(store: Store, key: str) -> None:
+async def test_unsafe_key_is_refused_by_every_call(store: Store, key: str) -> None:
     for call in (store.get(key), store.put(key, b"x"), store.create(key, b"x"), store.exists(key), store.delete(key)):
         with pytest.raises(Permanent, match="store key"):
             await call
 
 
 @pytest.mark.parametrize("prefix", ["models/../secret/", "etc/", "models//", "models/runs/demo", "models"])
-async def test_a_prefix_that_could_lead_elsewhere_is_not_listed(store: Store, prefix: str) -> None:
+async def test_unsafe_prefix_is_not_listed(store: Store, prefix: str) -> None:
     with pytest.raises(Permanent, match="store"):
         await store.list(prefix)
 
 
-async def test_a_server_that_never_answers_is_transient_and_bounded() -> None:
+async def test_silent_server_is_transient_within_the_time_limit() -> None:
     """A port that is open and silent: the worst kind of outage."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         impatient = s3_store("demo", f"http://127.0.0.1:{silent.getsockname()[1]}", "k", "s", "us-east-1", None, 0.5)
@@ -145,20 +145,20 @@ async def test_a_server_that_never_answers_is_transient_and_bounded() -> None:
         assert asyncio.get_running_loop().time() - started < 1.5
 
 
-async def test_a_server_that_is_not_there_is_transient() -> None:
+async def test_absent_server_is_transient() -> None:
     absent = s3_store("demo", "http://127.0.0.1:9", "key", "secret", "us-east-1", None)
     with pytest.raises(Transient, match="failed"):
         await absent.put(KEY, b"x")
 
 
-async def test_a_missing_bucket_is_not_mistaken_for_a_missing_object(request: pytest.FixtureRequest) -> None:
+async def test_missing_bucket_is_not_a_missing_object(request: pytest.FixtureRequest) -> None:
     nowhere = open_store(request.getfixturevalue("s3_server").settings("never-provisioned"))
     for call in (nowhere.get(KEY), nowhere.exists(KEY), nowhere.list("models/"), nowhere.delete(KEY)):
         with pytest.raises(Transient, match="failed"):
             await call
 
 
-async def test_a_write_for_which_a_server_finds_no_place_is_worth_another_try() -> None:
+async def test_write_to_a_full_server_is_transient() -> None:
     """It has no words for the bucket that is missing; a write cannot be about a missing object."""
     async with serving(always(404, b"")) as server:
         vague = s3_store("demo", f"http://127.0.0.1:{server.port}", "key", "secret", "us-east-1", None)
@@ -167,7 +167,7 @@ async def test_a_write_for_which_a_server_finds_no_place_is_worth_another_try() 
                 await call
 
 
-async def test_a_wrong_secret_is_refused_and_told(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+async def test_wrong_secret_is_refused_and_reported(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     settings = request.getfixturevalue("s3_server").settings("contract")
     (tmp_path / "wrong").write_text("wrong")
     wrong = open_store(settings.model_copy(update={"secret_key_file": tmp_path / "wrong"}))
@@ -175,7 +175,7 @@ async def test_a_wrong_secret_is_refused_and_told(request: pytest.FixtureRequest
         await wrong.get(KEY)
 
 
-def test_a_bucket_that_another_one_makes_meanwhile_keeps_nothing_else_from_being_made(
+def test_concurrently_created_bucket_does_not_stop_provisioning(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = request.getfixturevalue("s3_server").settings("race")
@@ -187,7 +187,7 @@ def test_a_bucket_that_another_one_makes_meanwhile_keeps_nothing_else_from_being
     assert minio.get_bucket_lifecycle("race-episodes") is not None
 
 
-def test_a_look_at_the_store_says_what_is_wrong_and_changes_nothing(
+def test_check_reports_problems_and_changes_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = request.getfixturevalue("s3_server").settings("looked-at")
@@ -214,7 +214,7 @@ def test_a_look_at_the_store_says_what_is_wrong_and_changes_nothing(
     assert {rule.rule_id for rule in before.rules} == {rule.rule_id for rule in after.rules} == {"exports", "episodes"}
 
 
-def test_the_runbook_looks_and_does_not_provision() -> None:
+def test_runbook_checks_and_does_not_provision() -> None:
     runbook = (Path(__file__).parents[2] / "docs/runbook.md").read_text()
     assert {line.split()[0] for line in runbook.split("python -m shared.store.provision")[1:]} == {"--check"}
 
@@ -223,7 +223,7 @@ def test_the_runbook_looks_and_does_not_provision() -> None:
     ("exports", "segments", "expiring"),
     [(30, 0, {"exports/": 30}), (7, 90, {"exports/": 7, "episodes/": 90}), (0, 0, {})],
 )
-def test_what_expires_is_what_was_asked_for_and_nothing_else(
+def test_only_the_requested_prefixes_expire(
     request: pytest.FixtureRequest, exports: int, segments: int, expiring: dict[str, int]
 ) -> None:
     settings = request.getfixturevalue("s3_server").settings("expiring")
@@ -236,16 +236,14 @@ def test_what_expires_is_what_was_asked_for_and_nothing_else(
     assert len(rules) == len(expiring)
 
 
-def test_refused_credentials_are_told_at_once_and_not_waited_for(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_refused_credentials_are_reported_without_waiting(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     settings = request.getfixturevalue("s3_server").settings("contract")
     (tmp_path / "wrong").write_text("wrong")
     with pytest.raises(Fatal, match=r"refuses the credentials .* check the key files"):
         provision.provision(settings.model_copy(update={"secret_key_file": tmp_path / "wrong"}))
 
 
-def test_a_server_that_is_away_is_waited_for_as_long_as_was_said(
+def test_provisioning_waits_for_an_absent_server_for_the_given_time(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = request.getfixturevalue("s3_server").settings("contract")
@@ -254,7 +252,7 @@ def test_a_server_that_is_away_is_waited_for_as_long_as_was_said(
         provision.provision(settings.model_copy(update={"endpoint": "http://127.0.0.1:9"}), wait_s=0.1)
 
 
-def test_a_directory_store_survives_its_process(tmp_path: Path) -> None:
+def test_directory_store_survives_its_process(tmp_path: Path) -> None:
     async def write() -> None:
         await local_store(tmp_path).create(KEY, b"kept")
 

@@ -1,4 +1,4 @@
-"""Memory of games that never were, for tests that must hold whatever a game's memory holds."""
+"""Random RAM images, for tests that must hold for any memory content."""
 
 import numpy as np
 from hypothesis import strategies as st

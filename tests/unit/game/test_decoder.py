@@ -1,4 +1,4 @@
-"""Any memory decodes; what a game lacks is unknown; the decoder says what the bytes mean."""
+"""Any memory decodes; missing capabilities are unknown; the decoder interprets the bytes correctly."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_encodings(name: str, raw: bytes, value: int | bytes) -> None:
     assert variables.read(bytes(image), name) == value
 
 
-def test_the_sound_log_gives_each_event_once_and_wraps_around() -> None:
+def test_sound_log_reports_each_event_once_across_the_wrap() -> None:
     image = bytearray(IMAGE_SIZE)
     decoder = Decoder(EVERYTHING)
     image[offsets.SOUND_QUEUE_TAIL] = 0xAE
@@ -125,7 +125,7 @@ def test_the_sound_log_gives_each_event_once_and_wraps_around() -> None:
     assert decoder.decode(bytes(image)).sounds == ()
 
 
-def test_a_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
+def test_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
     image = bytearray(IMAGE_SIZE)
     image[offsets.SHIELD_LEVEL] = 1
     assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 0
@@ -134,7 +134,7 @@ def test_a_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
     assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 1
 
 
-def test_what_is_no_room_flag_counts_as_no_progress() -> None:
+def test_bytes_that_are_no_room_flags_do_not_count_as_progress() -> None:
     image = bytearray(IMAGE_SIZE)
     image[offsets.ROOM_FLAGS_OVERWORLD + 0x1F0 : offsets.ROOM_FLAGS_OVERWORLD + 0x200] = b"\xff" * 16  # rupees taken
     image[offsets.ROOM_FLAGS_OVERWORLD + 0x12] = 0x08  # a portal
@@ -146,14 +146,14 @@ def test_what_is_no_room_flag_counts_as_no_progress() -> None:
     assert (progress.rooms_visited, progress.items_taken, progress.doors_opened, progress.events) == (1, 1, 1, 0)
 
 
-def test_a_door_of_a_cave_counts_where_oracle_has_subrosia() -> None:
+def test_cave_door_counts_where_oracle_has_subrosia() -> None:
     image = bytearray(IMAGE_SIZE)
     image[offsets.ROOM_FLAGS_OVERWORLD + 0x108] = 0x08
     assert Decoder(capabilities.BRAMBLE).begin(bytes(image)).progress.doors_opened == 1
 
 
 @pytest.mark.parametrize(("floor", "right"), [(0, 0x10), (3, 0x10), (4, None), (7, None)])
-def test_of_a_floor_that_the_map_does_not_hold_no_neighbour_is_known(floor: int, right: int | None) -> None:
+def test_neighbours_on_an_unmapped_floor_are_unknown(floor: int, right: int | None) -> None:
     image = bytearray(IMAGE_SIZE)
     image[offsets.TILESET_FLAGS], image[offsets.ACTIVE_GROUP], image[offsets.DUNGEON_FLOOR] = 0x08, 4, floor
     image[offsets.DUNGEON_LAYOUT : offsets.DUNGEON_LAYOUT + 256] = b"\x06" * 256
@@ -162,7 +162,7 @@ def test_of_a_floor_that_the_map_does_not_hold_no_neighbour_is_known(floor: int,
 
 
 @pytest.mark.parametrize("has", [EVERYTHING, capabilities.BRAMBLE])
-def test_whom_a_script_leads_is_not_in_control(has: frozenset[str]) -> None:
+def test_hero_moved_by_a_script_is_not_in_control(has: frozenset[str]) -> None:
     image = bytearray(IMAGE_SIZE)
     in_play = {
         offsets.GAME_STATE: 2,
@@ -178,7 +178,7 @@ def test_whom_a_script_leads_is_not_in_control(has: frozenset[str]) -> None:
     assert Decoder(has).begin(bytes(image)).control == ("oracle" not in has)
 
 
-def test_the_engine_writes_what_bramble_says_it_has() -> None:
+def test_engine_writes_every_variable_that_bramble_declares() -> None:
     """A capability without any variable in the engine's source would make zeros look like knowledge."""
     from shared.game.generate import ROOT
 
@@ -189,14 +189,14 @@ def test_the_engine_writes_what_bramble_says_it_has() -> None:
         assert any(name in source for name in names), capability
 
 
-def test_an_unknown_rom_is_refused_with_the_hash_found_and_those_known() -> None:
+def test_unknown_rom_is_refused_with_its_hash_and_the_known_one() -> None:
     with pytest.raises(
         UnknownRom, match=f"unknown ROM with MD5 d41d8cd98f00b204e9800998ecf8427e: known is {ORACLE_MD5}"
     ):
         identify_rom(b"")
 
 
-def test_a_game_that_needs_a_rom_says_so() -> None:
+def test_game_without_its_rom_is_refused() -> None:
     with pytest.raises(UnknownRom, match="oracle-of-seasons needs your own ROM image"):
         GAMES.open("oracle-of-seasons")
     with pytest.raises(UnknownRom, match="no game 'tetris': known are bramble and oracle-of-seasons"):

@@ -1,4 +1,4 @@
-"""The RAM table is the one source: generated files follow it, and it agrees with what the original's data says."""
+"""The RAM table is the only source: generated files follow it, and it agrees with the original's data."""
 
 import shutil
 import subprocess
@@ -13,12 +13,12 @@ from shared.game.ram.table import load_table
 
 
 @pytest.mark.parametrize("path", sorted(outputs()), ids=lambda path: path.name)
-def test_generated_file_equals_what_the_table_gives(path: Path) -> None:
+def test_generated_file_equals_its_source(path: Path) -> None:
     assert path.read_text("utf-8") == outputs()[path](), "run `python -m shared.game.generate`"
 
 
 @pytest.mark.parametrize("slip", ["--help", "--chek"])
-def test_only_what_was_asked_for_writes_files(slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_requested_outputs_write_files(slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "derived"
     monkeypatch.setattr(generate, "outputs", lambda: {file: lambda: "new"})
     with pytest.raises(SystemExit):
@@ -48,7 +48,7 @@ def test_offset_takes_the_bank_from_the_table(name: str, offset: int) -> None:
     assert {entry.name: entry.offset for entry in load_table()}[name] == offset
 
 
-def test_a_row_outside_of_memory_is_refused_with_file_and_line(tmp_path: Path) -> None:
+def test_row_outside_memory_is_refused_with_file_and_line(tmp_path: Path) -> None:
     table = tmp_path / "ram.tsv"
     table.write_text("head\nfar\thram\t0xFFFE\t2\tu16le\tcore\tbeyond the last byte\n")
 
@@ -68,7 +68,7 @@ def test_a_row_outside_of_memory_is_refused_with_file_and_line(tmp_path: Path) -
         ("near\t1\t0xDFFF\t2\tu16le\tcore\t", "line 2: near at 1:0xDFFF lies outside"),
     ],
 )
-def test_a_row_that_would_be_read_at_a_wrong_place_is_refused(row: str, sentence: str, tmp_path: Path) -> None:
+def test_row_with_a_wrong_bank_is_refused(row: str, sentence: str, tmp_path: Path) -> None:
     table = tmp_path / "ram.tsv"
     table.write_text(f"head\n{row}\n")
 
@@ -77,7 +77,7 @@ def test_a_row_that_would_be_read_at_a_wrong_place_is_refused(row: str, sentence
 
 
 @pytest.mark.skipif(shutil.which("sdcc") is None, reason="sdcc is not installed")
-def test_the_header_compiles_and_gives_the_addresses_of_the_table(tmp_path: Path) -> None:
+def test_header_compiles_with_the_addresses_of_the_table(tmp_path: Path) -> None:
     source = tmp_path / "probe.c"
     source.write_text('#define RAM_HERE\n#include "ram.h"\nvoid probe(void) { health = 3; rupees += 2; }\n')
     command = ["sdcc", "-msm83", "--no-std-crt0", f"-I{ROOT}/bramble/engine", "-S", str(source), "-o", "probe.asm"]

@@ -1,4 +1,4 @@
-"""A segment archive from outside: whatever is wrong with it, it is refused with a sentence, and takes little memory."""
+"""An untrusted segment archive: any defect is refused with one sentence and little memory."""
 
 import io
 import struct
@@ -77,7 +77,7 @@ def presses(action: int, count: int) -> bytes:
     return out.getvalue()
 
 
-def test_a_whole_archive_is_read() -> None:
+def test_complete_archive_is_read() -> None:
     segment = read_segment(good())
     assert segment.observations.shape == (STEPS + 1, 128)
     assert segment.start_state == b"state"
@@ -123,14 +123,14 @@ def _packed_by(method: int) -> bytes:
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_wrong_with_an_archive_is_said_in_a_sentence(wrong: str) -> None:
+def test_damaged_archive_is_refused_in_one_sentence(wrong: str) -> None:
     with pytest.raises(Permanent) as caught:
         read_segment(WRONG[wrong]())
     assert 10 < len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("read", [read_segment, read_manifest])
-def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_the_bound(read: Callable[[bytes], object]) -> None:
+def test_member_with_a_false_size_is_unpacked_up_to_the_bound(read: Callable[[bytes], object]) -> None:
     size = 16 * MAX_UNPACKED
     packer = zlib.compressobj(9, wbits=-15)
     body = b"".join(packer.compress(bytes(1 << 20)) for _ in range(size >> 20)) + packer.flush()
@@ -154,7 +154,7 @@ def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_the_bound(read
     assert peak < 3 * MAX_UNPACKED
 
 
-def test_all_members_together_are_bounded_and_not_only_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_total_size_of_all_members_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(io.BytesIO(good())) as file:
         total = sum(info.file_size for info in file.infolist())
     monkeypatch.setattr(archives, "MAX_UNPACKED", total)
@@ -167,7 +167,7 @@ def test_all_members_together_are_bounded_and_not_only_each(monkeypatch: pytest.
 
 @settings(max_examples=300)
 @given(st.integers(0, len(good()) - 1), st.integers(0, 255))
-def test_any_changed_byte_is_found_or_changes_nothing(place: int, value: int) -> None:
+def test_changed_byte_is_detected_or_harmless(place: int, value: int) -> None:
     raw = bytearray(good())
     raw[place] = value
     try:

@@ -1,4 +1,4 @@
-"""Where a game begins: where it hands over control, after power-on or after the state that its user brought."""
+"""The true start of a game: the first moment of control after power-on or after the user's state."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def seen(game: Game, state: bytes) -> GameState:
     return found
 
 
-def test_a_state_that_the_user_brought_is_the_true_start() -> None:
+def test_state_of_the_user_is_the_true_start() -> None:
     own = seen(GARDEN, true_start(GARDEN).state)
     walked = after("right", 10)
     start = true_start(replace(GARDEN, start=walked))
@@ -45,11 +45,11 @@ def test_a_state_that_the_user_brought_is_the_true_start() -> None:
     assert (there.x, there.y) == (seen(GARDEN, walked).x, own.y) != (own.x, own.y)
 
 
-def test_a_state_without_control_is_refused_with_the_setting_that_named_it() -> None:
+def test_start_state_without_control_is_refused_with_its_setting() -> None:
     with pytest.raises(Permanent, match="its start state: let ZELDA_DRIVER__START_STATE name a saved state"):
-        true_start(replace(GARDEN, start=after("start", 10)))  # the menu is open and nobody closes it
+        true_start(replace(GARDEN, start=after("start", 10)))  # the menu is open, and no button closes it
 
 
-def test_what_is_no_state_is_refused_with_the_setting_that_named_it() -> None:
+def test_invalid_start_state_is_refused_with_its_setting() -> None:
     with pytest.raises(Permanent, match=r"ZELDA_DRIVER__START_STATE must name a state .* 8 bytes does not load"):
         true_start(replace(GARDEN, start=b"no state"))

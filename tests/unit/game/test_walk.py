@@ -1,4 +1,4 @@
-"""What the decoder says along the solver's walk is the truth of the game, and the observation is alive."""
+"""Along the solver's walk the decoded state matches the game, and every observation feature varies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -71,7 +71,7 @@ def walk(world: str) -> Walked:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is so at a milestone of the vale by its world file, whatever enemies drop and however fights go."""
+    """Facts at a milestone of the vale by its world file, independent of drops and fights."""
 
     room: tuple[int, int]
     keys: int | None
@@ -106,7 +106,7 @@ VALE = {
 
 
 @pytest.mark.parametrize("milestone", VALE)
-def test_at_each_milestone_the_decoded_state_is_what_the_world_says(milestone: str) -> None:
+def test_decoded_state_at_milestones_matches_the_world(milestone: str) -> None:
     state, truth = walk("vale").at_milestone[milestone], VALE[milestone]
     own = state.inventory
 
@@ -119,7 +119,7 @@ def test_at_each_milestone_the_decoded_state_is_what_the_world_says(milestone: s
 
 
 @pytest.mark.parametrize("milestone", VALE)
-def test_at_each_milestone_the_decoded_state_is_what_the_emulator_holds(milestone: str) -> None:
+def test_decoded_state_at_milestones_equals_the_emulators_memory(milestone: str) -> None:
     """Read byte by byte through PyBoy's own interface, with the addresses of the original's disassembly."""
     state, held = walk("vale").at_milestone[milestone], walk("vale").held[milestone]
     own = state.inventory
@@ -159,13 +159,13 @@ def test_dialogs_are_read_as_text(word: str) -> None:
     assert any(word in text for text in walk("vale").texts)
 
 
-def test_the_log_of_events_holds_what_the_walk_did() -> None:
+def test_event_log_contains_the_walks_actions() -> None:
     expected = {"item", "solved", "essence", "enemy killed", "rupee", "unlocked", "door", "cut", "pushed", "stairs"}
 
     assert expected <= set(walk("vale").events)
 
 
-def test_rows_are_what_the_schema_says() -> None:
+def test_rows_match_the_schema() -> None:
     from shared.game.recording.state_rows import StateRow, StateRowWriter
 
     for step, state in enumerate(walk("vale").states[::50]):
@@ -173,7 +173,7 @@ def test_rows_are_what_the_schema_says() -> None:
         assert (row.group, row.room) == state.key
 
 
-def test_what_is_owned_is_told_in_words_that_judges_understand() -> None:
+def test_owned_treasures_are_listed_in_words_for_judges() -> None:
     from shared.game.recording.state_rows import StateRow, StateRowWriter
 
     ends = (walk("vale").states[0], walk("vale").states[-1])
@@ -238,7 +238,7 @@ def test_every_feature_varies_or_has_its_reason() -> None:
         if values.min() == values.max()
     }
 
-    assert dead <= set(DEAD), f"never change and nobody says why: {sorted(dead - set(DEAD))}"
+    assert dead <= set(DEAD), f"never change without a listed reason: {sorted(dead - set(DEAD))}"
     assert set(DEAD) <= dead, f"said to be dead, but alive: {sorted(set(DEAD) - dead)}"
 
 

@@ -29,9 +29,9 @@ def test_light_services_install_without_heavy_packages(extra: str) -> None:
     assert closure(Requirement(f"zelda-rlaif[{extra}]"), set()) & HEAVY == set()
 
 
-def test_the_exporter_brings_the_emulator_but_neither_torch_nor_ray() -> None:
+def test_exporter_installs_the_emulator_but_neither_torch_nor_ray() -> None:
     assert closure(Requirement("zelda-rlaif[exporter]"), set()) & HEAVY == {"pyboy"}
 
 
-def test_the_trainer_brings_all_it_trains_with() -> None:
+def test_trainer_installs_its_training_libraries() -> None:
     assert closure(Requirement("zelda-rlaif[trainer]"), set()) >= HEAVY

@@ -21,7 +21,7 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             yield node
 
 
-def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+def test_no_file_exceeds_the_line_limit() -> None:
     long = {str(p.relative_to(ROOT)): n for p in modules() if (n := len(p.read_text().splitlines())) > MAX_FILE_LINES}
     assert long == {}
 
@@ -55,7 +55,7 @@ def importers(module: str) -> set[str]:
     return found
 
 
-def test_a_shared_package_is_used_by_at_least_two_services() -> None:
+def test_shared_package_is_used_by_at_least_two_services() -> None:
     users: dict[str, set[str]] = {}
     for package in sorted(p.parent.name for p in (ROOT / "shared").glob("*/__init__.py")):
         users[package] = {

@@ -1,4 +1,4 @@
-"""The guarded loop at work over the memory bus, for the tests of its guards."""
+"""Runs the guarded loop over the memory bus, for the tests of its guards."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from shared.store import keys
 
 
 class Clock:
-    """Seconds that pass only when told to."""
+    """A clock that advances only on request."""
 
     def __init__(self) -> None:
         self.now = 1000.0

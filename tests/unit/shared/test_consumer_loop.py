@@ -1,4 +1,4 @@
-"""The guarded loop, guard by guard, over the memory bus. Its dead letters have a file of their own."""
+"""The guards of the consumer loop over the memory bus. test_loop_dead_letters.py covers dead letters."""
 
 import asyncio
 from collections.abc import Sequence

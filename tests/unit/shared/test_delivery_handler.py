@@ -1,4 +1,4 @@
-"""Each delivery gets its one answer: after which pause it comes again, and when it never does."""
+"""Each delivery gets exactly one answer: pauses between attempts, and when an event becomes a dead letter."""
 
 import random
 from collections.abc import Sequence
@@ -34,11 +34,11 @@ class Noted:
         self.answers.append(f"dead: {reason}")
 
     async def in_progress(self) -> None:
-        raise AssertionError("nobody waits for so long here")
+        raise AssertionError("no test waits this long")
 
 
 class Longest(random.Random):
-    """Dice that always give the longest pause."""
+    """A random generator that always returns the longest pause."""
 
     def uniform(self, a: float, b: float) -> float:
         return b

@@ -1,4 +1,4 @@
-"""What documents compute and refuse: plans, deadlines, means, and numbers that are none."""
+"""Computed values of documents, and their validation: plans, deadlines, means, non-finite numbers."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whatever bytes come, parsing gives an event or one short sentence, soon."""
+"""Parsing any bytes quickly gives an event or one short sentence."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Failpoints do nothing unless armed, what they are told when armed, and refuse to exist in production."""
+"""Failpoints do nothing unless armed, act as armed, and are refused in production images."""
 
 import pytest
 

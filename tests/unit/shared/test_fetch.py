@@ -1,4 +1,4 @@
-"""The commands of the store that run before services: one brings an object into a file, one makes the buckets."""
+"""The store's commands that run before services: one fetches an object into a file, one creates the buckets."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Ids and keys let nothing through that could lead a subject, a key or a path elsewhere."""
+"""Ids and keys refuse anything that could redirect a subject, a key or a path."""
 
 import itertools
 import json

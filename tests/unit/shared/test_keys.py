@@ -1,4 +1,4 @@
-"""What a key may look like, and where a segment belongs, told by its key."""
+"""The valid keys, and the place of a segment derived from its key."""
 
 import pytest
 

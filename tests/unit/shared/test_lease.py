@@ -1,4 +1,4 @@
-"""The lease: one holder at a time, a fence that only grows, and nobody's clock trusted but one's own."""
+"""The lease: one holder at a time, a growing fence, and no comparison of clocks between processes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ TTL_S = 9.0
 
 
 class Clock:
-    """Seconds that pass only when told to."""
+    """A clock that advances only on request."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -29,7 +29,7 @@ class Clock:
 
 
 class Forgetful(MemoryStore):
-    """A store that creates an object, and whose answer is lost when it is told to lose one."""
+    """A store that creates an object and loses the answer on request."""
 
     lose = False
 

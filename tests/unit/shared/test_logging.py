@@ -1,4 +1,4 @@
-"""Logs are JSON lines with the event's fields, bounded, and free of secrets; metrics carry our names."""
+"""Logs are JSON lines with the event's fields, bounded and free of secrets; metrics have the project's names."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Dead letters of the guarded loop: what can never succeed is set aside, recorded, and tried no more."""
+"""Dead letters of the guarded loop: hopeless events are set aside, recorded, and not retried."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How a service's life ends, and what it survives, without servers."""
+"""How a service ends, and which failures it survives, without servers."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ Build = Callable[[ServiceSettings, ServicePorts], Awaitable[Service]]
 
 
 async def live(build: Build, bus: str = "memory://", store: str = "memory://") -> int:
-    """The exit code of a life that may connect for half a second."""
+    """The exit code of a service that may connect for half a second."""
     settings = ServiceSettings(bus=BusSettings(url=bus), store=StoreSettings(url=store))
     return await asyncio.wait_for(
         ServiceRunner("judge", settings, asyncio.Event(), connect_s=0.5).run(build, listen("127.0.0.1", 0)), 10
@@ -69,7 +69,7 @@ async def test_starting_service_answers_503_with_a_sentence_and_retry_after() ->
         assert (await client.get("/readyz")).json() == {"ok": False, "reasons": ["starting"]}
         assert (await client.get("/livez")).status_code == 200
         connected.set()
-        while (late := await client.get("/runs")).status_code == 503:  # noqa: ASYNC110 - nothing else tells
+        while (late := await client.get("/runs")).status_code == 503:  # noqa: ASYNC110 - polling is the only way
             await asyncio.sleep(0.01)
         assert late.text == "the runs"
     stop.set()

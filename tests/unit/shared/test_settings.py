@@ -1,4 +1,4 @@
-"""Twenty wrong configurations, each answered by one clear sentence, exit code 2 and in under a second."""
+"""Twenty wrong configurations: each gives one clear sentence and exit code 2 in under a second."""
 
 import os
 import resource
