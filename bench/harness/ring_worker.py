@@ -12,7 +12,8 @@ from shared.contracts.events import ScoresReady, SegmentReady
 from shared.runtime.main import run_service
 from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
-from shared.store.port import AlreadyExists, Store
+from shared.store.create import create_or_read
+from shared.store.port import Store
 
 SLOTS = 64
 
@@ -32,7 +33,6 @@ async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
 
 async def _scored(store: Store, event: Envelope) -> Envelope:
     """Commit a score object and announce it. An existing score is announced again."""
-    from shared.contracts.base import sha256
     from shared.contracts.scores import SegmentScores
 
     data = SegmentReady.model_validate(event.data.model_dump())
@@ -43,10 +43,7 @@ async def _scored(store: Store, event: Envelope) -> Envelope:
         | {"judges": [_judge(vote := int(data.digest[:8], 16) % 6)], "weights": {"progress": 1.0}}
         | {"weighted": vote / 5, "agreement": 1.0}
     )
-    try:
-        digest = await store.create(key, scores.to_bytes())
-    except AlreadyExists:
-        digest = sha256(await store.get(key))
+    digest = (await create_or_read(store, key, scores.to_bytes())).digest
     fields = {"run": data.run, "epoch": data.epoch, "key": key, "digest": digest, "segment": data.segment}
     return wrap(ScoresReady.model_validate(fields | {"status": "judged"}), source="bench", fence=event.fence)
 

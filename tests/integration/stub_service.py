@@ -7,13 +7,12 @@ from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from shared.config.settings import ServiceSettings, SettingsGroup
-from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.runtime.main import run_service
 from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
-from shared.store.port import AlreadyExists
+from shared.store.create import create_or_read
 
 
 class StubGroup(SettingsGroup):
@@ -37,10 +36,7 @@ async def build(settings: StubSettings, ports: ServicePorts) -> Service:
         assert isinstance(event.data, SegmentReady)
         key = keys.score(event.runid, event.epoch, event.data.segment)
         await asyncio.sleep(settings.stub.work_s)
-        try:
-            digest = await ports.store.create(key, b"scored")
-        except AlreadyExists:
-            digest = sha256(b"scored")
+        digest = (await create_or_read(ports.store, key, b"scored")).digest
         data = ScoresReady.model_validate({**event.data.model_dump(), "key": key, "digest": digest, "status": "judged"})
         return [wrap(data, source="stub")]
 
