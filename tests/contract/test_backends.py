@@ -1,6 +1,6 @@
 """The contract of every driver backend: the fake of the trainer's tests, and local processes.
 
-Jobs of a Ray cluster are held to it by `tests/integration/test_ray_jobs.py`, because a cluster takes a minute to start.
+`tests/integration/test_ray_jobs.py` checks Ray jobs, because a cluster takes a minute to start.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import pytest
 from services.trainer.supervisor.backends import local
 from services.trainer.supervisor.backends.local import LocalBackend
 from services.trainer.supervisor.backends.port import Backend, DriverLaunch, DriverStatus
-from tests.unit.trainer.stage import RUN, FakeBackend
+from tests.unit.trainer.run_fixtures import RUN, FakeBackend
 
 
 class Place:

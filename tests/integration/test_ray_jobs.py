@@ -23,7 +23,7 @@ from shared.contracts.epoch import EpochFinishedRecord
 from shared.errors import Transient
 from shared.store import keys
 from shared.store.object_store import local_store
-from tests.unit.trainer.stage import RUN, order, run_in
+from tests.unit.trainer.run_fixtures import RUN, order, run_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
@@ -132,7 +132,7 @@ async def test_a_job_that_fails_tells_why_and_an_unknown_one_has_ended(backend: 
     assert status.state == "failed"
     assert name in (status.reason or "")
     assert "ZELDA_STORE__URL" in (status.reason or "")
-    assert status.final  # a wrong configuration is not mended by the next driver
+    assert status.final  # the next driver would fail on the same configuration
     assert await backend.status("never-started") == DriverStatus("ended")
     await broken.close()
 
@@ -145,10 +145,10 @@ async def test_without_the_token_the_job_server_refuses(cluster: Cluster) -> Non
 
 
 async def test_a_job_server_that_is_away_is_only_a_delay() -> None:
-    nobody = RayJobsBackend(f"http://127.0.0.1:{free_port()}", {})
+    unreachable = RayJobsBackend(f"http://127.0.0.1:{free_port()}", {})
     with pytest.raises(Transient, match="does not answer"):
-        await nobody.status("demo")
-    await nobody.close()
+        await unreachable.status("demo")
+    await unreachable.close()
 
 
 def token_of(backend: RayJobsBackend) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.detectors import LOOP_WINDOW, STUCK_AFTER, Hysteresis
-from tests.unit.env.walks import play, playing, solve
+from tests.unit.env.scripted_play import play, playing, solve
 
 LEFT, RIGHT = 3, 4
 

@@ -1,4 +1,4 @@
-"""The environment keeps Gymnasium's contract, is the same for the same seed, and tells endings apart."""
+"""The environment keeps Gymnasium's contract, repeats itself under the same seed, and distinguishes endings."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
-from tests.unit.env.walks import at_random, play, playing, solve
+from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 GARDEN = {"world": "garden"}
 
@@ -204,13 +204,13 @@ def test_a_wrong_field_is_refused_with_one_sentence() -> None:
 
 
 class Broken:
-    """An emulator in which whatever is asked of it fails."""
+    """An emulator whose every step fails."""
 
     def __getattr__(self, name: str) -> object:
         raise RuntimeError("the machine is on fire")
 
 
-def test_a_failing_emulator_raises_a_typed_error_and_keeps_what_it_was_doing(tmp_path: object) -> None:
+def test_a_failing_emulator_raises_a_typed_error_and_saves_its_state(tmp_path: object) -> None:
     with playing(EnvConfig.of({**GARDEN, "report": str(tmp_path)})) as session:
         play(session, 7, at_random(0))
 

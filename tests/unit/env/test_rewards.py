@@ -14,7 +14,7 @@ from services.trainer.env.rewards import RewardProfile
 from services.trainer.env.terms import RUPEES_PAID, TERMS
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
-from tests.unit.env.walks import at_random, clear_again_and_again, play, playing, solve
+from tests.unit.env.scripted_play import at_random, clear_again_and_again, play, playing, solve
 
 STEPS = 5_000
 WAIT, UP, DOWN, LEFT, RIGHT, A, B, START = range(8)
@@ -69,7 +69,7 @@ def test_dying_at_once_pays_less_than_chance(random_return: float, solver_return
             session.emulator.poke(LINK_DEATH_TRIGGER, 0xFF)
             return WAIT
 
-        # Every episode is one step long and the same, so a tenth of them tells what all would earn.
+        # Every episode is one equal step, so a tenth of them shows what all would earn.
         earned = sum(play(session, STEPS // 10, die)) * 10
 
     assert earned < random_return

@@ -13,7 +13,7 @@ from shared.game.observation.encoder import VectorEncoder
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.ram import capabilities, offsets
 from shared.game.ram.table import BANK_SIZE, HRAM_SIZE, IMAGE_SIZE, WRAM_SIZE
-from tests.unit.env.walks import solve
+from tests.unit.env.scripted_play import solve
 
 FILE = Path(__file__).with_name("golden_vale.npz")
 WINDOW, EVERY = 8, 150

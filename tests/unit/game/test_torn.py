@@ -17,7 +17,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.ram.variables import read_number
 from shared.game.recording.state_rows import StateRowWriter
-from tests.unit.env.walks import solve
+from tests.unit.env.scripted_play import solve
 
 STEPS = 10_000
 SKIP = 4

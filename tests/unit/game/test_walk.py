@@ -20,7 +20,7 @@ from shared.game.observation.encoder import VectorEncoder
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.ram import capabilities
 from shared.game.recording.state_rows import events
-from tests.unit.env.walks import at_random, play, playing, solve
+from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 # Features that do not vary in the walks below, each with its reason.
 DEAD = {

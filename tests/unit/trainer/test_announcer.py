@@ -1,4 +1,4 @@
-"""What is in the store is announced: each segment once, the account last, whatever was lost before."""
+"""The announcer announces what is in the store: each segment once, the epoch's record last."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from shared.contracts.events import RmReady
 from shared.contracts.ids import Digest, RunId
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.trainer.stage import RUN, FakeBackend, account, order, run_in, segment
+from tests.unit.trainer.run_fixtures import RUN, FakeBackend, account, order, run_in, segment
 
 
 async def heard(bus: MemoryBus) -> tuple[list[Envelope], list[Envelope]]:
@@ -26,7 +26,7 @@ async def heard(bus: MemoryBus) -> tuple[list[Envelope], list[Envelope]]:
     return found
 
 
-async def test_segments_are_announced_while_the_epoch_runs_and_the_account_after_the_last() -> None:
+async def test_segments_are_announced_during_the_epoch_and_its_record_last() -> None:
     store, bus = MemoryStore(), MemoryBus()
     await run_in(store)
     await order(store)
@@ -93,7 +93,7 @@ async def test_the_next_epoch_is_followed_without_being_told() -> None:
     assert [event.epoch for event in segments] == [event.epoch for event in accounts] == [0, 1]
 
 
-async def test_a_run_that_ended_is_forgotten_and_read_from_the_store_when_it_comes_back() -> None:
+async def test_an_ended_run_is_forgotten_and_read_again_when_it_returns() -> None:
     store = MemoryStore()
     await run_in(store)
     await order(store)

@@ -14,7 +14,7 @@ from shared.errors import Permanent
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 
 
-def test_a_start_after_the_second_milestone_has_two_milestones_and_pays_nothing_for_them() -> None:
+def test_a_start_after_two_milestones_pays_nothing_for_them() -> None:
     states = milestone_states("garden", 0)
     assert [state.name for state in states] == ["sword", "hedge", "gate"]
     games = ZeldaVectorEnv({"world": "garden", "num_envs": 1})

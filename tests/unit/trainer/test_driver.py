@@ -1,4 +1,4 @@
-"""The driver's promises, kept in a corridor: orders are carried out once, a stop costs nothing, a crash little."""
+"""The driver in a corridor: it executes orders once, a stop repeats nothing, a crash repeats little."""
 
 import asyncio
 import os
@@ -31,8 +31,8 @@ from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
-from tests.unit.trainer.corridor import Corridor, corridor_session
-from tests.unit.trainer.stage import RUN, beat, enter, order, run_in, segment
+from tests.unit.trainer.corridor_env import Corridor, corridor_session
+from tests.unit.trainer.run_fixtures import RUN, beat, enter, order, run_in, segment
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,7 +67,7 @@ async def prepare(store: Store, epochs_ordered: int = 1) -> RunRecord:
     return record
 
 
-def test_two_orders_are_carried_out_by_one_warm_driver(store: Store) -> None:
+def test_one_warm_driver_executes_two_orders(store: Store) -> None:
     asyncio.run(prepare(store, 2))
     asyncio.run(segment(store, 1))  # somebody recorded this before us
     driver(store, "d1").run(None)
@@ -115,19 +115,19 @@ def test_a_resumed_driver_tells_how_far_the_epoch_is_before_it_goes_on(store: St
     second = driver(store, "d2", idle_s=60)
     resumed, evaluation = make(RUN, record.config)
     second._make = lambda run, config: (resumed, evaluation)
-    told: list[int] = []
+    reported: list[int] = []
 
     def iterate() -> None:  # which may take minutes
-        told.append(second.heartbeat._heartbeat().steps)
+        reported.append(second.heartbeat._heartbeat().steps)
         second.heartbeat.request_exit("orphaned")
 
     resumed.iterate = iterate  # type: ignore[method-assign]
     second.run(None)
-    assert told == [done.steps]
+    assert reported == [done.steps]
     assert done.steps > 0
 
 
-def test_a_driver_that_lost_its_service_leaves_the_epoch_as_if_it_had_been_killed(store: Store) -> None:
+def test_an_orphaned_driver_leaves_the_epoch_as_if_killed(store: Store) -> None:
     record = asyncio.run(prepare(store))
     alone = driver(store, "d1", idle_s=60)
     session = leaves_after_one_iteration(alone, record.config, "orphaned")
@@ -139,7 +139,7 @@ def test_a_driver_that_lost_its_service_leaves_the_epoch_as_if_it_had_been_kille
     assert finished(store, 0).attempt == 1  # it began the epoch, and went on with nothing
 
 
-def test_a_driver_whose_run_was_deleted_writes_neither_checkpoint_nor_account(store: Store) -> None:
+def test_the_driver_of_a_deleted_run_writes_no_checkpoint_and_no_record(store: Store) -> None:
     record = asyncio.run(prepare(store))
     alone = driver(store, "d1", idle_s=60)
     session, evaluation = make(RUN, record.config)

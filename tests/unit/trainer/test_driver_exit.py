@@ -1,4 +1,4 @@
-"""When a driver begins and why it leaves: it heeds what it sees in the store and its own clock, and nothing older."""
+"""When a driver starts and why it exits: it obeys the store and its own clock."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from services.trainer.settings import DriverGroup
 from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.trainer.stage import RUN, beat, enter, order, run_in
+from tests.unit.trainer.run_fixtures import RUN, beat, enter, order, run_in
 
 
 def no_game(*_: Any) -> Any:
@@ -42,7 +42,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "x" * 61])
-def test_a_driver_with_a_name_that_its_heartbeat_could_not_tell_does_not_begin(name: str) -> None:
+def test_a_driver_with_an_invalid_name_does_not_start(name: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--run", RUN, "--name", name])
     with pytest.raises(ValueError, match="is not a DriverName: use 1-60 lower-case letters"):
@@ -61,7 +61,7 @@ def newest_beat(store: MemoryStore) -> Heartbeat:
     return Heartbeat.from_bytes(asyncio.run(store.get(keys.driver_heartbeat(RUN))))
 
 
-def test_a_clock_that_is_ahead_on_another_host_is_not_waited_for(
+def test_a_heartbeat_from_a_clock_ahead_does_not_delay_a_driver(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver_module, "STALE_S", 0.1)
@@ -89,7 +89,7 @@ def test_a_driver_whose_clock_is_behind_but_that_beats_is_waited_for(
     assert not waiting.is_alive()
 
 
-def test_a_driver_that_waits_for_another_one_heeds_sigterm_and_hides_no_sign_of_life(store: MemoryStore) -> None:
+def test_a_waiting_driver_obeys_sigterm_and_overwrites_no_heartbeat(store: MemoryStore) -> None:
     former = lives_elsewhere(store)
     second = driver(store)
     waiting = threading.Thread(target=second.run, args=(None,), daemon=True)
@@ -100,7 +100,7 @@ def test_a_driver_that_waits_for_another_one_heeds_sigterm_and_hides_no_sign_of_
     assert newest_beat(store) == former
 
 
-def test_a_driver_that_waits_for_another_one_heeds_that_its_service_is_gone(store: MemoryStore) -> None:
+def test_a_waiting_driver_exits_when_its_service_is_gone(store: MemoryStore) -> None:
     lives_elsewhere(store)
     orphan = driver(store, parent=os.getpid())  # which is not our parent, as if it had died
     waiting = threading.Thread(target=orphan.run, args=(None,), daemon=True)
@@ -131,9 +131,7 @@ def test_a_driver_whose_run_was_deleted_leaves_nothing_of_it(store: MemoryStore)
     assert asyncio.run(store.list(keys.run_prefix(RUN))) == []
 
 
-def test_what_the_training_tells_is_kept_while_the_attempt_is_noted(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_updates_of_the_progress_are_kept(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = driver(store).heartbeat
     training = threading.Thread(target=lambda: busy.update(state="training"))
 
@@ -147,8 +145,8 @@ def test_what_the_training_tells_is_kept_while_the_attempt_is_noted(
     monkeypatch.setattr(heartbeat_module, "replace", slow)
     busy._apply_record(asyncio.run(RunRecords(store).latest(RUN)).model_copy(update={"attempt": 2}))
     training.join(10)
-    told = busy._heartbeat()
-    assert (told.state, told.attempt) == ("training", 2)
+    reported = busy._heartbeat()
+    assert (reported.state, reported.attempt) == ("training", 2)
 
 
 def delete_run(store: MemoryStore) -> None:

@@ -1,4 +1,4 @@
-"""What a driver finds in the store: whatever was lost or cut short there, the run goes on."""
+"""The driver's access to the store: a run continues after lost, damaged or half-written objects."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from services.trainer.driver.driver_store import DriverStore
 from shared.contracts.base import sha256
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.trainer.stage import RUN, account, segment
+from tests.unit.trainer.run_fixtures import RUN, account, segment
 
 
 def driver_store(store: MemoryStore, driver: str = "d1") -> DriverStore:
@@ -30,7 +30,7 @@ class PointsNoMore(BlockingStore):
         return super().put(key, data)
 
 
-def test_a_driver_killed_within_a_second_save_of_the_same_iteration_leaves_the_first_one_in_force() -> None:
+def test_a_driver_killed_within_a_second_save_leaves_the_first_valid() -> None:
     store = MemoryStore()
     driver_store(store).save_checkpoint(b"periodic", 0, 2, 1024)
     with pytest.raises(Killed):
@@ -38,7 +38,7 @@ def test_a_driver_killed_within_a_second_save_of_the_same_iteration_leaves_the_f
     assert driver_store(store, "d2").resume_checkpoint(0) == (sha256(b"periodic"), b"periodic")
 
 
-def test_a_replaced_checkpoint_can_be_forgotten_and_its_successor_stays() -> None:
+def test_a_replaced_checkpoint_can_be_deleted_and_its_successor_stays() -> None:
     store = MemoryStore()
     driver = driver_store(store)
     former = driver.save_checkpoint(b"periodic", 0, 2, 1024)
@@ -48,7 +48,7 @@ def test_a_replaced_checkpoint_can_be_forgotten_and_its_successor_stays() -> Non
     assert len(asyncio.run(store.list(keys.checkpoint_prefix(RUN, 0)))) == 2  # and its pointer
 
 
-def test_an_epoch_whose_own_checkpoint_is_lost_begins_again() -> None:
+def test_an_epoch_without_its_own_checkpoint_restarts() -> None:
     store = MemoryStore()
     driver = driver_store(store)
     driver.delete_checkpoint(driver.save_checkpoint(b"of the first epoch", 0, 2, 1024))
@@ -64,7 +64,7 @@ def test_an_epoch_whose_own_checkpoint_is_lost_begins_again() -> None:
     assert driver.resume_checkpoint(1) == (final.digest, b"final")
 
 
-def test_what_is_no_segment_and_no_heartbeat_is_passed_over() -> None:
+def test_foreign_objects_and_damaged_heartbeats_are_skipped() -> None:
     store = MemoryStore()
     ref = asyncio.run(segment(store, 1))
     asyncio.run(store.put(f"{keys.segments_prefix(RUN, 0)}notes/copy.zip", b"x"))

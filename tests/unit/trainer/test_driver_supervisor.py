@@ -12,7 +12,7 @@ from shared.contracts.ids import RunId
 from shared.errors import Fatal, Permanent, Transient
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.trainer.stage import RUN, FakeBackend, account, beat, enter, order, run_in
+from tests.unit.trainer.run_fixtures import RUN, FakeBackend, account, beat, enter, order, run_in
 
 
 def supervise(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[DriverSupervisor, list[float]]:
@@ -82,7 +82,7 @@ async def test_a_run_whose_drivers_keep_failing_is_given_up_with_the_reason() ->
     assert RUN not in supervisor.runs
 
 
-async def test_a_driver_that_no_other_could_follow_ends_its_run_at_once() -> None:
+async def test_a_final_failure_ends_the_run_immediately() -> None:
     store, backend = MemoryStore(), FakeBackend()
     supervisor, _ = await ordered(store, backend, attempts=5)
     await supervisor.tick()
@@ -130,7 +130,7 @@ async def test_progress_forgives_earlier_failures() -> None:
     assert len(backend.launches) >= 4
 
 
-async def test_drivers_that_fail_at_the_same_step_are_not_forgiven_for_getting_there() -> None:
+async def test_drivers_that_fail_at_the_same_step_are_not_forgiven() -> None:
     store, backend = MemoryStore(), FakeBackend()
     supervisor, now = await ordered(store, backend, attempts=3)
     for _ in range(5):
@@ -144,7 +144,7 @@ async def test_drivers_that_fail_at_the_same_step_are_not_forgiven_for_getting_t
     assert RUN not in supervisor.runs
 
 
-def test_the_pause_before_the_next_driver_grows_to_two_minutes_and_no_further() -> None:
+def test_the_pause_before_a_restart_grows_to_two_minutes() -> None:
     policy, pauses = RestartPolicy(limit=9), list[float]()
     for _ in range(8):
         policy.record_failure(1000.0, "killed")
@@ -168,7 +168,7 @@ async def test_the_speed_is_that_of_drivers_that_live_and_train() -> None:
     assert speed() == 0  # it says nothing any more
 
 
-async def test_a_driver_that_was_killed_has_no_speed_until_the_next_one_tells_its_own() -> None:
+async def test_a_killed_driver_has_no_speed_until_the_next_one_reports() -> None:
     store, backend = MemoryStore(), FakeBackend()
     supervisor, _ = await ordered(store, backend)
     speeds = []
@@ -196,7 +196,7 @@ async def test_a_restarted_service_adopts_a_driver_that_still_runs() -> None:
     assert supervisor.runs[RUN].driver == "demo-old"
 
 
-async def test_a_finished_run_is_let_go() -> None:
+async def test_a_finished_run_is_dropped() -> None:
     store, backend = MemoryStore(), FakeBackend()
     record = await run_in(store)
     supervisor, _ = supervise(store, backend)
@@ -206,7 +206,7 @@ async def test_a_finished_run_is_let_go() -> None:
     assert supervisor.runs == {}
 
 
-async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
+async def test_a_run_with_an_unreadable_record_does_not_delay_others() -> None:
     store, backend = MemoryStore(), FakeBackend()
     odd = RunId("a-odd")
     await store.put(keys.run_index(odd), odd.encode())
@@ -224,7 +224,7 @@ async def test_a_run_whose_record_cannot_be_read_holds_up_no_other() -> None:
     assert "cannot be read" in str(supervisor.runs[odd].problem)
 
 
-async def test_a_run_is_looked_after_again_when_its_record_is_mended() -> None:
+async def test_a_run_is_supervised_again_when_its_record_is_repaired() -> None:
     store, backend = MemoryStore(), FakeBackend()
     await run_in(store)
     await order(store)
@@ -239,7 +239,7 @@ async def test_a_run_is_looked_after_again_when_its_record_is_mended() -> None:
     assert [launch.run for launch in backend.launches] == [RUN]
 
 
-async def test_a_run_that_was_deleted_is_let_go() -> None:
+async def test_a_deleted_run_is_dropped() -> None:
     supervisor, _ = supervise(MemoryStore(), FakeBackend())
     supervisor.register(RUN)
     await supervisor.tick()
@@ -259,7 +259,7 @@ async def test_a_run_whose_heartbeat_cannot_be_read_gets_its_driver(damage: byte
     assert supervisor.runs[RUN].problem is None
 
 
-async def test_what_is_no_name_of_a_driver_is_neither_adopted_nor_handed_to_a_command_line() -> None:
+async def test_an_invalid_driver_name_is_neither_adopted_nor_passed_on() -> None:
     store, backend = MemoryStore(), FakeBackend()
     await run_in(store)
     await order(store)
@@ -287,7 +287,7 @@ class LosesAnswers(FakeBackend):
             raise Transient("no answer")
 
 
-async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_name() -> None:
+async def test_an_unconfirmed_start_is_repeated_under_the_same_name() -> None:
     store, backend = MemoryStore(), LosesAnswers(1)
     supervisor, now = await ordered(store, backend)
     for _ in range(3):
@@ -302,7 +302,7 @@ async def test_a_driver_whose_start_was_not_confirmed_is_asked_for_again_by_its_
     assert backend.launches[-1].name != first
 
 
-async def test_a_driver_whose_start_was_not_confirmed_is_adopted_when_it_gives_a_sign_of_life() -> None:
+async def test_an_unconfirmed_driver_is_adopted_by_its_heartbeat() -> None:
     store, backend = MemoryStore(), LosesAnswers(2)
     supervisor, _ = await ordered(store, backend)
     await supervisor.tick()
@@ -315,7 +315,7 @@ async def test_a_driver_whose_start_was_not_confirmed_is_adopted_when_it_gives_a
     assert [launch.name == first for launch in backend.launches] == [True, False]
 
 
-async def test_what_no_process_can_get_over_is_not_swallowed() -> None:
+async def test_fatal_errors_propagate() -> None:
     class Locked(MemoryStore):
         async def get(self, key: str, digest: str | None = None) -> bytes:
             raise Fatal("the store refuses our key")

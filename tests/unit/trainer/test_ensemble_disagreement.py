@@ -24,18 +24,18 @@ def net() -> RewardNet:
     return RewardNet(standardise(replace(random_weights(5, 3), input_mean=mean, input_scale=scale), STATES))
 
 
-def test_doubt_is_the_spread_of_the_members_over_the_segment() -> None:
+def test_disagreement_is_the_mean_deviation_of_the_members() -> None:
     model = net()
     assert EnsembleDisagreement(model)(STATES) == np.float32(model.forward(STATES[::10]).std(axis=0).mean())
     assert EnsembleDisagreement(model)(STATES) > 0.1
 
 
-def test_members_of_one_mind_have_no_doubt() -> None:
+def test_equal_members_do_not_disagree() -> None:
     one = random_weights(1, 3)
     assert EnsembleDisagreement(RewardNet(one))(STATES) == 0
 
 
-def test_what_is_doubted_is_recorded_and_says_why(tmp_path: Path) -> None:
+def test_a_segment_of_high_disagreement_is_recorded_with_that_reason(tmp_path: Path) -> None:
     run = RunConfig(world="garden", epoch_steps=9_000, episode_length=300, segment_steps=30, batch_size=64)
     sampling = SamplingConfig(share=0.2, budget=60)
     recording = RecordingConfig(

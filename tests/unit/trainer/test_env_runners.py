@@ -1,4 +1,4 @@
-"""Env runners as Ray actors: one is killed, and the epoch goes on; all fail for good, and it ends; it begins again."""
+"""Env runners as Ray actors: after one is killed the epoch continues; after all failed for good it ends."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
 from shared.errors import Fatal
 from shared.game.errors import EmulatorFault
-from tests.unit.trainer.corridor import Corridor, corridor_session
+from tests.unit.trainer.corridor_env import Corridor, corridor_session
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 
-def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
+def test_a_killed_runner_is_replaced_and_receives_the_epochs_plan() -> None:
     session = corridor_session(2, 4, 512)
     session.begin(lambda numbers: EpochPlan(3), 3)
     session.iterate()
@@ -40,11 +40,11 @@ def test_a_killed_runner_is_replaced_and_told_the_plan_of_the_epoch() -> None:
     reborn = [number for number in map(number_of, session.summaries) if number >= GENERATION]
     assert reborn, "the new runner has finished no episode"
     assert min(reborn) >= GENERATION * GENERATIONS_PER_RUNNER
-    assert len(random_states(session) | before) == 3, "the new runner plays with the dice of the old one"
+    assert len(random_states(session) | before) == 3, "the new runner samples with the seed of the old one"
     session.close()
 
 
-def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not() -> None:
+def test_a_restarted_epoch_repeats_its_play_and_another_epoch_does_not() -> None:
     warm, fresh = (corridor_session(2, 4, 512) for _ in range(2))
     warm.begin(lambda numbers: EpochPlan(0), 0)
     first = random_states(warm)
@@ -66,7 +66,7 @@ def test_an_epoch_that_begins_again_is_the_same_play_and_every_other_one_is_not(
         session.close()
 
 
-def test_while_no_runner_is_there_no_step_is_counted_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_runners_no_step_counts_and_the_driver_ends_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     session = corridor_session(1, 4, 512, curiosity=False)
     session.begin(lambda numbers: EpochPlan(0), 0)
     session.iterate()
@@ -112,7 +112,7 @@ class Failing(Corridor):
         raise EmulatorFault("no picture")
 
 
-def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch_with_a_sentence(
+def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("services.trainer.rl.runners.MOST_RUNNER_RESTARTS", 1)

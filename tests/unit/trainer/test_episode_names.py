@@ -1,4 +1,4 @@
-"""Names of episodes tell where each was played; what only looks like one is none."""
+"""Episode names state where each episode was played; other names are refused."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_a_name_is_read_as_it_was_written(name: EpisodeName) -> None:
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_is_no_name_is_refused_with_the_shape_of_one(odd: str) -> None:
+def test_an_invalid_episode_name_is_refused_with_an_example(odd: str) -> None:
     with pytest.raises(ValueError, match="is not an episode name such as e0001-r00-v03-0002"):
         EpisodeName.parse(odd)
 

@@ -4,7 +4,7 @@ from services.trainer.rl.epoch_plan import GENERATION, GENERATIONS_PER_RUNNER, E
 from shared.contracts.ids import SegmentId
 
 PLACE = "1/0"
-PLAYED = 1_007  # episodes of one life: more than a thousand, as a world in which one dies at once gives
+PLAYED = 1_007  # episodes of one generation: over a thousand, as in a world where the hero dies immediately
 
 
 def life(plan: EpochPlan) -> set[int]:
@@ -29,13 +29,13 @@ def test_a_place_whose_number_a_checkpoint_lacks_begins_above_all_it_has() -> No
     assert resumed.next_life(1).first_episode("3/0") == 5 * GENERATION
 
 
-def test_segments_of_an_epoch_that_begins_again_do_not_count_against_the_budget() -> None:
+def test_segments_of_a_restarted_epoch_do_not_count_against_the_budget() -> None:
     stored = ["e0000-r01-v00-0004", "e0000-r01-v00-0005", "e0000-r01-v00-0006", "e0000-r01-v01-0005"]
     assert EpochPlan(0).counting(stored).recorded == 0
     assert EpochPlan(0).counting([f"e0000-r01-v00-{GENERATION}"]).recorded == 1  # of environments that were rebuilt
 
 
-def test_all_segments_count_after_a_checkpoint_in_mid_epoch_because_other_play_follows_it() -> None:
+def test_all_segments_count_after_a_checkpoint_in_mid_epoch() -> None:
     stored = ["e0000-r01-v00-0004", "e0000-r01-v00-0005", "e0000-r01-v00-0006", "e0000-r01-v01-0005"]
     resumed = EpochPlan(0, first_episodes={"1/0": 5, "1/1": 6}, steps=1024)
     assert resumed.counting(stored).recorded == 4

@@ -37,7 +37,7 @@ def test_discounted_sums_are_those_of_the_definition(values: list[float]) -> Non
     np.testing.assert_allclose(discounted_sums(array, 0.9), slow, rtol=1e-4, atol=1e-4)
 
 
-def test_a_terminal_state_is_worth_nothing_and_a_cut_one_what_the_critic_says() -> None:
+def test_a_terminal_state_is_worth_0_and_a_cut_one_is_bootstrapped() -> None:
     rewards, values = np.array([1.0, 2.0], np.float32), np.array([0.5, 0.25], np.float32)
     ended = advantages(rewards, values, last_value=0.0, discount=0.9, gae_lambda=0.8)
     cut = advantages(rewards, values, last_value=4.0, discount=0.9, gae_lambda=0.8)
@@ -74,7 +74,7 @@ def test_scaled_rewards_do_not_depend_on_the_unit_in_which_a_profile_pays() -> N
     np.testing.assert_allclose(first, second, rtol=1e-4)
 
 
-def test_a_second_chunk_of_an_episode_in_the_same_batch_goes_on_where_the_first_one_ended() -> None:
+def test_a_second_chunk_of_an_episode_continues_the_first_ones_sum() -> None:
     rewards = np.random.default_rng(0).normal(size=90).astype(np.float32)
     once, twice = RewardScaler(0.99), RewardScaler(0.99)
     for scale in (once, twice):
@@ -87,7 +87,7 @@ def test_a_second_chunk_of_an_episode_in_the_same_batch_goes_on_where_the_first_
     assert twice.open == {}
 
 
-def test_whitened_observations_are_bounded_and_restored_streams_whiten_alike() -> None:
+def test_whitened_observations_are_bounded_and_equal_after_a_restore() -> None:
     rng = np.random.default_rng(0)
     streams = RewardNormalisation((3,), 0.99, 0.99)
     streams.whitened(rng.normal(size=(500, 3)).astype(np.float32) * 100)
@@ -99,7 +99,7 @@ def test_whitened_observations_are_bounded_and_restored_streams_whiten_alike() -
     assert np.array_equal(white, copy.whitened(odd))
 
 
-def test_a_checkpoint_is_the_same_bytes_for_the_same_content_and_gives_everything_back() -> None:
+def test_equal_checkpoints_have_equal_bytes_and_restore_everything() -> None:
     network = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.1, fused=True)
     network(torch.ones(3)).sum().backward()
@@ -135,7 +135,7 @@ FOREIGN = zip_of(state_json=b"{}", weights_safetensors=b"pickled", optimizer_saf
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x05\x06" + bytes(18), FOREIGN])
-def test_what_is_no_checkpoint_is_refused_with_a_sentence(data: bytes) -> None:
+def test_an_unreadable_checkpoint_is_refused_with_a_sentence(data: bytes) -> None:
     with pytest.raises(Permanent, match="checkpoint unreadable"):
         unpack(data)
 
@@ -156,7 +156,7 @@ def episode(
     return EpisodeSummary("e", steps, reward, {"room": reward}, facts, complete, from_start)
 
 
-def test_episodes_that_were_cut_short_or_helped_do_not_count_as_achievements() -> None:
+def test_cut_or_helped_episodes_do_not_count_as_achievements() -> None:
     metrics = epoch_metrics(
         [
             episode(reward=1, rooms=2),
@@ -180,7 +180,7 @@ def test_an_open_episode_of_just_the_usual_length_has_had_its_time() -> None:
     assert metrics["rooms_mean"] == 4.0
 
 
-def test_milestones_count_in_an_open_episode_that_had_the_time_of_the_complete_ones() -> None:
+def test_milestones_count_in_an_open_episode_of_average_length() -> None:
     died = episode(steps=100, reward=1, milestones=0, deaths=1)
     survives = episode(steps=5_000, reward=50, complete=False, milestones=4, deaths=0)
     hardly_begun = episode(steps=20, reward=0, complete=False, milestones=0, deaths=0)

@@ -13,13 +13,13 @@ from services.trainer.supervisor.backends.local import LocalBackend
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
 from shared.errors import Transient
 from shared.store.object_store import local_store
-from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
+from tests.unit.trainer.run_fixtures import CONFIG, RUN, order, run_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 async def ended(environ: dict[str, str]) -> DriverStatus:
-    """How a driver of the run ends that is told nothing but this."""
+    """How a driver ends that receives only this environment."""
     backend = LocalBackend({"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **environ})
     await backend.start(DriverLaunch(RUN, "d1"))
     while (status := await backend.status("d1")).state == "running":  # noqa: ASYNC110 - a process has no event
@@ -61,7 +61,7 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
         full_disk.close()
 
 
-async def test_a_machine_that_has_no_process_left_is_only_a_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_machine_without_free_processes_only_delays_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")  # as good as any other reason of the system
     backend = LocalBackend({})
     with pytest.raises(Transient, match="the driver of demo could not be started"):
@@ -69,7 +69,7 @@ async def test_a_machine_that_has_no_process_left_is_only_a_delay(monkeypatch: p
     assert await backend.status("d1") == DriverStatus("ended")
 
 
-async def test_a_service_that_ends_leaves_no_driver_behind_that_it_was_just_starting(
+async def test_a_service_that_ends_leaves_no_starting_driver_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sleeper.py").write_text("import time; time.sleep(100)")

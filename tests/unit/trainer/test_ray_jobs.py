@@ -14,7 +14,7 @@ from services.trainer.wiring import make_backend
 from shared.config.configure import read_settings
 from shared.config.settings import StoreSettings
 from shared.errors import Fatal, Permanent, Transient
-from tests.unit.trainer.stage import RUN
+from tests.unit.trainer.run_fixtures import RUN
 
 LAUNCH = DriverLaunch(RUN, "demo-1")
 

@@ -48,14 +48,14 @@ def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -
     return found
 
 
-def test_at_the_end_of_a_resumed_epoch_its_whole_rest_of_the_budget_is_used(tmp_path: Path) -> None:
+def test_a_resumed_epoch_uses_the_whole_rest_of_its_budget(tmp_path: Path) -> None:
     rest = CONFIG.epoch_steps - STEPS
     assert recorded(tmp_path / "begun", EpochPlan(0)) <= 1
     assert 8 <= recorded(tmp_path / "rest", EpochPlan(0, steps=rest)) <= 12
     assert recorded(tmp_path / "used", EpochPlan(0, steps=rest, recorded=12)) == 0
 
 
-def test_of_more_runners_than_segments_only_the_first_ones_record(tmp_path: Path) -> None:
+def test_with_more_runners_than_budget_only_the_first_ones_record(tmp_path: Path) -> None:
     plan = EpochPlan(0, steps=CONFIG.epoch_steps - STEPS)
     assert recorded(tmp_path / "12", plan, runner=12, runners=20) == 1
     assert recorded(tmp_path / "13", plan, runner=13, runners=20) == 0
@@ -100,12 +100,12 @@ def test_a_run_of_the_users_own_game_begins_at_the_users_own_state(own_files: Dr
     assert summary.from_start  # its milestones are achievements of its own
 
 
-def test_bramble_begins_at_its_own_start_whatever_the_driver_has(own_files: DriverGroup) -> None:
+def test_bramble_begins_at_its_own_start_despite_the_drivers_files(own_files: DriverGroup) -> None:
     begun, _ = summary_of_a_step(CONFIG, own_files)
     assert begun == true_start(bramble_game("garden")).state
 
 
-def test_own_files_are_looked_at_before_anything_is_started_for_them(own_files: DriverGroup, tmp_path: Path) -> None:
+def test_own_files_are_checked_before_anything_starts(own_files: DriverGroup, tmp_path: Path) -> None:
     config = CONFIG.model_copy(update={"game": "oracle-of-seasons"})
     check_playable(training(config, own_files))
     with pytest.raises(

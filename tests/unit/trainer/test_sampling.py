@@ -47,7 +47,7 @@ def test_a_share_of_zero_takes_nothing_however_new_it_is() -> None:
     assert Counter(decided) == {None: 999, "milestone": 1}
 
 
-def test_a_resumed_epoch_spreads_what_is_left_of_its_budget_over_what_is_left_of_its_steps() -> None:
+def test_a_resumed_epoch_spreads_its_remaining_budget_over_remaining_steps() -> None:
     config = SamplingConfig(budget=200)
 
     def half(steps_to_come: int, recorded: int) -> int:

@@ -13,7 +13,7 @@ from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
 from shared.errors import Fatal
 from shared.game.errors import EmulatorFault
-from tests.unit.trainer.corridor import Corridor, corridor_session
+from tests.unit.trainer.corridor_env import Corridor, corridor_session
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,7 +42,7 @@ def test_it_learns_to_walk_to_the_end_of_the_corridor() -> None:
     learner.close()
 
 
-def test_a_restored_session_has_the_same_networks_optimiser_scales_and_dice() -> None:
+def test_a_restored_session_has_equal_networks_optimiser_scales_and_rng() -> None:
     first = session()
     first.begin(lambda numbers: plan(0), 0)
     for _ in range(3):
@@ -84,7 +84,7 @@ def test_the_acting_policy_follows_a_rollback_to_an_older_checkpoint() -> None:
     learner.close()
 
 
-def test_what_the_learner_has_of_an_open_episode_does_not_stay_in_the_runner() -> None:
+def test_runners_drop_chunks_of_open_episodes_that_the_learner_has() -> None:
     learner = session()
     learner.begin(lambda numbers: plan(0), 0)
     learner.iterate()
@@ -101,7 +101,7 @@ class Broken(Corridor):
         raise EmulatorFault("no picture")
 
 
-def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence_instead_of_trying_for_ever() -> None:
+def test_a_game_that_always_fails_ends_the_epoch_with_a_sentence() -> None:
     broken = corridor_session(envs=2, batch=128, curiosity=False, env=Broken)
     broken.begin(lambda numbers: plan(0), 0)
     with pytest.raises(Fatal, match="failed 11 times in one epoch"):
@@ -131,7 +131,7 @@ class Stumbling(Corridor):
         return replace(super().collect(final=final), segments=[ref])
 
 
-def test_a_game_rebuilt_in_mid_epoch_is_told_what_the_epoch_has_done_by_then() -> None:
+def test_a_game_rebuilt_in_mid_epoch_receives_the_epochs_progress() -> None:
     stumbling = corridor_session(envs=2, batch=128, curiosity=False, env=Stumbling)
     stumbling.begin(lambda numbers: EpochPlan(0, recorded=10), 0)
     for _ in range(2):
@@ -140,5 +140,9 @@ def test_a_game_rebuilt_in_mid_epoch_is_told_what_the_epoch_has_done_by_then() -
     stumbling.iterate()
     begun, rebuilt = Stumbling.plans
     assert (begun.generation, begun.steps, begun.recorded) == (0, 0, 10)
-    assert (rebuilt.generation, rebuilt.steps, rebuilt.recorded) == (1, done, 11)  # the second collect is not told yet
+    assert (rebuilt.generation, rebuilt.steps, rebuilt.recorded) == (
+        1,
+        done,
+        11,
+    )  # the second collect is not included yet
     stumbling.close()

@@ -67,7 +67,7 @@ def test_it_still_telescopes_after_rewards_were_stored_as_float32() -> None:
     assert abs(discounted(rewards.astype(np.float32).astype(np.float64)) + float(episode[0, 0])) < 1e-5
 
 
-def test_a_model_offered_in_mid_run_takes_over_only_where_an_episode_begins() -> None:
+def test_a_model_offered_in_mid_run_applies_from_the_next_episode_on() -> None:
     old, new = Table(1.0, "old"), Table(-2.0, "new")
     shaper = Shaper(1, ShapingConfig(mode="potential", coefficient=1.0), GAMMA, old)
     first, second = states(np.array([1.0, 2.0, -1.0, 0.5])), states(np.array([0.3, 1.2, 2.1]))
@@ -82,7 +82,7 @@ def test_a_model_offered_in_mid_run_takes_over_only_where_an_episode_begins() ->
     assert shaper.versions == ["new"]
 
 
-def test_every_state_is_evaluated_once_so_that_its_phi_is_the_one_of_its_moment() -> None:
+def test_every_state_is_evaluated_once_at_the_time_of_its_visit() -> None:
     potential = Table()
     play(
         Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), GAMMA, potential),
@@ -101,7 +101,7 @@ def test_termination_forfeits_phi_and_truncation_keeps_it() -> None:
     assert cut == pytest.approx([0.5 * GAMMA * 2.0])
 
 
-def test_the_optimal_policy_of_a_tabular_world_is_the_same_with_any_potential() -> None:
+def test_any_potential_preserves_the_optimal_policy_of_a_tabular_world() -> None:
     rng = np.random.default_rng(7)
     for _ in range(25):
         states_n, actions = 12, 4
@@ -172,7 +172,7 @@ def run_next_step(shaper: Shaper, path: Rewards, ends: NDArray[np.bool_], cuts: 
     return np.stack(rewards)
 
 
-def test_additive_pays_the_score_of_the_state_reached_and_none_pays_nothing() -> None:
+def test_additive_pays_the_reached_states_score_and_none_pays_nothing() -> None:
     episode = states(np.array([5.0, 1.0, -2.0]))
     additive = play(Shaper(1, ShapingConfig(mode="additive", coefficient=0.1), GAMMA, Table()), episode, True)
     assert additive == pytest.approx([0.1, -0.2])
@@ -188,7 +188,7 @@ def test_gain_adds_up_to_what_was_gained_and_a_round_trip_to_nothing() -> None:
     assert abs(float(play(Shaper(1, gain, GAMMA, Table()), states(round_trip), False).sum())) < 1e-5
 
 
-def test_an_epoch_without_a_reward_model_is_not_shaped_until_one_is_offered() -> None:
+def test_without_a_reward_model_nothing_is_shaped_until_one_is_offered() -> None:
     shaper = Shaper(2, ShapingConfig(mode="potential", coefficient=0.5), GAMMA)
     path = states(np.array([1.0, 2.0]))
     shaper.begin(path)
@@ -234,7 +234,7 @@ class Counting(RewardNet):
         return super().forward(observations, out)
 
 
-def test_phi_is_evaluated_again_only_when_something_changed_that_the_model_reads() -> None:
+def test_phi_is_evaluated_again_only_when_the_models_inputs_changed() -> None:
     net, seen = trained_like_net()
     blind = np.arange(128) >= 100
     scale = np.where(blind, 0.0, net.weights.input_scale).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What cannot be played is said once, at once, and by the driver: in an env runner it would be one more failure."""
+"""The driver itself reports an unplayable run, immediately: in an env runner it would be one more failure."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from shared.config.configure import EXIT_CONFIG
 from shared.contracts.run import RunConfig
 from shared.store.object_store import local_store
 from shared.store.port import Store
-from tests.unit.trainer.stage import CONFIG, RUN, order, run_in
+from tests.unit.trainer.run_fixtures import CONFIG, RUN, order, run_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
 
@@ -28,7 +28,7 @@ WRONG: list[tuple[dict[str, Any], list[float], str]] = [
 
 
 @pytest.mark.parametrize(("named", "curriculum", "sentence"), WRONG)
-def test_what_is_not_there_is_refused_before_anything_starts(
+def test_missing_files_and_names_are_refused_before_anything_starts(
     named: dict[str, Any], curriculum: list[float], sentence: str
 ) -> None:
     config = CONFIG.model_copy(update={"env_runners": 3, **named})
@@ -37,11 +37,11 @@ def test_what_is_not_there_is_refused_before_anything_starts(
         create_session(TrainingConfig.of(RUN, config, driver, None), driver)
 
 
-def test_what_is_there_is_not_refused() -> None:
+def test_a_playable_run_is_accepted() -> None:
     check_playable(TrainingConfig(RUN, CONFIG, curriculum=(0.2,)))
 
 
-def test_a_driver_that_has_nothing_to_play_ends_with_the_sentence_and_a_code_that_says_no_other_is_needed(
+def test_a_driver_with_nothing_to_play_exits_with_sentence_and_config_code(
     tmp_path: Path,
 ) -> None:
     config = CONFIG.model_copy(update={"env_runners": 3, "rewards": "nosuch"})

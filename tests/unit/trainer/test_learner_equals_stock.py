@@ -1,6 +1,6 @@
 """Our short ways compute what RLlib's stock PPO computes: same advantages and targets, same loss, same actions.
 
-With these equal, a training step of ours and one of RLlib's differ only in dice, so their learning curves are the same.
+With equal parts, our training step and RLlib's differ only in random numbers, so their learning curves are the same.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from services.trainer.rl.batch import ADVANTAGES, GAME_TARGETS, BatchBuilder
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import ActorCriticModule
-from tests.unit.trainer.corridor import ACTION, OBSERVATION
+from tests.unit.trainer.corridor_env import ACTION, OBSERVATION
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
 
@@ -121,7 +121,7 @@ def test_the_loss_and_its_gradient_are_those_of_stock_rllib() -> None:
         torch.testing.assert_close(theirs, mine, rtol=1e-4, atol=1e-6)
 
 
-def test_actions_are_drawn_from_the_softmax_and_carry_their_log_probability() -> None:
+def test_actions_are_sampled_from_the_softmax_with_their_log_probability() -> None:
     torch.manual_seed(3)
     module = learner(CuriosityPPOLearner, Hyperparameters(), lean=True).module[DEFAULT_MODULE_ID].unwrapped()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""A corridor of sixty fields as a vector environment: the smallest world in which the learner can be seen to learn."""
+"""A corridor as a vector environment: the smallest world that shows whether the learner learns."""
 
 from typing import Any
 

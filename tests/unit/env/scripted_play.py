@@ -52,7 +52,7 @@ def playing(config: EnvConfig, recording: EpisodeRecorder | None = None) -> Iter
 
 
 def solve(world: str, observe: Observe, **config: object) -> None:
-    """Let the solver play `world` to its end and tell `observe` every step."""
+    """Let the solver play `world` to its end; call `observe` on every step."""
     with playing(EnvConfig.of({"world": world, **config})) as session:
         solve_with(session, world, observe)
 

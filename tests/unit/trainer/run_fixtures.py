@@ -1,4 +1,4 @@
-"""A small stage for trainer tests: a run in a memory store, with orders, segments and accounts put there by hand."""
+"""A run for trainer tests: its record, orders, segments and finished epochs in a store, and a fake backend."""
 
 from datetime import UTC, datetime
 from typing import Any
