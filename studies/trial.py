@@ -17,7 +17,7 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.epoch_runner import EpochRunner
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
-from services.trainer.rl.training_config import TrainingConfig
+from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
@@ -70,7 +70,7 @@ class Trial:
         self.reward_models = reward_model_source(arm, self.store, plan.pooling)
         driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         driver = DriverGroup()
-        training = TrainingConfig.of(self.run, self.config, driver, settings)
+        training = SessionConfig.of(self.run, self.config, driver, settings)
         session = create_session(training, driver)
         evaluation = create_evaluation(training)
         self.runner = EpochRunner(driver_store, HeartbeatThread(driver_store, None), session, evaluation)

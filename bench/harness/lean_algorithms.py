@@ -16,7 +16,7 @@ from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.module import ActorCriticModule
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch
-from services.trainer.rl.training_config import TRAINING, TrainingConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 
@@ -47,11 +47,11 @@ def algorithm(kind: str, seed: int, envs: int, batch: int) -> Any:
         frame_skip=12,
         segment_steps=100,
     )
-    config = TrainingConfig(RunId("lean"), run, HYPER)
+    config = SessionConfig(RunId("lean"), run, HYPER)
     return lean(config) if kind == "lean" else stock(config)
 
 
-def lean(config: TrainingConfig) -> Any:
+def lean(config: SessionConfig) -> Any:
     """Ours, as a session builds it."""
     built = build(config, RLlibVectorEnv, EpochPlanCallback)
     streams = built.learner_group._learner.builder.streams
@@ -59,14 +59,14 @@ def lean(config: TrainingConfig) -> Any:
     return built
 
 
-def stock(config: TrainingConfig) -> Any:
+def stock(config: SessionConfig) -> Any:
     """RLlib's connectors and learner, with the same numbers."""
     run = config.run
     algorithm = (
         PPOConfig()
         .environment(
             RLlibVectorEnv,
-            env_config={TRAINING: config},
+            env_config={SESSION_CONFIG: config},
             observation_space=observation_space("obs/v1"),
             action_space=action_space(),
         )

@@ -26,7 +26,7 @@ from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
-from services.trainer.rl.training_config import TrainingConfig
+from services.trainer.rl.session_config import SessionConfig
 from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
@@ -38,7 +38,7 @@ STANDSTILL_S = 900.0
 class TrainingSession:
     """Policy, learner and environment runners, and the progress of the epoch they are in."""
 
-    def __init__(self, config: TrainingConfig, env: type = RLlibVectorEnv) -> None:
+    def __init__(self, config: SessionConfig, env: type = RLlibVectorEnv) -> None:
         """`env` implements `EpochVectorEnv`; it is built in every env runner."""
         torch.set_num_threads(threads(config.run.env_runners))
         self.config = config

@@ -10,7 +10,7 @@ from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.rewards import RewardProfile
 from services.trainer.games import GAMES
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.training_config import LOCAL_CORES, TRAINING, TrainingConfig
+from services.trainer.rl.session_config import LOCAL_CORES, SESSION_CONFIG, SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.errors import Permanent
 from shared.game.emulator.start import true_start
@@ -23,7 +23,7 @@ class UnplayableRun(Permanent):
     """No driver can play this run with the given configuration and files."""
 
 
-def check_playable(config: TrainingConfig) -> None:
+def check_playable(config: SessionConfig) -> None:
     """Raise UnplayableRun if something that the run or the settings name is missing or does not fit.
 
     In an env runner the same error would look like a failing game, and the runner would retry it.
@@ -41,7 +41,7 @@ def check_playable(config: TrainingConfig) -> None:
         raise UnplayableRun(str(error)) from error
 
 
-def create_session(config: TrainingConfig, driver: DriverGroup) -> TrainingSession:
+def create_session(config: SessionConfig, driver: DriverGroup) -> TrainingSession:
     """Return a new session that plays the run's game; start Ray, or join the cluster that the settings name.
 
     Raises UnplayableRun first if there is nothing to play.
@@ -51,10 +51,10 @@ def create_session(config: TrainingConfig, driver: DriverGroup) -> TrainingSessi
     return TrainingSession(config)
 
 
-def create_evaluation(config: TrainingConfig) -> Evaluation:
+def create_evaluation(config: SessionConfig) -> Evaluation:
     """Return the evaluation of the run's game: nothing recorded, nothing shaped, every episode from the true start."""
     alone = replace(config, store=None, curriculum=(), runner=EVALUATION_RUNNER)
-    return Evaluation(lambda envs: RLlibVectorEnv({TRAINING: alone, "num_envs": envs}), config.run.seed)
+    return Evaluation(lambda envs: RLlibVectorEnv({SESSION_CONFIG: alone, "num_envs": envs}), config.run.seed)
 
 
 def start_ray(runners: int, driver: DriverGroup) -> None:

@@ -1,4 +1,4 @@
-"""Builds the RLlib algorithm from a TrainingConfig. Only this module knows the names of RLlib's configuration."""
+"""Builds the RLlib algorithm from a SessionConfig. Only this module knows the names of RLlib's configuration."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from services.trainer.rl.connectors import ObservationsToTensor, TensorsToArrays
 from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import ActorCriticModule
-from services.trainer.rl.training_config import TRAINING, TrainingConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from shared.contracts.run import RunConfig
 
 SAMPLE_TIMEOUT_S = 600.0
@@ -22,13 +22,13 @@ RESTART_PAUSE_S = 5.0
 With a much shorter pause, a game that fails immediately would keep the machine busy with restarts."""
 
 
-def build(config: TrainingConfig, env: type, callbacks: Any | None = None) -> PPO:
+def build(config: SessionConfig, env: type, callbacks: Any | None = None) -> PPO:
     """Build the algorithm. `env` is called with RLlib's `env_config` and returns a vector environment."""
     run = config.run
     space = observation_space(run.observation)
     algorithm = (
         PPOConfig()
-        .environment(env, env_config={TRAINING: config}, observation_space=space, action_space=action_space())
+        .environment(env, env_config={SESSION_CONFIG: config}, observation_space=space, action_space=action_space())
         .debugging(seed=run.seed, log_level="ERROR")
         .framework("torch")
     )

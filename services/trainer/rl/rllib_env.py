@@ -22,7 +22,7 @@ from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
-from services.trainer.rl.training_config import TRAINING, TrainingConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from shared.contracts.ids import Digest
 from shared.game.games.game import Game
 from shared.game.observation.layout import VERSION
@@ -34,14 +34,14 @@ TRUE_START_NAME = "start"  # of shared.game.start.true_start
 
 
 class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
-    """`config` is RLlib's `env_config`: the TrainingConfig and `num_envs`."""
+    """`config` is RLlib's `env_config`: the SessionConfig and `num_envs`."""
 
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
 
     def __init__(self, config: Any) -> None:
         self._games: ZeldaVectorEnv | None = None
         self._recorder: RunnerRecorder | None = None
-        self.config: TrainingConfig = config[TRAINING]
+        self.config: SessionConfig = config[SESSION_CONFIG]
         self.runner = self.config.runner  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
         self.single_observation_space = observation_space(self.config.run.observation)

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
-from services.trainer.rl.training_config import TrainingConfig
+from services.trainer.rl.session_config import SessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 
@@ -80,4 +80,4 @@ def corridor_session(
     runners: int = 0, envs: int = 8, batch: int = 1024, curiosity: bool = True, seed: int = 1, env: type = Corridor
 ) -> TrainingSession:
     run = RunConfig(env_runners=runners, envs_per_runner=envs, batch_size=batch, rnd=curiosity, seed=seed)
-    return TrainingSession(TrainingConfig(RunId("corridor"), run), env)
+    return TrainingSession(SessionConfig(RunId("corridor"), run), env)

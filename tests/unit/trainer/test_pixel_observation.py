@@ -10,7 +10,7 @@ from services.trainer.driver.session_factory import create_evaluation, create_se
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import build_network
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
-from services.trainer.rl.training_config import TrainingConfig
+from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -54,7 +54,7 @@ def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_path: Path) -> None:
     model = dump(zero_weights(5))
-    config = TrainingConfig(RUN, CONFIG, store=StoreSettings(url=f"file://{tmp_path}"))
+    config = SessionConfig(RUN, CONFIG, store=StoreSettings(url=f"file://{tmp_path}"))
     session = create_session(config, DriverGroup())
     session.begin(lambda numbers: EpochPlan(1, reward_model=model, reward_model_digest="0" * 64), 1)
     before = {name: weights.clone() for name, weights in session.network.state_dict().items()}

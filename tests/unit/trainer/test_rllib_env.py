@@ -12,7 +12,7 @@ from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.training_config import TRAINING, TrainingConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -37,7 +37,9 @@ STEPS = 600  # twenty segments
 def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -> int:
     """How many of twenty segments are recorded under this plan by one of the runners."""
     store, config = StoreSettings(url=f"file://{folder}"), CONFIG.model_copy(update={"env_runners": runners})
-    games = RLlibVectorEnv({TRAINING: TrainingConfig(RunId("play"), config, store=store, runner=runner), "num_envs": 1})
+    games = RLlibVectorEnv(
+        {SESSION_CONFIG: SessionConfig(RunId("play"), config, store=store, runner=runner), "num_envs": 1}
+    )
     games.begin_epoch(plan)
     games.reset()
     rng = np.random.default_rng(0)
@@ -75,13 +77,13 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DriverGroup:
     return DriverGroup(rom=tmp_path / "own.gbc", start_state=tmp_path / "own.gbc.state")
 
 
-def training(config: RunConfig, driver: DriverGroup) -> TrainingConfig:
-    return TrainingConfig.of(RunId("play"), config, driver, None)
+def training(config: RunConfig, driver: DriverGroup) -> SessionConfig:
+    return SessionConfig.of(RunId("play"), config, driver, None)
 
 
 def summary_of_a_step(config: RunConfig, driver: DriverGroup) -> tuple[bytes, EpisodeSummary]:
     """Where an episode begins, and its account after one step."""
-    games = RLlibVectorEnv({TRAINING: training(config, driver), "num_envs": 1})
+    games = RLlibVectorEnv({SESSION_CONFIG: training(config, driver), "num_envs": 1})
     games.reset()
     begun = games._open_games().sessions[0].episode.start.state
     games.step(np.zeros(1, int))

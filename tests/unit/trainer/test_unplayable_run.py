@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from services.trainer.driver.session_factory import UnplayableRun, check_playable, create_session
-from services.trainer.rl.training_config import TrainingConfig
+from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.configure import EXIT_CONFIG
 from shared.contracts.run import RunConfig
@@ -34,11 +34,11 @@ def test_missing_files_and_names_are_refused_before_anything_starts(
     config = CONFIG.model_copy(update={"env_runners": 3, **named})
     driver = DriverGroup(curriculum=curriculum)
     with pytest.raises(UnplayableRun, match=sentence):
-        create_session(TrainingConfig.of(RUN, config, driver, None), driver)
+        create_session(SessionConfig.of(RUN, config, driver, None), driver)
 
 
 def test_a_playable_run_is_accepted() -> None:
-    check_playable(TrainingConfig(RUN, CONFIG, curriculum=(0.2,)))
+    check_playable(SessionConfig(RUN, CONFIG, curriculum=(0.2,)))
 
 
 def test_a_driver_with_nothing_to_play_exits_with_sentence_and_config_code(
