@@ -189,8 +189,8 @@ def markdown() -> str:
     head = (
         f"# The observation `{VERSION}`\n\nGenerated from `shared/game/observation/layout.py` by "
         "`python -m shared.game.generate`: do not edit.\n\n"
-        f"{SIZE} features, float32, each in [-1, 1]. A feature whose capability the game lacks is {UNKNOWN:g} "
-        "throughout, a value that it never has when it is known.\n\n"
+        f"{SIZE} features, float32, each in [-1, 1]. If the game lacks its capability, a feature is always "
+        f"{UNKNOWN:g}. With a capability other than `core` it never has that value.\n\n"
         "| index | name | meaning | capability |\n|---|---|---|---|\n"
     )
     lines = [f"| {n} | `{f.name}` | {f.meaning} | {f.capability} |" for n, f in enumerate(FEATURES)]
