@@ -58,7 +58,7 @@ class NoiseLevel:
     segments: int
 
 
-def recordings(number: int = SEGMENTS) -> list[bytes]:
+def sample_segments(number: int = SEGMENTS) -> list[bytes]:
     """Return `number` segments, drawn at random from all played episodes."""
     found = [
         raw
@@ -135,7 +135,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="e.g. docs/images/judge-noise.png")
     arguments = parser.parse_args()
-    archives = recordings()
+    archives = sample_segments()
     points = [asyncio.run(measure(archives, noise)) for noise in NOISES]
     print(f"{'noise':>6} {'correlation':>12} {'agreement':>10} {'votes':>6} {'judged':>7}")
     for p in points:

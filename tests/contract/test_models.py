@@ -23,11 +23,11 @@ from tests.unit.judge.segment_factory import judge_input
 SPEC = JudgeSpec(name=JudgeName("state"), route="any", model="qwen25-7b", dimensions=NAMES)
 
 
-@pytest.fixture(params=["route", "rules", "fake"])
+@pytest.fixture(params=["route", "rules", "scripted"])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
     if request.param == "rules":
         yield RulesModel()
-    elif request.param == "fake":
+    elif request.param == "scripted":
         yield ScriptedModel(*[Choice(TEXT, "stop")] * 11)
     else:
         route = RouteClient("any", RouteSpec.model_validate({"url": "http://rules.test/v1"}))
@@ -37,37 +37,39 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
 
 
 @pytest.fixture
-async def question() -> CompletionRequest:
+async def completion_request() -> CompletionRequest:
     return CompletionRequest((await build_prompt(SPEC, judge_input(), None)).body, 3, 1, "demo")
 
 
 @pytest.mark.parametrize("votes", [1, 3, 11])
 async def test_server_returns_as_many_votes_as_requested(
-    model: ChatModel, question: CompletionRequest, votes: int
+    model: ChatModel, completion_request: CompletionRequest, votes: int
 ) -> None:
-    answer = await model.complete(replace(question, n=votes))
-    assert len(answer.choices) == votes
-    for choice in answer.choices:
+    completion = await model.complete(replace(completion_request, n=votes))
+    assert len(completion.choices) == votes
+    for choice in completion.choices:
         assert choice.finish_reason == "stop"
         assert set(json.loads(str(choice.content))) == {"reason", *NAMES}
 
 
 async def test_request_is_counted_before_it_is_sent_and_completion_has_its_cost(
-    model: ChatModel, question: CompletionRequest
+    model: ChatModel, completion_request: CompletionRequest
 ) -> None:
     events: list[str] = []
-    asked = replace(
-        question, on_send=lambda: events.append("send"), on_lost_response=lambda: events.append("lost response")
+    tracked = replace(
+        completion_request,
+        on_send=lambda: events.append("send"),
+        on_lost_response=lambda: events.append("lost response"),
     )
-    answer = await model.complete(asked)
+    completion = await model.complete(tracked)
     assert events == ["send"]
-    assert None not in (answer.prompt_tokens, answer.output_tokens)
+    assert None not in (completion.prompt_tokens, completion.output_tokens)
     assert model.seconds_since_response() < 5
 
 
-async def test_call_over_the_budget_is_not_sent(model: ChatModel, question: CompletionRequest) -> None:
+async def test_call_over_the_budget_is_not_sent(model: ChatModel, completion_request: CompletionRequest) -> None:
     def forbidden() -> None:
         raise BudgetExhausted("used up")
 
     with pytest.raises(BudgetExhausted, match="used up"):
-        await model.complete(replace(question, on_send=forbidden))
+        await model.complete(replace(completion_request, on_send=forbidden))

@@ -190,12 +190,12 @@ async def test_busy_route_is_waited_for_while_it_answers() -> None:
         await asyncio.gather(*(ask(route, seed) for seed in range(10)))
         assert time.monotonic() - begun > 1.4, "the last one queued for longer than wait_s"
         server.reply = silence
-        standing = asyncio.create_task(ask(route))
+        queued = asyncio.create_task(ask(route))
         await asyncio.sleep(0.1)
         with pytest.raises(RouteUnavailable, match=r"no free slot within 0.4 s"):
             await ask(route)
         with pytest.raises(RouteUnavailable, match="no answer within 2 s"):
-            await standing
+            await queued
         await route.close()
 
 

@@ -99,8 +99,8 @@ async def test_three_judges_with_pictures_score_segments_end_to_end(judges: Judg
 
 
 async def test_votes_of_one_request_differ_and_the_seed_repeats_them(judges: JudgesFile, route: RouteClient) -> None:
-    question = await build_prompt(judges.judges[0], judge_input("s1", walk(3)), None)
-    first, again, other = [await route.complete(CompletionRequest(question.body, 3, seed, RUN)) for seed in (7, 7, 8)]
+    prompt = await build_prompt(judges.judges[0], judge_input("s1", walk(3)), None)
+    first, again, other = [await route.complete(CompletionRequest(prompt.body, 3, seed, RUN)) for seed in (7, 7, 8)]
     texts = [str(choice.content) for choice in first.choices]
     assert len(set(texts)) == 3
     assert [str(choice.content) for choice in again.choices] == texts
@@ -111,12 +111,12 @@ async def test_prompt_counts_once_for_three_votes_and_stays_below_its_bound(
     judges: JudgesFile, route: RouteClient
 ) -> None:
     for spec in judges.judges:
-        question = await build_prompt(spec, judge_input("s1", walk(3), frames=8), None)
-        answer = await route.complete(CompletionRequest(question.body, 3, 1, RUN))
+        prompt = await build_prompt(spec, judge_input("s1", walk(3), frames=8), None)
+        answer = await route.complete(CompletionRequest(prompt.body, 3, 1, RUN))
         assert answer.prompt_tokens is not None
-        assert answer.prompt_tokens <= question.tokens
+        assert answer.prompt_tokens <= prompt.tokens
         if not spec.frames:
-            assert answer.prompt_tokens > 0.9 * question.tokens, "bytes are tokens here: the bound is almost reached"
+            assert answer.prompt_tokens > 0.9 * prompt.tokens, "bytes are tokens here: the bound is almost reached"
 
 
 async def test_judge_abstains_when_the_server_refuses_a_long_prompt(judges: JudgesFile, route: RouteClient) -> None:

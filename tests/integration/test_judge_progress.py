@@ -2,13 +2,13 @@
 
 import pytest
 
-from bench.judge_noise import SEGMENTS, measure, recordings
+from bench.judge_noise import SEGMENTS, measure, sample_segments
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 
 
 async def test_weighted_score_follows_progress_and_noise_lowers_agreement() -> None:
-    archives = recordings(SEGMENTS)
+    archives = sample_segments(SEGMENTS)
     exact = await measure(archives, 0.0)
     assert exact.segments == SEGMENTS
     assert exact.correlation > 0.8

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from services.judge.adapters.frames import enlarged_size
 from services.judge.config import load_judges
-from services.judge.domain.facts.events import SOUNDS, Event, Importance, detect_events
+from services.judge.domain.facts.events import SOUNDS, Importance, TimelineEvent, detect_events
 from services.judge.domain.facts.states import StepState
 from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.facts.timeline import PromptTooLong, render, thin
@@ -161,13 +161,14 @@ EVENTS = st.lists(
     st.tuples(st.integers(0, 300), st.sampled_from(list(Importance)), st.integers(5, 120)), max_size=120
 ).map(
     lambda rows: [
-        Event(step, "any", "x" * size, importance) for step, importance, size in sorted(rows, key=lambda row: row[0])
+        TimelineEvent(step, "any", "x" * size, importance)
+        for step, importance, size in sorted(rows, key=lambda row: row[0])
     ]
 )
 
 
 @given(EVENTS, st.integers(60, 4_000))
-def test_thinning_keeps_the_budget_and_never_cuts_a_line(events: list[Event], budget: int) -> None:
+def test_thinning_keeps_the_budget_and_never_cuts_a_line(events: list[TimelineEvent], budget: int) -> None:
     lines = thin(events, budget)
     assert sum(token_bound(line) for line in lines) <= budget
     whole = Counter(f"step {event.step}: {event.what}\n" for event in events)
@@ -178,8 +179,8 @@ def test_thinning_keeps_the_budget_and_never_cuts_a_line(events: list[Event], bu
 
 
 def test_least_important_events_are_dropped_first() -> None:
-    vital = Event(50, "essence", "obtained an essence", Importance.VITAL)
-    minor = [Event(step, "rupees", f"gained {step} rupees", Importance.MINOR) for step in range(100)]
+    vital = TimelineEvent(50, "essence", "obtained an essence", Importance.VITAL)
+    minor = [TimelineEvent(step, "rupees", f"gained {step} rupees", Importance.MINOR) for step in range(100)]
     lines = thin([*minor[:50], vital, *minor[50:]], 400)
     assert "step 50: obtained an essence\n" in lines
     assert 3 < sum("rupees" in line for line in lines) < 50

@@ -31,7 +31,7 @@ class Importance(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimelineEvent:
     """One line of the timeline. `step` counts from the segment's start; `what` has no line breaks."""
 
     step: int
@@ -62,84 +62,84 @@ def quoted(text: str) -> str:
 
 def room_label(state: StepState, room_names: RoomNames) -> str:
     """Return a room's label: its name if known, and its number and area."""
-    if state.place is None:
+    if state.room_key is None:
         return "an unknown room"
-    number = f"{state.place[0]:x}:{state.place[1]:02x}"
+    number = f"{state.room_key[0]:x}:{state.room_key[1]:02x}"
     name = room_names.get(number)
     label = f"{quoted(name)}, room {number}" if name else f"room {number}"
     return f"{label} ({state.area})" if state.area else label
 
 
-def detect_events(states: Sequence[StepState], room_names: RoomNames) -> list[Event]:
+def detect_events(states: Sequence[StepState], room_names: RoomNames) -> list[TimelineEvent]:
     """Return all events of a segment in order of their steps."""
     found = list(_moves(states, room_names))
     for before, now in pairwise(states):
         found.extend(_gains(before, now))
         found.extend(_harm(before, now))
     for now in states:
-        found.extend(Event(now.step, *SOUNDS[sound]) for sound in now.sounds or () if sound in SOUNDS)
+        found.extend(TimelineEvent(now.step, *SOUNDS[sound]) for sound in now.sounds or () if sound in SOUNDS)
     for step, text in texts_shown(states):
-        found.append(Event(step, "text", f"the game showed the text {quoted(text)}", Importance.NORMAL))
+        found.append(TimelineEvent(step, "text", f"the game showed the text {quoted(text)}", Importance.NORMAL))
     return sorted(found, key=lambda event: event.step)
 
 
-def _moves(states: Sequence[StepState], room_names: RoomNames) -> Iterator[Event]:
+def _moves(states: Sequence[StepState], room_names: RoomNames) -> Iterator[TimelineEvent]:
     """Yield entered rooms: new ones, those known from before the clip, and those already seen in it."""
-    seen, visited = {states[0].place}, states[0].rooms_visited
+    seen, visited = {states[0].room_key}, states[0].rooms_visited
     for number, (before, now) in enumerate(pairwise(states), start=1):
         if before.in_dungeon is False and now.in_dungeon is True:
-            yield Event(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
-        if now.place is None or now.place == before.place:
+            yield TimelineEvent(now.step, "dungeon", "entered a dungeon", Importance.MAJOR)
+        if now.room_key is None or now.room_key == before.room_key:
             continue
         # The game marks a room as visited some steps before or after the player enters it.
         soon = states[min(number + VISIT_DELAY, len(states) - 1)].rooms_visited
         label = room_label(now, room_names)
-        if now.place not in seen and (difference(visited, soon) or 0) > 0:
-            yield Event(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
+        if now.room_key not in seen and (difference(visited, soon) or 0) > 0:
+            yield TimelineEvent(now.step, "new_room", f"entered {label}, never seen before", Importance.NORMAL)
             visited = soon
-        elif now.place not in seen:
-            yield Event(now.step, "room", f"entered {label}, known from before this clip", Importance.NORMAL)
+        elif now.room_key not in seen:
+            yield TimelineEvent(now.step, "room", f"entered {label}, known from before this clip", Importance.NORMAL)
         else:
-            yield Event(now.step, "back", f"went back to {label}", Importance.MINOR)
-        seen.add(now.place)
+            yield TimelineEvent(now.step, "back", f"went back to {label}", Importance.MINOR)
+        seen.add(now.room_key)
 
 
-def _gains(before: StepState, now: StepState) -> Iterator[Event]:
+def _gains(before: StepState, now: StepState) -> Iterator[TimelineEvent]:
     if before.treasures is not None and now.treasures is not None:
         for name in sorted(now.treasures - before.treasures - SEPARATE_EVENTS):
-            yield Event(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
+            yield TimelineEvent(now.step, "item", f"obtained {quoted(name)}", Importance.MAJOR)
     if (difference(before.essences, now.essences) or 0) > 0:
-        yield Event(now.step, "essence", "obtained an essence", Importance.VITAL)
+        yield TimelineEvent(now.step, "essence", "obtained an essence", Importance.VITAL)
     if (difference(before.max_health, now.max_health) or 0) > 0:
-        yield Event(now.step, "heart", "gained a heart container", Importance.MAJOR)
+        yield TimelineEvent(now.step, "heart", "gained a heart container", Importance.MAJOR)
     for name, kind, words in (
         ("items_taken", "taken", "took the treasure of this room"),
         ("doors_opened", "door", "a door was opened for good"),
     ):
         if (difference(getattr(before, name), getattr(now, name)) or 0) > 0:
-            yield Event(now.step, kind, words, Importance.MAJOR)
+            yield TimelineEvent(now.step, kind, words, Importance.MAJOR)
     yield from _counted(before, now)
 
 
-def _counted(before: StepState, now: StepState) -> Iterator[Event]:
+def _counted(before: StepState, now: StepState) -> Iterator[TimelineEvent]:
     keys = difference(before.keys, now.keys)  # counted per dungeon, and unknown outside
     if keys and before.in_dungeon == now.in_dungeon:
         words = f"found a small key (now {now.keys})" if keys > 0 else "used a small key"
-        yield Event(now.step, "key" if keys > 0 else "key_used", words, Importance.MAJOR)
+        yield TimelineEvent(now.step, "key" if keys > 0 else "key_used", words, Importance.MAJOR)
     rupees = difference(before.rupees, now.rupees)
     if rupees:
         words = f"gained {rupees} rupees" if rupees > 0 else f"paid {-rupees} rupees"
-        yield Event(now.step, "rupees" if rupees > 0 else "paid", words, Importance.MINOR)
+        yield TimelineEvent(now.step, "rupees" if rupees > 0 else "paid", words, Importance.MINOR)
 
 
-def _harm(before: StepState, now: StepState) -> Iterator[Event]:
+def _harm(before: StepState, now: StepState) -> Iterator[TimelineEvent]:
     health = difference(before.health, now.health) or 0
     if health < 0:
-        yield Event(now.step, "hurt", f"lost {-health} quarter hearts", Importance.NORMAL)
+        yield TimelineEvent(now.step, "hurt", f"lost {-health} quarter hearts", Importance.NORMAL)
     elif health > 0:
-        yield Event(now.step, "healed", f"regained {health} quarter hearts", Importance.MINOR)
+        yield TimelineEvent(now.step, "healed", f"regained {health} quarter hearts", Importance.MINOR)
     if (difference(before.deaths, now.deaths) or 0) > 0:
-        yield Event(now.step, "death", "died", Importance.VITAL)
+        yield TimelineEvent(now.step, "death", "died", Importance.VITAL)
 
 
 def difference(before: int | None, now: int | None) -> int | None:

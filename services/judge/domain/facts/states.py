@@ -61,16 +61,16 @@ class StepState:
         )
 
     @property
-    def place(self) -> tuple[int, int] | None:
+    def room_key(self) -> tuple[int, int] | None:
         """The room with its group, because room numbers repeat between groups."""
         return None if self.group is None or self.room is None else (self.group, self.room)
 
     @property
     def tile(self) -> tuple[int, int, int, int] | None:
         """The tile that the player stands on: group, room, column, row."""
-        if self.place is None or self.x is None or self.y is None:
+        if self.room_key is None or self.x is None or self.y is None:
             return None
-        return (*self.place, self.x // TILE_PIXELS, self.y // TILE_PIXELS)
+        return (*self.room_key, self.x // TILE_PIXELS, self.y // TILE_PIXELS)
 
 
 _NUMBERS = (

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.judge.domain.facts.events import Event, RoomNames, detect_events, difference, quoted, room_label
+from services.judge.domain.facts.events import RoomNames, TimelineEvent, detect_events, difference, quoted, room_label
 from services.judge.domain.facts.states import StepState
 
 
@@ -20,7 +20,7 @@ class Facts:
     start: str
     end: str
     totals: dict[str, int | None]
-    events: tuple[Event, ...]
+    events: tuple[TimelineEvent, ...]
 
 
 def compute_facts(game: str, frame_skip: int, states: Sequence[StepState], room_names: RoomNames) -> Facts:
@@ -48,7 +48,7 @@ def _situation(state: StepState, room_names: RoomNames) -> str:
 
 def _movement(states: Sequence[StepState]) -> dict[str, int | None]:
     """Return rooms and tiles visited, and steps without a new tile, with text and in menus."""
-    rooms = {state.place for state in states if state.place is not None}
+    rooms = {state.room_key for state in states if state.room_key is not None}
     tiles: set[tuple[int, int, int, int]] = set()
     longest = since = 0
     for state in states:
@@ -85,7 +85,7 @@ _COUNTED = (
 )
 
 
-def _counts(states: Sequence[StepState], events: Sequence[Event]) -> dict[str, int | None]:
+def _counts(states: Sequence[StepState], events: Sequence[TimelineEvent]) -> dict[str, int | None]:
     kinds = Counter(event.kind for event in events)
     counted = {
         name: kinds[kind] if any(getattr(state, field) is not None for state in states) else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.judge.domain.facts.events import Event, Importance
+from services.judge.domain.facts.events import Importance, TimelineEvent
 from services.judge.domain.facts.summary import Facts
 from services.judge.domain.tokens import token_bound
 
@@ -26,7 +26,7 @@ def render(facts: Facts, budget: int) -> str:
     return head + "".join(lines or ["nothing happened\n"])
 
 
-def thin(events: Sequence[Event], budget: int) -> list[str]:
+def thin(events: Sequence[TimelineEvent], budget: int) -> list[str]:
     """Return the event lines that fit; a line counts each gap. Empty if nothing fits."""
     kept = list(events)
     lines = _lines(events, kept)
@@ -37,9 +37,9 @@ def thin(events: Sequence[Event], budget: int) -> list[str]:
     return lines if _size(lines) <= budget else []
 
 
-def _drop_half(kept: Sequence[Event], importance: Importance) -> list[Event]:
+def _drop_half(kept: Sequence[TimelineEvent], importance: Importance) -> list[TimelineEvent]:
     """Drop every other event of this importance, so that the rest covers the whole segment."""
-    result: list[Event] = []
+    result: list[TimelineEvent] = []
     count = 0
     for event in kept:
         count += event.importance == importance
@@ -48,7 +48,7 @@ def _drop_half(kept: Sequence[Event], importance: Importance) -> list[Event]:
     return result
 
 
-def _lines(events: Sequence[Event], kept: Sequence[Event]) -> list[str]:
+def _lines(events: Sequence[TimelineEvent], kept: Sequence[TimelineEvent]) -> list[str]:
     """Return one line per kept event and one per gap of dropped events."""
     keep = {id(event) for event in kept}
     lines: list[str] = []
