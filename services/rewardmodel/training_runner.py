@@ -51,7 +51,7 @@ class TrainingRunner:
     async def load_data(self, run: RunId, epoch: int) -> TrainingData:
         """Select and load the run's judged segments up to `epoch`.
 
-        Segments always contain obs/v1, whatever the policy observes, so a reward model reads obs/v1.
+        Segments always contain obs/v1, for any observation of the policy, so a reward model reads obs/v1.
         """
         ratings = await self._scores.ratings(run, epoch)
         selected = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))

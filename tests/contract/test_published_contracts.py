@@ -1,4 +1,4 @@
-"""The published schemas are up to date, old documents stay readable, and other tools can read our events."""
+"""The published schemas are up to date, old documents stay readable, and other tools can parse our events."""
 
 import json
 from datetime import datetime
@@ -39,22 +39,22 @@ def test_current_models_read_old_events_without_losing_fields(path: Path) -> Non
     raw = path.read_bytes()
     event = parse(raw)
     assert type(event.data) is EVENT_BY_TYPE[path.stem]
-    assert _kept(json.loads(raw), json.loads(event.to_bytes()))
+    assert _contains(json.loads(raw), json.loads(event.to_bytes()))
 
 
 @pytest.mark.parametrize("path", DOCUMENT_SAMPLES, ids=lambda path: path.stem)
 def test_current_models_read_old_documents_without_losing_fields(path: Path) -> None:
     model: type[Contract] = generate.DOCUMENTS[path.stem]
     raw = path.read_bytes()
-    assert _kept(json.loads(raw), json.loads(model.from_bytes(raw).to_bytes()))
+    assert _contains(json.loads(raw), json.loads(model.from_bytes(raw).to_bytes()))
 
 
-def _kept(old: Any, new: Any) -> bool:
-    """Whether everything that `old` says is still said by `new`, which may say more."""
+def _contains(old: Any, new: Any) -> bool:
+    """Whether `new` contains everything in `old`; it may contain more."""
     if isinstance(old, dict):
-        return isinstance(new, dict) and all(name in new and _kept(value, new[name]) for name, value in old.items())
+        return isinstance(new, dict) and all(name in new and _contains(value, new[name]) for name, value in old.items())
     if isinstance(old, list):
-        return isinstance(new, list) and len(old) == len(new) and all(map(_kept, old, new))
+        return isinstance(new, list) and len(old) == len(new) and all(map(_contains, old, new))
     return bool(old == new)
 
 

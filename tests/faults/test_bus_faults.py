@@ -1,4 +1,4 @@
-"""Faults of a real bus, one by one: killed, paused, full, forbidden, poisoned; and readers that die."""
+"""Faults of a real bus server: killed, paused, full, forbidden and poisoned; and readers that die."""
 
 import asyncio
 import signal
@@ -27,7 +27,7 @@ Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
-    """A bus of the test's own, which may be killed."""
+    """A bus server of the test's own, which it may kill."""
     with NatsServer(tmp_path) as own:
         await provision(own.settings)
         yield own
@@ -35,14 +35,14 @@ async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
 
 @pytest.fixture
 async def bus(server: NatsServer) -> AsyncIterator[NatsBus]:
-    """One connection to it."""
+    """One connection to the server."""
     client = await connect(server.settings, "judge")
     yield client
     await client.close()
 
 
-class Seen:
-    """A handler that remembers the segments it was given."""
+class RecordingHandler:
+    """A handler that records the segments it receives."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -54,15 +54,15 @@ class Seen:
         return []
 
     async def reaches(self, number: int, seconds: float) -> None:
-        """Wait until so many different segments were seen."""
+        """Wait until `number` different segments were received."""
         deadline = time.monotonic() + seconds
         while len(set(self.keys)) < number:
             assert time.monotonic() < deadline, f"{len(set(self.keys))} of {number} seen"
             await asyncio.sleep(0.02)
 
 
-class Running:
-    """A guarded loop at work on a connection."""
+class RunningLoop:
+    """A running consumer loop on a connection."""
 
     def __init__(self, bus: NatsBus, handler: Handler, slots: int = 8, watch_s: float = 15.0) -> None:
         self.stop = asyncio.Event()
@@ -76,8 +76,8 @@ class Running:
 
 
 async def test_a_restarted_bus_is_used_within_five_seconds_without_loss(server: NatsServer, bus: NatsBus) -> None:
-    seen = Seen()
-    running = Running(bus, seen)
+    seen = RecordingHandler()
+    running = RunningLoop(bus, seen)
     for number in range(10):
         await bus.publish(segment_ready(number))
     await seen.reaches(10, 5)
@@ -95,7 +95,7 @@ async def test_a_restarted_bus_is_used_within_five_seconds_without_loss(server: 
 
 
 async def test_publishing_through_a_restart_loses_and_repeats_nothing(server: NatsServer, bus: NatsBus) -> None:
-    """Every publish either is confirmed or raises Transient; repeated with the same id it is stored once."""
+    """Each publish is confirmed or raises Transient; repeats with the same id are stored once."""
     unconfirmed = 0
 
     async def publish_all() -> None:
@@ -117,8 +117,8 @@ async def test_publishing_through_a_restart_loses_and_repeats_nothing(server: Na
     assert (await bus.context.stream_info(SEGMENTS.name)).state.messages == 300
 
 
-async def _handed_out(bus: NatsBus) -> int:
-    """How many messages the server takes to be in work."""
+async def _unacknowledged(bus: NatsBus) -> int:
+    """Number of messages that the server counts as delivered but unacknowledged."""
     return (await bus.context.consumer_info(SEGMENTS.name, JUDGE_SEGMENTS.name)).num_ack_pending or 0
 
 
@@ -133,7 +133,7 @@ async def test_after_an_outage_only_fetched_messages_are_pending(server: NatsSer
     server.start()
     await _until(lambda: bus.connected, 10)
     assert len(await bus.fetch(JUDGE_SEGMENTS, 2, 2)) == 2
-    assert await _handed_out(bus) == 2
+    assert await _unacknowledged(bus) == 2
 
 
 async def test_late_messages_are_consumed_before_the_next_fetch(server: NatsServer, bus: NatsBus) -> None:
@@ -144,15 +144,15 @@ async def test_late_messages_are_consumed_before_the_next_fetch(server: NatsServ
         proxy.delay = (0.6, 0.6)
         assert await slow.fetch(JUDGE_SEGMENTS, 2, 0.2) == []
         proxy.delay = (0.0, 0.0)
-        await asyncio.sleep(2)  # the answers have come
-        late = await _handed_out(bus)
+        await asyncio.sleep(2)  # the responses have arrived
+        late = await _unacknowledged(bus)
         assert late >= 2
         taken = 0
         while taken < late:
             taken += len(await slow.fetch(JUDGE_SEGMENTS, 1, 0.5))
-            assert await _handed_out(bus) == late
+            assert await _unacknowledged(bus) == late
         assert len(await slow.fetch(JUDGE_SEGMENTS, 1, 0.5)) == 1
-        assert await _handed_out(bus) == late + 1
+        assert await _unacknowledged(bus) == late + 1
         await slow.close()
 
 
@@ -161,8 +161,8 @@ async def test_a_paused_bus_is_detected_within_fifteen_seconds(server: NatsServe
     noticed = await _until(lambda: not bus.connected, 20)
     server.signal(signal.SIGCONT)
     assert noticed < 15
-    seen = Seen()
-    running = Running(bus, seen)
+    seen = RecordingHandler()
+    running = RunningLoop(bus, seen)
     other = await connect(server.settings, "trainer")
     await other.publish(segment_ready())
     await seen.reaches(1, 10)
@@ -208,7 +208,7 @@ async def test_a_forbidden_subject_is_fatal_and_named(tmp_path: Path) -> None:
 
 
 async def test_a_forbidden_fetch_is_fatal_and_named(tmp_path: Path) -> None:
-    """Else the service is ready, and gets nothing, for ever."""
+    """Otherwise the service would stay ready and never receive a message."""
     (tmp_path / "credentials").write_text("judge:right\n")
     allowed = '{publish: ["$JS.API.CONSUMER.INFO.>"], subscribe: ["_INBOX_judge.>"]}'
     users = f'authorization {{ users = [ {{user: judge, password: "right", permissions: {allowed}}} ] }}'
@@ -228,7 +228,7 @@ async def _outcome(bus: NatsBus, number: int) -> str:
 
 
 async def _until(condition: Callable[[], bool], seconds: float) -> float:
-    """How long it took until the condition held, looking twenty times a second."""
+    """Poll twenty times a second until the condition holds; return the seconds that took."""
     started = time.monotonic()
     for _ in range(int(seconds * 20)):
         if condition():
@@ -262,8 +262,8 @@ async def test_provisioning_repairs_a_changed_stream_and_keeps_its_messages(serv
 
 
 async def test_a_consumer_deleted_during_a_fetch_is_recreated_immediately(bus: NatsBus) -> None:
-    seen = Seen()
-    running = Running(bus, seen, watch_s=15)
+    seen = RecordingHandler()
+    running = RunningLoop(bus, seen, watch_s=15)
     await asyncio.sleep(0.3)
     await bus.context.delete_consumer(SEGMENTS.name, JUDGE_SEGMENTS.name)
     await asyncio.sleep(1.0)
@@ -273,7 +273,7 @@ async def test_a_consumer_deleted_during_a_fetch_is_recreated_immediately(bus: N
 
 
 async def test_an_acknowledgement_survives_the_death_of_the_process(server: NatsServer) -> None:
-    """The connection is cut without a flush right after `ack` returned, as by a kill."""
+    """Close the connection without a flush right after `ack` returned, as a kill does."""
     bus = await connect(server.settings, "judge")
     for number in range(20):
         await bus.publish(segment_ready(number))
@@ -290,19 +290,19 @@ async def test_an_acknowledgement_survives_the_death_of_the_process(server: Nats
 async def test_no_message_goes_to_a_reader_that_has_left(server: NatsServer, bus: NatsBus) -> None:
     """The first reader drains in the middle of a waiting fetch; the message published next must reach the second."""
     first = await connect(server.settings, "judge")
-    running = Running(first, Seen())
+    running = RunningLoop(first, RecordingHandler())
     await asyncio.sleep(0.3)
     await running.end()
     await first.close()
     await bus.publish(segment_ready())
-    seen = Seen()
-    second = Running(bus, seen)
+    seen = RecordingHandler()
+    second = RunningLoop(bus, seen)
     await seen.reaches(1, 1.5)
     await second.end()
 
 
 async def test_closing_during_an_outage_raises_nothing(server: NatsServer) -> None:
-    """With something unsent: a service that is told to end in an outage has an answer or a publish on its way."""
+    """With unsent data: a service that ends during an outage has an acknowledgement or a publish pending."""
     bus = await connect(server.settings, "judge")
     server.kill()
     await _until(lambda: not bus.connected, 10)
@@ -315,8 +315,8 @@ async def test_closing_during_an_outage_raises_nothing(server: NatsServer) -> No
 
 
 async def test_invalid_messages_do_not_delay_good_events(bus: NatsBus) -> None:
-    seen = Seen()
-    running = Running(bus, seen)
+    seen = RecordingHandler()
+    running = RunningLoop(bus, seen)
     for number in range(50):
         await bus.publish(segment_ready(number))
         await bus.publish_raw("zelda.v1.demo.segment.ready", b"poison %d" % number, {})

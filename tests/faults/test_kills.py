@@ -1,7 +1,7 @@
-"""`kill -9` of each service at three moments, and all streams purged: the run ends with the same segments and scores.
+"""`kill -9` of each service at three moments, and purged streams: the run ends with the same segments and scores.
 
-Five services and three moments make fifteen kills; five of them share a run, each in another epoch or at another
-moment, so that every pair of service and moment is met once in three runs.
+Five services times three moments are fifteen kills. Five kills share a run, at different moments or in other epochs.
+So three runs cover every pair of service and moment.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,13 +18,13 @@ from tests.faults.run_audit import RunAudit
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-Moment = Callable[[LiveSystem, int], Awaitable[bool]]
+Condition = Callable[[LiveSystem, int], Awaitable[bool]]
 RECORDING, JUDGING, LEARNING = LiveSystem.has_segments, LiveSystem.has_scores, LiveSystem.has_finished
-Plan = list[tuple[int, Moment, str]]
+KillPlan = list[tuple[int, Condition, str]]
 
-EPOCHS = 2  # enough for every moment before, within and after a handover from one epoch to the next
+EPOCHS = 2  # covers every moment before, during and after the transition between epochs
 
-PLANS: dict[str, Plan] = {
+PLANS: dict[str, KillPlan] = {
     "first": [
         (0, RECORDING, "trainer"),
         (0, JUDGING, "judge"),
@@ -51,7 +51,7 @@ PLANS: dict[str, Plan] = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunAudit:
-    """What the run gives when nothing happens to it."""
+    """Audit of an undisturbed run."""
     async with live_system(tmp_path_factory.mktemp("undisturbed")) as ring:
         await ring.start_run(epochs=EPOCHS)
         assert await ring.wait_for_end() == "finished"
@@ -66,12 +66,12 @@ async def test_killed_services_do_not_change_the_result(tmp_path: Path, undistur
             await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
             ring.kill(service)
         assert await ring.wait_for_end() == "finished"
-        compare(await ring.audit(), undisturbed)
+        assert_equal_result(await ring.audit(), undisturbed)
         assert sorted(line.split()[0] for line in ring.messages) == sorted(service for *_, service in PLANS[name])
 
 
 async def test_a_driver_orphaned_in_mid_epoch_does_not_change_the_result(tmp_path: Path) -> None:
-    # So long that the driver sees that it is alone, and much is to come; of 32 segments, half are recorded.
+    # Long enough for the driver to notice that it is orphaned with much left to do; it records half of 32 segments.
     long: dict[str, Any] = {"epochs": 1, "epoch_steps": 9_600, "sampling": {"budget": 16}}
     async with live_system(tmp_path / "undisturbed") as ring:
         await ring.start_run(**long)
@@ -82,7 +82,7 @@ async def test_a_driver_orphaned_in_mid_epoch_does_not_change_the_result(tmp_pat
         await ring.wait_until(lambda: ring.has_segments(0))
         ring.kill("trainer")
         assert await ring.wait_for_end() == "finished"
-        compare(await ring.audit(), undisturbed)
+        assert_equal_result(await ring.audit(), undisturbed)
 
 
 async def test_purged_streams_do_not_change_the_result(tmp_path: Path, undisturbed: RunAudit) -> None:
@@ -92,18 +92,18 @@ async def test_purged_streams_do_not_change_the_result(tmp_path: Path, undisturb
             await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
             await purge(ring)
         assert await ring.wait_for_end() == "finished"
-        compare(await ring.audit(), undisturbed)
+        assert_equal_result(await ring.audit(), undisturbed)
 
 
-def compare(found: RunAudit, undisturbed: RunAudit) -> None:
-    """The same segments with the same outcomes, none lost and none doubled."""
-    assert found.violations() == []
-    assert sorted(found.acknowledged) == sorted(undisturbed.acknowledged)
-    assert found.scores == undisturbed.scores
+def assert_equal_result(audit: RunAudit, undisturbed: RunAudit) -> None:
+    """Assert equal segments with equal outcomes, none lost and none duplicated."""
+    assert audit.violations() == []
+    assert sorted(audit.acknowledged) == sorted(undisturbed.acknowledged)
+    assert audit.scores == undisturbed.scores
 
 
 async def purge(ring: LiveSystem) -> None:
-    """Lose every event, as an operator could."""
+    """Purge every stream, as an operator could."""
     client = Client()
     password = ring.system.layout.secret("bus-password").read_text(encoding="utf-8")
     await client.connect(ring.system.settings["ZELDA_BUS__URL"], user="zelda", password=password)

@@ -1,4 +1,4 @@
-"""Faults of a real S3 server: killed, paused, restarted. Calls end in time; a service stays up and loses nothing."""
+"""Faults of a real S3 server: killed, paused, restarted. Calls time out; a service stays up and loses nothing."""
 
 import asyncio
 import signal
@@ -24,15 +24,15 @@ KEY = "models/runs/demo/summary.json"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[S3Server]:
-    """An S3 server of the test's own, with buckets."""
+    """A provisioned S3 server of the test's own."""
     (tmp_path / "s3").mkdir()
     with S3Server(tmp_path / "s3") as own:
         provision(own.settings("faults"))
         yield own
 
 
-async def back(store: Store, seconds: float = 30) -> None:
-    """Wait until the store answers again."""
+async def wait_until_back(store: Store, seconds: float = 30) -> None:
+    """Wait until the store responds again."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -54,7 +54,7 @@ async def test_a_killed_store_raises_transient_and_loses_nothing(server: S3Serve
             await call
     assert time.monotonic() - started < 4 * 15
     server.start()
-    await back(store)
+    await wait_until_back(store)
     for number, digest in digests.items():
         assert await store.get(f"models/runs/demo/{number}", digest) == b"%d" % number
 
@@ -70,7 +70,7 @@ async def test_a_paused_store_blocks_no_call_beyond_fifteen_seconds(server: S3Se
     server.signal(signal.SIGCONT)
     assert all(isinstance(outcome, Transient) for outcome in outcomes), outcomes
     assert took < 15.5
-    await back(store)
+    await wait_until_back(store)
 
 
 async def _drained(bus: NatsBus, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Each service against each subject on a real server with the deployed permissions: allowed exactly where declared."""
+"""The deployed permissions on a real server: each service may use exactly its declared subjects."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from tests.servers import NatsServer
 
 
 def event(kind: type[EventData]) -> Envelope:
-    """One valid event of a kind."""
+    """A valid event of this type."""
     fields: dict[str, Any] = epoch_finished().data.model_dump() | {"status": "judged", "state": "running"}
     if issubclass(kind, SegmentReady | ScoresReady | SegmentExported):
         fields |= segment_ready().data.model_dump(include={"episode", "segment"})
@@ -31,7 +31,7 @@ def event(kind: type[EventData]) -> Envelope:
 
 
 def users() -> str:
-    """The server's `authorization` block with a password equal to the user's name."""
+    """The server's `authorization` block; each password equals its user's name."""
     lists = {name: service_permissions(name, role) for name, role in ROLES.items()}
     lists["provision"] = provision_permissions()
     lines = [
@@ -46,8 +46,8 @@ def _quoted(subjects: list[str]) -> str:
     return "[" + ", ".join(f'"{subject}"' for subject in subjects) + "]"
 
 
-class Cast:
-    """One connection for each user, by name."""
+class Connections:
+    """One connection per user, by name."""
 
     def __init__(self, buses: dict[str, NatsBus]) -> None:
         self._buses = buses
@@ -57,8 +57,8 @@ class Cast:
 
 
 @pytest.fixture
-async def cast(tmp_path: Path) -> AsyncIterator[Cast]:
-    """A provisioned server with the deployed users, and everybody connected."""
+async def connections(tmp_path: Path) -> AsyncIterator[Connections]:
+    """Connections of all deployed users to a provisioned server."""
     async with AsyncExitStack() as stack:
         server = stack.enter_context(NatsServer(tmp_path, users()))
 
@@ -71,7 +71,7 @@ async def cast(tmp_path: Path) -> AsyncIterator[Cast]:
         for name in (*ROLES, "provision"):
             buses[name] = await connect(settings(name), name)
             stack.push_async_callback(buses[name].close)
-        yield Cast(buses)
+        yield Connections(buses)
 
 
 async def _may_publish(bus: NatsBus, kind: type[EventData]) -> bool:
@@ -82,19 +82,19 @@ async def _may_publish(bus: NatsBus, kind: type[EventData]) -> bool:
     return True
 
 
-async def test_a_service_may_publish_exactly_its_declared_events(cast: Cast) -> None:
+async def test_a_service_may_publish_exactly_its_declared_events(connections: Connections) -> None:
     pairs = [(service, kind) for service in ROLES for kind in EVENTS]
-    allowed = await asyncio.gather(*(_may_publish(cast[service], kind) for service, kind in pairs))
+    allowed = await asyncio.gather(*(_may_publish(connections[service], kind) for service, kind in pairs))
     declared = [kind in ROLES[service].publishes for service, kind in pairs]
     assert dict(zip(pairs, allowed, strict=True)) == dict(zip(pairs, declared, strict=True))
 
 
-async def test_a_service_may_do_everything_its_loop_needs(cast: Cast) -> None:
+async def test_a_service_may_do_everything_its_loop_needs(connections: Connections) -> None:
     for kind in EVENTS:
-        await cast["provision"].publish(event(kind))
+        await connections["provision"].publish(event(kind))
     for service, role in ROLES.items():
         for subscription in role.subscriptions:
-            bus = cast[service]
+            bus = connections[service]
             await bus.ensure(subscription)
             assert await bus.pending(subscription) == len(subscription.events)
             [first, *others] = await bus.fetch(subscription, 10, 2)
@@ -105,15 +105,15 @@ async def test_a_service_may_do_everything_its_loop_needs(cast: Cast) -> None:
             for delivery in others:
                 await delivery.ack()
             assert await bus.pending(subscription) == 0
-    letters = await NatsDeadLetters(cast["provision"]).list()
+    letters = await NatsDeadLetters(connections["provision"]).list()
     assert {letter.consumer for letter in letters} == {s.name for role in ROLES.values() for s in role.subscriptions}
 
 
-async def test_a_service_may_recreate_its_own_consumer(cast: Cast) -> None:
+async def test_a_service_may_recreate_its_own_consumer(connections: Connections) -> None:
     [subscription] = ROLES["judge"].subscriptions
-    await cast["provision"].context.delete_consumer(stream_of(subscription).name, subscription.name)
-    await cast["judge"].ensure(subscription)
-    assert await cast["judge"].pending(subscription) == 0
+    await connections["provision"].context.delete_consumer(stream_of(subscription).name, subscription.name)
+    await connections["judge"].ensure(subscription)
+    assert await connections["judge"].pending(subscription) == 0
 
 
 @pytest.mark.parametrize(
@@ -129,15 +129,15 @@ async def test_a_service_may_recreate_its_own_consumer(cast: Cast) -> None:
         "_INBOX_coordinator.x",
     ],
 )
-async def test_a_judge_may_not_access_foreign_subjects(cast: Cast, subject: str) -> None:
-    bus = cast["judge"]
+async def test_a_judge_may_not_access_foreign_subjects(connections: Connections, subject: str) -> None:
+    bus = connections["judge"]
     with pytest.raises((nats_errors.TimeoutError, nats_errors.NoRespondersError)):
         await bus._client.request(subject, b"{}", timeout=0.5)
     assert subject.lower() in bus._denied
 
 
-async def test_a_service_may_not_read_replies_to_another_service(cast: Cast) -> None:
-    bus = cast["judge"]
+async def test_a_service_may_not_read_replies_to_another_service(connections: Connections) -> None:
+    bus = connections["judge"]
     await bus._client.subscribe("_INBOX_coordinator.>")
     try:
         await bus._client.flush(timeout=1)

@@ -1,4 +1,4 @@
-"""docker-compose.yaml: valid by the Compose schema, closed to the network, and settings that each service accepts."""
+"""docker-compose.yaml is valid, is closed to the network, and has settings that each service accepts."""
 
 import os
 import re
@@ -20,7 +20,7 @@ SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    """The file with its anchors and merges resolved."""
+    """The parsed file, with anchors and merges resolved."""
     loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
     return loaded
 
@@ -71,14 +71,14 @@ def test_compose_and_chart_run_the_same_store(compose: dict[str, Any]) -> None:
     store = compose["services"]["store"]
     (charts,) = named(render(profile("dev")), "StatefulSet", "zelda-s3")["spec"]["template"]["spec"]["containers"]
     assert f"docker.io/{store['image']}" == charts["image"]
-    keys = ["-s3.config=/run/secrets/s3.json"]  # in place of the two variables of a pod
+    keys = ["-s3.config=/run/secrets/s3.json"]  # replaces the two environment variables of a pod
     assert sorted(store["entrypoint"] + store["command"]) == sorted(charts["command"] + keys)
 
 
 def test_scraped_jobs_are_named_after_the_services(compose: dict[str, Any]) -> None:
     (scrape,) = yaml.safe_load(compose["configs"]["prometheus"]["content"])["scrape_configs"]
     (rule,) = scrape["relabel_configs"]
-    assert (rule["source_labels"], rule["target_label"]) == (["__address__"], "job")  # as the panels ask for it
+    assert (rule["source_labels"], rule["target_label"]) == (["__address__"], "job")  # the label that the panels query
     (targets,) = (one["targets"] for one in scrape["static_configs"])
     assert {re.fullmatch(rule["regex"], target)[1] for target in targets} == set(SERVICES)  # type: ignore[index]
 
@@ -97,7 +97,7 @@ def test_each_service_accepts_its_settings(compose: dict[str, Any], tmp_path: Pa
 
 
 def make_secrets(compose: dict[str, Any], tmp_path: Path) -> Path:
-    """Run the program of the `secrets` service on a directory; doing it twice keeps what is there."""
+    """Run the program of the `secrets` service twice on a directory; the second run keeps the files."""
     (program,) = compose["services"]["secrets"]["command"]
     directory = tmp_path / "secrets"
     directory.mkdir()

@@ -1,6 +1,6 @@
-"""The reward model as a process on a real bus: killed between weights and card, it still ends in one card.
+"""The reward model service as a process on a real bus: a kill between weights and card still gives one card.
 
-Its trainings are processes of their own: the service stays small, and told to stop it does not wait for them.
+Trainings run in child processes: the service stays small, and a stop does not wait for them.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def rewardmodel(bus: NatsServer, store: Path, **more: str) -> "subprocess.Popen[
 
 
 async def judged_epoch(nats_server: NatsServer, folder: Path) -> Harness:
-    """An epoch whose segments are all judged, and whose events are on the bus."""
+    """Publish the events of an epoch whose segments are all judged."""
     world = Harness(store=local_store(folder))
     await provision(nats_server.settings)
     finished = await world.play(0, episodes=8)
@@ -54,7 +54,7 @@ async def judged_epoch(nats_server: NatsServer, folder: Path) -> Harness:
 
 
 def trainings(service: int) -> list[int]:
-    """Processes that a service has started to train in."""
+    """Process ids of the service's training processes."""
     found = [pid for task in Path(f"/proc/{service}/task").iterdir() for pid in (task / "children").read_text().split()]
     return [int(pid) for pid in found if b"rewardmodel.training" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
@@ -67,13 +67,13 @@ def holds_torch(pid: int) -> bool:
     return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
 
 
-def most_memory_mb(pid: int) -> float:
-    """The largest resident set it ever had."""
+def peak_memory_mb(pid: int) -> float:
+    """Peak resident memory of the process, in megabytes."""
     return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)  # the bus waits half a minute before it gives a dead process's event to another
+@pytest.mark.timeout(240)  # the bus redelivers a dead process's event after half a minute
 async def test_another_process_finishes_an_epoch_after_a_kill_before_the_card(
     nats_server: NatsServer, tmp_path: Path
 ) -> None:
@@ -98,7 +98,7 @@ async def test_another_process_finishes_an_epoch_after_a_kill_before_the_card(
         names = [entry.key for entry in await world.store.list(keys.reward_model_prefix(RUN, 0)) if "rm-" in entry.key]
         assert names == [card.weights_key]
         assert not holds_torch(second.pid)
-        assert most_memory_mb(second.pid) < 150
+        assert peak_memory_mb(second.pid) < 150
     finally:
         second.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(second.wait, 30) == 0

@@ -25,7 +25,7 @@ STEPS: Final = 100  # enough to memorise the training pairs, which is what a lea
 def shuffled_accuracy(problem: FitProblem, should_cancel: Callable[[], bool]) -> float | None:
     """Mean held-out accuracy on confident pairs over several shuffles; None without such pairs.
 
-    Held-out labels are shuffled as well: under an honest split nothing predicts them, whatever the model learnt.
+    Held-out labels are shuffled as well: under an honest split nothing predicts them.
     """
     config = problem.config
     shuffles = config.shuffles * _multiplier(len(problem.fold))

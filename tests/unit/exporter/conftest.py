@@ -1,4 +1,4 @@
-"""A store with recorded play, for the exporter's tests."""
+"""Fixtures of the exporter's tests: a store with recorded play."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from tests.unit.exporter.recorded_play import CONFIG, RUN, record
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with an order to play and two segments played."""
+    """A store with a started epoch and two recorded segments."""
     directory = tmp_path_factory.mktemp("store")
     record(directory)
     start = EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""A little real play for the exporter's tests: a random walk through the garden, recorded into a directory."""
+"""Records a random walk through the garden into a directory, for the exporter's tests."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def record(directory: Path, steps: int = 130) -> None:
 
 
 def parts(raw: bytes) -> tuple[dict[str, Any], Members]:
-    """A recorded segment taken apart, to be put together with another fact."""
+    """The facts and members of a recorded segment, to rebuild it with changes."""
     segment = read_segment(raw)
     members = Members(
         segment.states.splitlines(), segment.observations, segment.actions, segment.prefix,

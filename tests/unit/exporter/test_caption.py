@@ -1,4 +1,4 @@
-"""What stands under a video: who played, which steps, and what the judges said; nothing that is not known."""
+"""The caption under a video: run, steps and scores; unknown facts are left out."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ from tests.unit.judge.segment_factory import manifest
 PLAYED = SegmentManifest.model_validate(
     {**manifest(first_step=300, steps=60, milestones_start=2, milestones_end=3), "members": {}}
 )
-WHO = ["demo  epoch 0  steps 300-359", "milestones 2 -> 3 of 9"]
+RUN_LINES = ["demo  epoch 0  steps 300-359", "milestones 2 -> 3 of 9"]
 
 
 def scores(status: str, weighted: float | None) -> SegmentScores:
@@ -34,13 +34,13 @@ def scores(status: str, weighted: float | None) -> SegmentScores:
 
 
 def test_a_judged_segment_shows_its_score_and_each_dimension() -> None:
-    assert caption(PLAYED, scores("judged", 0.65)) == [*WHO, "judged 0.65:  progress 0.60"]
+    assert caption(PLAYED, scores("judged", 0.65)) == [*RUN_LINES, "judged 0.65:  progress 0.60"]
 
 
 @pytest.mark.parametrize("status", ["abstained", "dead"])
 def test_a_segment_without_a_score_shows_its_status(status: str) -> None:
-    assert caption(PLAYED, scores(status, None)) == [*WHO, f"judges: {status}"]
+    assert caption(PLAYED, scores(status, None)) == [*RUN_LINES, f"judges: {status}"]
 
 
 def test_an_unjudged_segment_has_no_line_about_judges() -> None:
-    assert caption(PLAYED, None) == WHO
+    assert caption(PLAYED, None) == RUN_LINES

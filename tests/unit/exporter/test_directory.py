@@ -1,4 +1,4 @@
-"""An export folder on a person's disk is the former export or the new one, whole, whatever happens between."""
+"""An exported directory is either the complete previous export or the complete new one."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From a recorded segment to files that a person opens: exact, complete, once, and by the policy asked for."""
+"""From a recorded segment to exported files: exact, complete, once, and by the export policy."""
 
 import asyncio
 import io
@@ -71,8 +71,8 @@ async def judged(store: Store, value: int, number: int = 0) -> Envelope:
     )
 
 
-async def with_a_milestone(store: Store) -> Envelope:
-    """`segment.ready` of a segment that is said to have reached a milestone."""
+async def with_milestone(store: Store) -> Envelope:
+    """`segment.ready` of a segment whose manifest claims a milestone."""
     event = await ready(store)
     facts, members = parts(await store.get(event.data.key))
     digest = await store.put(event.data.key, write_segment({**facts, "milestones_end": 1}, members))
@@ -80,7 +80,7 @@ async def with_a_milestone(store: Store) -> Envelope:
 
 
 async def abstained(store: Store) -> Envelope:
-    """`scores.ready` of a recorded segment about which the judges could say nothing."""
+    """`scores.ready` of a recorded segment from which the judges abstained."""
     event = await judged(store, 5)
     scores = SegmentScores.from_bytes(await store.get(event.data.key))
     nothing = scores.model_copy(update={"status": "abstained", "judges": [], "weighted": None})
@@ -147,7 +147,7 @@ async def test_a_segment_changed_after_its_event_is_not_exported(
 ) -> None:
     policy = ExportPolicy.ALL if event is ready else ExportPolicy.JUDGED
     announced = await event(store)
-    await with_a_milestone(store)
+    await with_milestone(store)
     with pytest.raises(DigestMismatch):
         await handlers(store, policy).handle(announced)
 
@@ -156,7 +156,7 @@ async def test_an_export_committed_during_the_replay_is_kept(store: Store, monke
     event = await ready(store)
 
     async def other() -> None:
-        await judged(store, 5)  # so its video has another caption
+        await judged(store, 5)  # changes the video's caption
         await handlers(store).handle(event)
 
     def slow(*order: Any) -> RenderedSegment:
@@ -187,7 +187,7 @@ async def test_of_two_simultaneous_exports_the_first_manifest_is_announced(
 
 
 async def test_a_cancelled_export_ends_its_replay(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of its service, or after its time: a thread that goes on would hold both up."""
+    """A thread that continues would delay the service's exit and the next attempt."""
     event, steps, step = await ready(store), 0, Emulator.step
 
     def slow(emulator: Emulator, *order: Any, **options: Any) -> None:
@@ -231,13 +231,13 @@ Case = tuple[ExportPolicy, Callable[[Store], Awaitable[Envelope]], bool]
         (ExportPolicy.NONE, ready, False),
         (ExportPolicy.ALL, ready, True),
         (ExportPolicy.MILESTONES, ready, False),  # a short random walk reaches none
-        (ExportPolicy.MILESTONES, with_a_milestone, True),
+        (ExportPolicy.MILESTONES, with_milestone, True),
         (ExportPolicy.MILESTONES, lambda store: judged(store, 5), False),
         (ExportPolicy.JUDGED, ready, False),
         (ExportPolicy.JUDGED, abstained, False),
         (ExportPolicy.TOP, abstained, False),
         (ExportPolicy.JUDGED, lambda store: judged(store, 1), True),
-        (ExportPolicy.ALL, lambda store: judged(store, 1), False),  # it was exported when it was recorded
+        (ExportPolicy.ALL, lambda store: judged(store, 1), False),  # exported on segment.ready already
     ],
 )
 async def test_the_policy_selects_segments(

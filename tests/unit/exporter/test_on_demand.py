@@ -1,4 +1,4 @@
-"""Exports that a person asks for: where they go, and what becomes of segments that cannot be exported."""
+"""Exports on demand: their directories, and the report of segments that cannot be exported."""
 
 import asyncio
 from collections.abc import Callable
@@ -43,7 +43,7 @@ async def test_segments_and_data_set_are_exported_on_demand(store: Store, tmp_pa
 
 
 async def test_two_runs_export_into_one_directory_without_clashes(store: Store, tmp_path: Path) -> None:
-    other = RunId("walk-b")  # its segments have the same ids: the order of play gives them, not the run
+    other = RunId("walk-b")  # its segments have equal ids, because ids follow the order of play
     start = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
     await store.put(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
     for entry in await store.list(keys.segments_prefix(RUN)):
@@ -85,7 +85,7 @@ def outdated(raw: bytes) -> bytes:
 
 @pytest.fixture
 def archives(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keys of the recorded segments; `zelda` finds their store, beside something that is no segment."""
+    """Keys of the recorded segments; the store, which `zelda` is configured to use, also holds another object."""
     monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}")
     monkeypatch.setenv("ZELDA_EXPORT__FRAMES", "false")
     found = [entry.key for entry in asyncio.run(store.list(keys.segments_prefix(RUN)))]
@@ -162,7 +162,7 @@ def test_a_missing_rom_is_reported_once(
 
 async def test_a_data_set_that_cannot_be_renamed_leaves_no_partial_file(store: Store, tmp_path: Path) -> None:
     place = tmp_path / "place" / "walk.parquet"
-    place.mkdir(parents=True)  # made while the run was read
+    place.mkdir(parents=True)  # created while the run was read
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"))
     with pytest.raises(OSError, match=r"walk\.parquet"):
         await export_dataset(settings, SegmentSelection.parse(RUN, None, None, None), place, pytest.fail)

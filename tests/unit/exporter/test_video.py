@@ -1,4 +1,4 @@
-"""A person opens the video: it has every step, at the game's speed, with sharp pixels and a readable caption."""
+"""The video has every step, at the game's speed, with sharp pixels and a readable caption."""
 
 import io
 
@@ -52,6 +52,6 @@ def test_a_caption_line_wider_than_the_video_wraps(scale: int, line: str) -> Non
     wide = encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=6, caption=[line])
     narrow = encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=scale, caption=[line])
     whole, cut = decode(wide)[0][0][144 * 6 :], decode(narrow)[0][0][144 * scale :]
-    assert cut[:, -6:].max() < 100, "nothing is written into the margin"
+    assert cut[:, -6:].max() < 100, "no text in the margin"
     ink = [(strip.max(axis=2) > 150).sum() for strip in (whole, cut)]
-    assert ink[1] == pytest.approx(ink[0], rel=0.15), "and nothing is left out"
+    assert ink[1] == pytest.approx(ink[0], rel=0.15), "no text is missing"

@@ -1,4 +1,4 @@
-"""A run on a memory store: segments with states, scores by the synthetic judge, finished epochs, and the service."""
+"""Test harness: a run on a memory store with segments, synthetic scores, finished epochs, and the service."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ from tests.unit.rewardmodel.synthetic_judge import rule
 
 RUN = RunId("demo")
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-# The synthetic judge values what a segment's states are like on average, places among them.
+# The synthetic judge rates the mean of a segment's states, including the place.
 QUICK = RewardModelGroup(pooling="mean", masked=(), poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=60, shuffles=1)
-STEPS = 12  # short segments keep the tests quick; the service does not care
+STEPS = 12  # short segments keep the tests fast
 
 
 def archive(epoch: int, episode: EpisodeId, segment: SegmentId, states: Floats, milestones: int) -> bytes:
-    """A real segment archive with these observations (STEPS + 1, 128)."""
+    """A segment archive with these observations (STEPS + 1, 128)."""
     facts: dict[str, Any] = {
         "run": RUN,
         "epoch": epoch,
@@ -93,8 +93,7 @@ def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus =
 
 @dataclass
 class Harness:
-    """Everything around the service. `deadline_s` is the run's patience with its judges, `observation` what its policy
-    sees."""
+    """The environment of the service. `deadline_s` is the run's judge deadline, `observation` its policy's layout."""
 
     store: Store = field(default_factory=MemoryStore)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -105,11 +104,11 @@ class Harness:
     values: dict[SegmentId, float] = field(default_factory=dict)
 
     def service(self) -> tuple[Handlers, InterimTrainer]:
-        """A fresh process on this store."""
+        """New handlers and interim trainer on this store, as in a new process."""
         return build_components(self.group, ServicePorts(MemoryBus(), self.store, self.stopping), self.training)
 
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
-        """Play an epoch: archives, start order and account. Returns its `epoch.finished`."""
+        """Write an epoch's start, archives and finished record; return its `epoch.finished`."""
         rng = np.random.default_rng(epoch)
         config = RunConfig(judge_deadline_s=self.deadline_s, observation=self.observation)
         start = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, reward_model=None, created=NOW)
@@ -135,7 +134,7 @@ class Harness:
     async def _record(self, rng: np.random.Generator, epoch: int, number: int, index: int) -> SegmentRef:
         episode = EpisodeId(f"e{epoch}-{number:03d}")
         segment = SegmentId(f"{episode}-s{index}")
-        # Few features move, so that a few dozen segments are enough to find the rule.
+        # Few features vary, so that a few dozen segments suffice to learn the rule.
         states = np.zeros((STEPS + 1, 128), np.float32)
         states[:, :6] = np.clip(rng.uniform(-1, 1, 6) + rng.normal(0, 0.05, (STEPS + 1, 6)), -1, 1)
         self.values[segment] = float(np.clip(rule(states).mean() / 1.7, 0, 1))
@@ -161,14 +160,14 @@ class Harness:
             events.append(wrap(data, source="judge"))
         return events
 
-    async def enter(self, state: RunState, revision: int) -> None:
-        """The run's record enters a state now."""
+    async def set_run_state(self, state: RunState, revision: int) -> None:
+        """Append a run record with this state."""
         now = datetime.now(UTC)
         record = RunRecord(run=RUN, revision=revision, state=state, config=RunConfig(), created=NOW, updated=now)
         await self.store.create(keys.run_revision(RUN, revision), record.to_bytes())
 
-    async def lose(self, epoch: int, what: str) -> None:
-        """Damage or delete a part of a committed model, as a store may."""
+    async def corrupt(self, epoch: int, what: str) -> None:
+        """Damage or delete a part of a committed model."""
         weights, card = (await self.card(epoch)).weights_key, keys.reward_model_card(RUN, epoch)
         match what:
             case "weights damaged":

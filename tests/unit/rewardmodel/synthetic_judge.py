@@ -1,4 +1,4 @@
-"""A synthetic judge with a known rule: segments wander through a feature space, and the judge likes one part of it."""
+"""A synthetic judge with a known rule, and random walks through feature space for it to rate."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from shared.rewardnet import Floats
 
 
 def rule(states: Floats) -> Reals:
-    """How much the judge likes each state (..., 128): being near a place, and having a thing only with its key."""
+    """Value (...,) of states (..., 128): proximity to a place, plus a bonus for two features together."""
     near = np.exp(-4.0 * ((states[..., 0] - 0.4) ** 2 + (states[..., 1] + 0.3) ** 2))
     owns = (states[..., 2] > 0) & (states[..., 3] > 0)
     liked: Reals = (near + 0.7 * owns).astype(np.float64)
@@ -18,7 +18,7 @@ def rule(states: Floats) -> Reals:
 
 
 def wander(rng: np.random.Generator, segments: int, active: int = 128) -> Floats:
-    """States (segments, S, 128): a random place per segment, slow movement around it, in `active` features."""
+    """States (segments, S, 128): a slow random walk around a random place, in `active` features."""
     centre = rng.uniform(-1, 1, (segments, 1, 128))
     walk = rng.normal(0, 0.03, (segments, STORED_STEPS, 128)).cumsum(axis=1)
     states: Floats = np.clip(centre + walk, -1, 1).astype(np.float32)
@@ -29,7 +29,7 @@ def wander(rng: np.random.Generator, segments: int, active: int = 128) -> Floats
 def judged(
     segments: int, episodes: int, seed: int = 0, noise: float = 0.0, epochs: int = 1, folds: int = 5, active: int = 128
 ) -> SegmentDataset:
-    """A data set that the synthetic judge has rated, on the scale of votes, with an error of its own."""
+    """A data set rated by the synthetic judge on the scale of votes; `noise` is its standard error."""
     rng = np.random.default_rng(seed)
     states = wander(rng, segments, active)
     liked = rule(states).mean(axis=1)

@@ -1,4 +1,4 @@
-"""The service from scores to a committed card: complete, at the deadline, after crashes, and while scores stream in."""
+"""From scores to a committed card: complete, at the deadline, after crashes, and while scores arrive."""
 
 import asyncio
 import io
@@ -136,12 +136,12 @@ async def test_an_epoch_of_a_stopped_run_is_deferred_until_the_resume() -> None:
     first, *others = await world.listed(0)
     await world.judge(0, [first])
     handlers, _ = world.service()
-    await world.enter("stopped", revision=0)
+    await world.set_run_state("stopped", revision=0)
     assert await handlers.epoch_finished(finished) == []
     assert not await world.store.exists(keys.reward_model_card(RUN, 0))
 
-    await world.enter("running", revision=1)
-    waiting = asyncio.create_task(handlers.epoch_finished(finished))  # the coordinator has rung
+    await world.set_run_state("running", revision=1)
+    waiting = asyncio.create_task(handlers.epoch_finished(finished))  # the coordinator republishes the event
     await asyncio.sleep(0.3)
     assert not waiting.done()
     for event in await world.judge(0, others):
@@ -178,9 +178,9 @@ async def test_no_scores_give_a_neutral_model_that_fails_its_gates() -> None:
     assert not net.forward(torch.rand(3, 128).numpy()).any()
 
 
-async def not_again(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-    """A training that nobody should ask for."""
-    raise AssertionError("trained again")
+async def unexpected_training(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
+    """A training that must not run."""
+    raise AssertionError("an unexpected training")
 
 
 async def test_a_repeated_event_announces_the_same_card_without_training() -> None:
@@ -189,7 +189,7 @@ async def test_a_repeated_event_announces_the_same_card_without_training() -> No
     await world.judge(0, await world.listed(0))
     handlers, _ = world.service()
     (first,) = await handlers.epoch_finished(finished)
-    before, world.training = await world.card(0), not_again
+    before, world.training = await world.card(0), unexpected_training
     (second,) = await world.service()[0].epoch_finished(finished)
     assert second.id == first.id
     assert await world.card(0) == before
@@ -210,7 +210,7 @@ async def test_the_next_process_recovers_a_crash_between_weights_and_card(
     (event,) = await world.service()[0].epoch_finished(finished)
     card = await world.card(0)
     assert event.data.key == keys.reward_model_card(RUN, 0)
-    # The same data give the same seed, hence the same weights: the first attempt's file is the one that is cited.
+    # Equal data give equal seeds and weights, so the card names the first attempt's file.
     weights = [entry.key for entry in await world.store.list(keys.reward_model_prefix(RUN, 0)) if "rm-" in entry.key]
     assert weights == [card.weights_key]
 
@@ -245,7 +245,7 @@ async def test_an_unreadable_earlier_model_is_not_continued(lost: str) -> None:
         finished = await world.play(epoch, episodes=8)
         await world.judge(epoch, await world.listed(epoch))
         if epoch:
-            await world.lose(0, lost)
+            await world.corrupt(0, lost)
         await world.service()[0].epoch_finished(finished)
     card = await world.card(1)
     assert set(card.validation_loss) == {"full", "strict"}

@@ -1,4 +1,4 @@
-"""The figures on the card, against cases whose answer is known."""
+"""The card's figures on cases with known answers; gates, completeness and debounce."""
 
 from dataclasses import replace
 
@@ -27,8 +27,8 @@ from services.rewardmodel.domain.preferences import Ints, PairingConfig, RatingA
 from shared.contracts.ids import SegmentId
 
 
-def held(value: Reals, margin_of: Reals, first: Ints, second: Ints, fold: Ints | None = None) -> HeldoutPairs:
-    """Held-out pairs of segments with these values, predicted by the differences of `margin_of`."""
+def heldout_pairs(value: Reals, margin_of: Reals, first: Ints, second: Ints, fold: Ints | None = None) -> HeldoutPairs:
+    """Held-out pairs of segments with these values; the margins are differences of `margin_of`."""
     count = len(value)
     pairs = label_pairs(RatingArrays(value, np.zeros(count), np.ones(count)), first, second, PairingConfig())
     folds = np.zeros(len(first), np.int64) if fold is None else fold
@@ -44,15 +44,15 @@ def many(count: int = 400, pairs: int = 6_000, seed: int = 0) -> tuple[Reals, In
 def test_accuracy_counts_undecided_pairs_half() -> None:
     value = np.array([0.9, 0.5, 0.1])
     first, second = np.array([0, 1, 2]), np.array([1, 2, 0])
-    perfect = held(value, value, first, second)
+    perfect = heldout_pairs(value, value, first, second)
     assert accuracy(perfect.hits, perfect.pairs.confident) == 1.0
-    assert held(value, -value, first, second).hits.tolist() == [0.0, 0.0, 0.0]
-    assert held(value, np.zeros(3), first, second).hits.tolist() == [0.5, 0.5, 0.5]
+    assert heldout_pairs(value, -value, first, second).hits.tolist() == [0.0, 0.0, 0.0]
+    assert heldout_pairs(value, np.zeros(3), first, second).hits.tolist() == [0.5, 0.5, 0.5]
     assert accuracy(perfect.hits, np.zeros(3, np.bool_)) is None
 
 
 def test_exact_ties_count_nowhere_and_near_ties_only_in_all() -> None:
-    found = held(np.array([0.5, 0.5, 0.52]), np.array([0.0, 1.0, 2.0]), np.array([0, 2]), np.array([1, 0]))
+    found = heldout_pairs(np.array([0.5, 0.5, 0.52]), np.array([0.0, 1.0, 2.0]), np.array([0, 2]), np.array([1, 0]))
     assert found.untied.tolist() == [False, True]
     assert found.pairs.confident.tolist() == [False, False]
 
@@ -60,8 +60,8 @@ def test_exact_ties_count_nowhere_and_near_ties_only_in_all() -> None:
 def test_the_interval_widens_with_fewer_episodes() -> None:
     value, first, second = many()
     block = np.arange(len(value)) // 50
-    wrong_in_some = np.where(block % 4 == 0, -value, value)  # a model that fails in one part of the game
-    found = held(value, wrong_in_some, first, second)
+    wrong_in_some = np.where(block % 4 == 0, -value, value)  # the model fails in one part of the game
+    found = heldout_pairs(value, wrong_in_some, first, second)
     widths = []
     for episode in (np.random.default_rng(1).permutation(len(value)), block):
         low, high = bootstrap_interval(found, episode, np.random.default_rng(0)) or (0, 0)
@@ -74,7 +74,7 @@ def test_the_interval_widens_with_fewer_episodes() -> None:
 
 def test_a_pair_is_weighted_by_the_draws_of_both_episodes() -> None:
     value, first, second = np.array([0.9, 0.1, 0.1]), np.array([0, 0]), np.array([1, 2])
-    found = held(value, np.array([0.5, 0.0, 1.0]), first, second)  # right against one episode, wrong against the other
+    found = heldout_pairs(value, np.array([0.5, 0.0, 1.0]), first, second)  # right for one pair, wrong for the other
     assert bootstrap_interval(found, np.arange(3), np.random.default_rng(0)) == (0.0, 1.0)
 
 
@@ -98,7 +98,7 @@ def test_the_temperature_calibrates_an_overconfident_model() -> None:
     value, first, second = many()
     noisy = (value + np.random.default_rng(1).normal(0, 0.2, len(value))) * 50
     fold = np.random.default_rng(2).integers(0, 5, len(first))
-    found = measure_reliability(held(value, noisy, first, second, fold))
+    found = measure_reliability(heldout_pairs(value, noisy, first, second, fold))
     assert found is not None
     assert found.temperature > 3
     assert found.ece < 0.06
@@ -109,15 +109,19 @@ def test_calibration_is_cross_fitted() -> None:
     value, first, second = many()
     fold = np.arange(len(first)) % 2
     right, noise = np.sign(value[first] - value[second]), np.random.default_rng(3).normal(0, 50, len(first))
-    # One fold is always right and hardly sure, the other knows nothing and is very sure.
-    found = measure_reliability(replace(held(value, value, first, second, fold), margin=np.where(fold, noise, right)))
+    # One fold is always right with low confidence, the other random with high confidence.
+    found = measure_reliability(
+        replace(heldout_pairs(value, value, first, second, fold), margin=np.where(fold, noise, right))
+    )
     assert found is not None
     assert found.ece > 0.3, "with its own temperature each fold would look calibrated"
 
 
 def test_a_single_fold_is_measured_on_itself() -> None:
     value, first, second = many(pairs=500)
-    found = measure_reliability(held(value, value + np.random.default_rng(1).normal(0, 0.2, len(value)), first, second))
+    found = measure_reliability(
+        heldout_pairs(value, value + np.random.default_rng(1).normal(0, 0.2, len(value)), first, second)
+    )
     assert found is not None
     assert found.ece < 0.1
 
@@ -126,7 +130,7 @@ def test_undecided_pairs_do_not_worsen_the_calibration() -> None:
     value, first, second = many()
     noisy = value + np.random.default_rng(1).normal(0, 0.2, len(value))
     fold = np.random.default_rng(2).integers(0, 5, len(first))
-    heldout = held(value, noisy, first, second, fold)
+    heldout = heldout_pairs(value, noisy, first, second, fold)
     undecided = replace(heldout, margin=np.where(np.arange(len(first)) % 2, heldout.margin, 0.0))
     plain, mixed = measure_reliability(heldout), measure_reliability(undecided)
     assert plain is not None
@@ -158,7 +162,7 @@ def test_average_ranks_equal_those_of_scipy(values: list[float]) -> None:
 def test_the_step_index_baseline_exposes_a_judge_of_time() -> None:
     rng = np.random.default_rng(0)
     first_step = rng.uniform(0, 3_000, 300)
-    value = np.exp(-(((first_step - 1_000) / 600) ** 2))  # best in the middle: a line alone would not do
+    value = np.exp(-(((first_step - 1_000) / 600) ** 2))  # best in the middle, so a linear term alone does not suffice
     count, pairs = 300, 4_000
     a = rng.integers(0, count, pairs)
     b = (a + rng.integers(1, count, pairs)) % count
@@ -269,12 +273,12 @@ def test_debounce_waits_for_a_pause_and_a_minimum_interval() -> None:
     debounce.record_training(now=10.0)
     for _ in range(200):
         debounce.record_score(now=11.0)
-    assert not debounce.due(now=20.0)  # rests
+    assert not debounce.due(now=20.0)  # within min_interval_s
     assert debounce.due(now=40.5)
     debounce.record_training(now=41.0)
     for _ in range(19):
         debounce.record_score(now=50.0)
-    assert not debounce.due(now=500.0)  # too few to be worth it
+    assert not debounce.due(now=500.0)  # fewer than min_scores
     debounce.record_score(now=500.0)
     assert debounce.due(now=505.0)
 

@@ -1,4 +1,4 @@
-"""Scores become pairs without inventing opinions: capped, soft where votes doubt, tied where scores are close."""
+"""Scores become pairs: capped per segment, soft where votes disagree, tied where scores are close."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_a_clear_difference_gives_a_nearly_hard_label() -> None:
 
 
 def test_close_scores_are_a_tie() -> None:
-    for tie in (pair(0.50, 0.54), pair(0.55, 0.50)):  # the margin itself is still a tie
+    for tie in (pair(0.50, 0.54), pair(0.55, 0.50)):  # a difference equal to the margin is a tie
         assert tie.target[0] == 0.5
         assert not tie.confident[0]
 
@@ -165,7 +165,7 @@ def test_more_and_closer_votes_reduce_the_standard_error() -> None:
 
 
 def standard_error(*judges: dict[str, tuple[int, ...]], **weights: float) -> float:
-    """The standard error of a score with these votes by judge and dimension."""
+    """Standard error of a score with these votes by judge and dimension."""
     one = scores()
     results = [
         one.judges[0].model_copy(
@@ -184,13 +184,13 @@ def standard_error(*judges: dict[str, tuple[int, ...]], **weights: float) -> flo
 
 
 def test_the_standard_error_follows_from_the_votes() -> None:
-    alone = (0.5**2 / 3) ** 0.5 / 5  # three equal votes are each half a step from the truth, a step is a fifth
+    alone = (0.5**2 / 3) ** 0.5 / 5  # each vote has an error of half a step; a step is a fifth
     assert standard_error({"progress": (3, 3, 3)}, progress=0.4) == pytest.approx(alone)
     twice = standard_error({"progress": (3, 3, 3)}, {"progress": (2, 2, 2)}, progress=0.4)
     assert twice == pytest.approx(alone / 2**0.5), "two judges of one dimension"
     both = standard_error({"progress": (3, 3, 3), "dialog": (0, 0, 0)}, progress=0.4, dialog=0.2)
     assert both == pytest.approx(alone * 5**0.5 / 3), "two thirds and one third of the weight"
-    assert standard_error({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight brings no doubt"
+    assert standard_error({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight adds no error"
 
 
 def test_missing_agreement_counts_as_none() -> None:
@@ -211,7 +211,7 @@ def test_subsampling_keeps_the_first_and_the_last_state(steps: int) -> None:
 def test_folds_are_permanent_and_disjoint_per_member() -> None:
     episodes = [EpisodeId(f"e{number}") for number in range(500)]
     fold = np.array([fold_of(RunId("demo"), episode, 5) for episode in episodes])
-    # As they were dealt when this was written: dealt anew, a model that is continued would meet what measures it.
+    # Pinned: with other folds a continued model would train on its held-out episodes.
     assert fold[:12].tolist() == [2, 0, 3, 0, 1, 1, 2, 1, 2, 2, 2, 4]
     assert np.bincount(fold).min() > 60
     for member in range(5):
@@ -238,7 +238,7 @@ def test_selection_keeps_all_new_and_a_stable_share_of_old_segments() -> None:
     assert len(kept) == 600 + 1_400  # 30 % are new
     later = select_ratings([*old, *new, *[stored(2, number) for number in range(600)]], 2, 4_000, 0.3)
     survivors = {r for r in later if r.epoch == 0}
-    assert survivors <= {r for r in kept if r.epoch == 0}  # who left does not come back
+    assert survivors <= {r for r in kept if r.epoch == 0}  # an excluded segment stays excluded
 
 
 def test_selection_keeps_few_old_segments_within_the_capacity() -> None:

@@ -1,4 +1,4 @@
-"""The forward pass equals the plain formula, and nothing but a sound file of this format is ever loaded."""
+"""The forward pass equals the plain formula, and only valid files of this format load."""
 
 import json
 from collections.abc import Callable
@@ -99,7 +99,7 @@ def test_a_neutral_model_scores_every_state_zero() -> None:
 
 
 def forged(**changes: object) -> bytes:
-    """A file whose tensors or metadata were tampered with."""
+    """A file with changed tensors or metadata."""
     weights = some_weights()
     tensors = {name: getattr(weights, name) for name in TENSORS}
     metadata = {"format": FORMAT, "observation": "obs/v1", "temperature": "1.0", "disagreement": "0.1"}

@@ -1,4 +1,4 @@
-"""What is remembered of runs is bounded, and bounding it disturbs nobody who is reading."""
+"""The score cache is bounded, and eviction does not disturb concurrent reads."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,28 +9,28 @@ from shared.store.port import ObjectEntry
 from tests.unit.rewardmodel.harness import RUN, Harness
 
 
-class Meanwhile(MemoryStore):
-    """A store that takes its time with a list: something else happens meanwhile, once."""
+class InterleavingStore(MemoryStore):
+    """A store that runs another coroutine during its next `list` call."""
 
-    happens: Callable[[], Awaitable[None]] | None = None
+    interleaved: Callable[[], Awaitable[None]] | None = None
 
     async def list(self, prefix: str) -> list[ObjectEntry]:
-        happens, self.happens = self.happens, None
-        if happens is not None:
-            await happens()
+        interleaved, self.interleaved = self.interleaved, None
+        if interleaved is not None:
+            await interleaved()
         return await super().list(prefix)
 
 
 async def test_eviction_during_a_read_loses_no_scores() -> None:
-    store = Meanwhile()
+    store = InterleavingStore()
     world, scores = Harness(store=store), ScoreCache(store)
     await world.play(0, episodes=1)
     await world.judge(0, await world.listed(0))
 
-    async def others_come() -> None:
+    async def read_other_runs() -> None:
         for number in range(CACHED_RUNS):
             await scores.epoch(RunId(f"other-{number}"), 0)
 
-    store.happens = others_come
+    store.interleaved = read_other_runs
     assert len(await scores.epoch(RUN, 0)) == 4
     assert len(await scores.epoch(RUN, 0)) == 4

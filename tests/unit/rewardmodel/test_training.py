@@ -1,4 +1,4 @@
-"""The ensemble finds a known rule, is measured without leaks, and computes the same in torch and in numpy."""
+"""The ensemble learns a known rule, is evaluated without leaks, and computes equal scores in torch and numpy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def never() -> bool:
     return False
 
 
-def learnt(
+def train_and_report(
     data: SegmentDataset, config: TrainingConfig = QUICK, masked: Sequence[int] = ()
 ) -> tuple[TrainedEnsemble, TrainingReport]:
     task = TrainingTask(data, "obs/v1", masked)
@@ -39,26 +39,26 @@ def learnt(
 
 def test_a_known_judging_rule_is_recovered() -> None:
     config = TrainingConfig(shuffles=2, fit=FitConfig(max_steps=1_200))
-    trained, found = learnt(judged(1_600, 300, active=6), config)
+    trained, found = train_and_report(judged(1_600, 300, active=6), config)
     assert found.accuracy.confident is not None
     assert found.accuracy.confident >= 0.90
     assert found.baselines["linear"] is not None
-    assert found.accuracy.confident > found.baselines["linear"] + 0.05  # the rule is no line
+    assert found.accuracy.confident > found.baselines["linear"] + 0.05  # the rule is not linear
     assert 0.45 <= (found.baselines["shuffled_labels"] or 0) <= 0.55
     assert 0.45 <= (found.baselines["step_index"] or 0) <= 0.55
     assert (found.rank_correlation or 0) > 0.85
     assert set(list(found.sensitivity)[:4]) == {"f0", "f1", "f2", "f3"}
     assert found.reliability is not None
     assert found.reliability.ece <= 0.05
-    # Held-out figures promise something about segments that nobody has seen yet.
+    # The held-out figures must hold for new segments.
     states = wander(np.random.default_rng(99), 500, active=6)
     scores = RewardNet(trained.weights).forward(states.reshape(-1, 128)).reshape(5, 500, -1).mean(axis=(0, 2))
     order, truth = np.argsort(np.argsort(scores)), np.argsort(np.argsort(rule(states).mean(axis=1)))
     assert np.corrcoef(order, truth)[0, 1] > 0.85
 
 
-def with_episode_marks(by_segment: bool) -> SegmentDataset:
-    """Scores that belong to the episode alone, at random, and features that only tell which episode it is."""
+def episode_marks_dataset(by_segment: bool) -> SegmentDataset:
+    """Random scores per episode, and features that identify the episode and nothing else."""
     rng = np.random.default_rng(0)
     episodes, each = 60, 10
     marks = rng.choice([-1.0, 1.0], (episodes, 128)).astype(np.float32)
@@ -71,10 +71,10 @@ def with_episode_marks(by_segment: bool) -> SegmentDataset:
 
 
 def test_only_a_split_by_segment_leaks_the_episode() -> None:
-    _, honest = learnt(with_episode_marks(by_segment=False))
-    _, leaking = learnt(with_episode_marks(by_segment=True))
+    _, honest = train_and_report(episode_marks_dataset(by_segment=False))
+    _, leaking = train_and_report(episode_marks_dataset(by_segment=True))
     assert (honest.accuracy.confident or 1) < 0.62
-    assert (leaking.accuracy.confident or 0) > 0.9  # what a split by segment would have claimed
+    assert (leaking.accuracy.confident or 0) > 0.9  # what a split by segment would claim
 
 
 def test_shuffled_labels_are_chance_on_average() -> None:
@@ -133,8 +133,8 @@ def test_scores_are_standardised_over_the_training_states() -> None:
     assert np.abs(scores.std(axis=1) - 1).max() < 1e-2
 
 
-def gaining(segments: int = 800) -> SegmentDataset:
-    """A judge of behaviour: what counts is how much feature 0 grew during the segment, wherever it began."""
+def growth_dataset(segments: int = 800) -> SegmentDataset:
+    """A judge that rates how much feature 0 grew during the segment, from any start."""
     rng = np.random.default_rng(0)
     data = judged(segments, 200, active=6)
     grown = rng.uniform(-1, 1, segments)
@@ -145,22 +145,22 @@ def gaining(segments: int = 800) -> SegmentDataset:
 
 
 def test_gain_pooling_learns_a_potential_that_mean_pooling_misses() -> None:
-    _, by_mean = learnt(gaining())
-    _, by_gain = learnt(gaining(), replace(QUICK, pooling="gain"))
+    _, by_mean = train_and_report(growth_dataset())
+    _, by_gain = train_and_report(growth_dataset(), replace(QUICK, pooling="gain"))
     assert (by_gain.accuracy.confident or 0) > 0.9
     assert (by_gain.accuracy.confident or 0) > (by_mean.accuracy.confident or 1) + 0.1
 
 
 def test_the_linear_baseline_sees_only_unmasked_features() -> None:
-    _, free = learnt(judged(120, 40))
-    _, blind = learnt(judged(120, 40), masked=range(128))
+    _, free = train_and_report(judged(120, 40))
+    _, blind = train_and_report(judged(120, 40), masked=range(128))
     assert (free.baselines["linear"] or 0) > 0.6
     assert (blind.baselines["linear"] or 1) <= 0.55
 
 
 @pytest.mark.parametrize("segments", [1, 2, 5, 12])
 def test_few_segments_give_finite_weights_and_a_note(segments: int) -> None:
-    trained, found = learnt(judged(segments, segments))
+    trained, found = train_and_report(judged(segments, segments))
     assert all(np.isfinite(getattr(trained.weights, name)).all() for name in ("hidden1_weight", "value_weight"))
     assert not all(found.gates.values())
     assert found.notes

@@ -1,4 +1,4 @@
-"""A training in a process of its own: the same model as in this one, and whatever ends it ends nothing else."""
+"""A training in a child process: it gives the same model, and its failure leaves the service running."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ ENDLESS = QUICK.model_copy(update={"steps": 100_000})
 
 
 async def training_request(episodes: int = 6) -> TrainingRequest:
-    """What the service would order after an epoch."""
+    """The request that the service makes after an epoch."""
     kept: list[TrainingRequest] = []
 
     async def refuse(wanted: TrainingRequest, should_cancel: Callable[[], bool]) -> None:
@@ -37,7 +37,7 @@ async def training_request(episodes: int = 6) -> TrainingRequest:
 
 
 def children() -> list[int]:
-    """Processes that this one has started and that run a training."""
+    """Ids of this process's training processes."""
     found = []
     for task in Path("/proc/self/task").iterdir():
         for pid in (task / "children").read_text().split():
@@ -47,7 +47,7 @@ def children() -> list[int]:
 
 
 async def child() -> int:
-    """The one that has just been started, once it runs its own program."""
+    """Id of the training process, once it runs its program."""
     async with asyncio.timeout(30):
         while not (found := children()):  # noqa: ASYNC110 - another process has no event to offer
             await asyncio.sleep(0.02)
@@ -113,5 +113,5 @@ async def test_a_child_exits_when_its_parent_is_gone() -> None:
     assert process.stdin is not None
     process.stdin.write(wanted.model_dump_json().encode() + b"\n\n")
     await process.stdin.drain()
-    process.stdin.close()  # as the kernel does for a process that was killed
+    process.stdin.close()  # as the kernel does when a process is killed
     assert await asyncio.wait_for(process.wait(), 30) == ORPHANED
