@@ -123,7 +123,7 @@ void people_update(void) {
     }
 }
 
-/* Talk to whoever stands at a cell. */
+/* Talk to the person at a cell. */
 u8 person_talk(u8 pos) {
     u8 n;
     Object *person;

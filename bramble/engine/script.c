@@ -1,10 +1,10 @@
-/* Scripts: what people, signs, chests and rooms say and do. They are short byte strings made by bramble/script.py.
+/* Scripts: what people, signs, chests and rooms say and do. They are short byte strings made by bramble/worlds/script.py.
  *
  * A script runs within one frame until it shows a text; it goes on when the text is closed.
  */
 #include "game.h"
 
-/* Keep in the order of OPERATIONS in bramble/script.py. */
+/* Keep in the order of OPERATIONS in bramble/worlds/script.py. */
 enum {
     OP_END,
     OP_SAY,    /* text */
@@ -23,7 +23,7 @@ enum {
     OP_IF      /* condition, argument, bytes to skip when it does not hold */
 };
 
-/* Keep in the order of CONDITIONS in bramble/script.py. Bit 7 of a condition negates it. */
+/* Keep in the order of CONDITIONS in bramble/worlds/script.py. Bit 7 of a condition negates it. */
 enum { IF_OWNS, IF_FLAG, IF_ROOM, IF_RUPEES, IF_ESSENCES, IF_SEASON, IF_TRADE };
 
 static const u8 *code;

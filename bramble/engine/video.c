@@ -133,7 +133,7 @@ static void fill(u8 *to, u8 value, u16 count) {
     while (count--) *to++ = value;
 }
 
-/* Unpack pictures into video memory. A control byte tells of eight pieces, lowest bit first: 1 = a byte as it is,
+/* Unpack pictures into video memory. A control byte describes eight pieces, lowest bit first: 1 = a byte as it is,
  * 0 = two bytes that repeat what was written before: distance (12 bits) and length less 3. Distance 0 ends it. */
 static void unpack(u8 *to, const u8 *from) {
     u8 control = 0, pieces = 0, low, high, length;
