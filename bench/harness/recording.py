@@ -3,9 +3,8 @@
 The environment is the one that env runners step, with one game (what runs have by default) or several. The same
 emulators play every turn, because two of them in one process differ by some per cent merely by where their memory
 lies. In a round they play the same course (start, seeds, actions) once for each store and twice without recording, in
-a random order: recording is compared with both, and they with each other, which says how exact that is. The first
-segments of a turn are not timed: in a running system, the writer is always busy with those before. The timed ones are
-whole batches of the recorder.
+a random order: recording is compared with both; comparing these two with each other shows the noise. The first
+segments of a turn are not timed: in a running system, the writer is always busy with earlier ones.
 """
 
 import json
@@ -105,18 +104,18 @@ def play(env: ZeldaVectorEnv, seed: int, steps: int) -> list[float]:
 
 
 @dataclass
-class Contender:
-    """One way to record, or none, and what its turns took."""
+class RecordingVariant:
+    """One store to record to, or none, and the measured turns."""
 
-    takes: Sequence[EpisodeRecorder | None]
+    recorders: Sequence[EpisodeRecorder | None]
     recorder: RunnerRecorder | None = None
     rates: list[float] = field(default_factory=list)
     steps_us: list[float] = field(default_factory=list)
 
     def turn(self, env: ZeldaVectorEnv, number: int) -> None:
         """One turn on the course of that number."""
-        for session, take in zip(env.sessions, self.takes, strict=True):
-            session.recording = take
+        for session, recorder in zip(env.sessions, self.recorders, strict=True):
+            session.recording = recorder
             session.skip_to(number * EPISODES_A_TURN)
         env.reset()
         steps = SEGMENT * max(1, SEGMENTS // env.num_envs)
@@ -127,7 +126,7 @@ class Contender:
         self._wait()
 
     def _wait(self) -> None:
-        """Let the writer finish, so that the next turn is not slowed by this one; an absent store is not waited for."""
+        """Wait until the writer is done, so that it does not slow the next turn. Do not wait for an absent store."""
         end = time.perf_counter() + PATIENCE_S
         while self.recorder is not None and not self.recorder.dropped and time.perf_counter() < end:
             if not self.recorder.pending:
@@ -136,8 +135,8 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What one contender's turns came to in one process."""
+class VariantResult:
+    """Measurements of one variant in one process."""
 
     rates: list[float]
     p99_us: float
@@ -145,30 +144,32 @@ class Account:
     dropped: int
 
     @classmethod
-    def of(cls, one: Contender) -> Self:
+    def of(cls, one: RecordingVariant) -> Self:
         """The first round has warmed up: its rate does not count."""
         recorder = one.recorder
         kept, dropped = (0, 0) if recorder is None else (len(recorder.written()), recorder.dropped)
         return cls(one.rates[1:], statistics.quantiles(one.steps_us, n=100)[98], kept, dropped)
 
 
-def accounts(game: Game, rounds: int, envs: int) -> dict[str, Account]:
+def variant_results(game: Game, rounds: int, envs: int) -> dict[str, VariantResult]:
     """Play `rounds` rounds of `envs` games in this process."""
     with stores() as where:
         env = ZeldaVectorEnv(EnvConfig(num_envs=envs), game=game)
         begin_at = places(env)
         recorders = {name: recorder(store) for name, store in where.items()}
-        contenders = {name: Contender([None] * envs) for name in (PLAIN, CONTROL)}
-        contenders |= {name: Contender([one.for_env(n) for n in range(envs)], one) for name, one in recorders.items()}
-        order = list(contenders.values())
+        variants = {name: RecordingVariant([None] * envs) for name in (PLAIN, CONTROL)}
+        variants |= {
+            name: RecordingVariant([one.for_env(n) for n in range(envs)], one) for name, one in recorders.items()
+        }
+        order = list(variants.values())
         for number in range(rounds + 1):
             env.set_starts([begin_at[number % PLACES]])
             random.shuffle(order)
-            for contender in order:
-                contender.turn(env, number)
+            for variant in order:
+                variant.turn(env, number)
         for one in recorders.values():
             one.close(patience_s=0.5)
-        return {name: Account.of(one) for name, one in contenders.items()}
+        return {name: VariantResult.of(one) for name, one in variants.items()}
 
 
 def measure(game: str, rounds: int, envs: int) -> tuple[list[tuple[str, str]], Figures]:
@@ -178,15 +179,15 @@ def measure(game: str, rounds: int, envs: int) -> tuple[list[tuple[str, str]], F
     where its memory lies makes one of them slower than the next by half a per cent, for all of its life.
     """
     command = [sys.executable, "-m", "bench.harness.recording", game, str(max(rounds // PROCESSES, 2)), str(envs)]
-    found: dict[str, list[Account]] = {}
+    found: dict[str, list[VariantResult]] = {}
     for _ in range(PROCESSES):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         for name, one in json.loads(done.stdout).items():
-            found.setdefault(name, []).append(Account(**one))
+            found.setdefault(name, []).append(VariantResult(**one))
     return table(found)
 
 
-def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figures]:
+def table(found: dict[str, list[VariantResult]]) -> tuple[list[tuple[str, str]], Figures]:
     """Rows and figures of what was measured."""
     rates = {name: [rate for one in several for rate in one.rates] for name, several in found.items()}
     p99 = {name: statistics.median(one.p99_us for one in several) for name, several in found.items()}
@@ -213,5 +214,5 @@ def table(found: dict[str, list[Account]]) -> tuple[list[tuple[str, str]], Figur
 
 if __name__ == "__main__":
     name, rounds, envs = sys.argv[1:]
-    found = accounts(GAMES[name](), int(rounds), int(envs))
+    found = variant_results(GAMES[name](), int(rounds), int(envs))
     json.dump({key: asdict(one) for key, one in found.items()}, sys.stdout)

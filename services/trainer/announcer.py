@@ -1,7 +1,8 @@
-"""Announces what drivers and env runners put into the store: every segment, then the epoch's account.
+"""Announces what drivers and env runners put into the store: every segment, then the record of the finished epoch.
 
-They have no bus; this task tails the store for them. Repeating an announcement is harmless (its id is the same), so
-nothing about it is kept across restarts.
+Drivers and env runners have no bus; this task polls the store for them. A repeated announcement has the same id and is
+harmless, so a restarted announcer needs no state. The digest of a segment is in the note that its writer left beside
+the archive (`keys.digest_note`).
 """
 
 from collections.abc import Mapping
@@ -31,13 +32,15 @@ EPOCHS = metrics.counter("trainer_epochs_finished_total", "epochs whose account 
 
 
 @dataclass
-class Tail:
-    """Where the announcements of one run stand."""
+class RunCursor:
+    """How far one run is announced."""
 
     run: RunId
     epoch: int
-    announced: set[str] = field(default_factory=set)
-    """Keys that need no more attention: of announced segments, and of objects that are none."""
+    done: set[str] = field(default_factory=set)
+    """Keys of announced segments, and of objects that are not segments."""
+    without_digest: set[str] = field(default_factory=set)
+    """Archives that the last poll found without a digest note."""
 
 
 class Announcer:
@@ -46,14 +49,14 @@ class Announcer:
     def __init__(self, store: Store, bus: Bus) -> None:
         self.store = store
         self.bus = bus
-        self._tails: dict[RunId, Tail] = {}
+        self._cursors: dict[RunId, RunCursor] = {}
 
     async def follow_all(self, fences: Mapping[RunId, int]) -> None:
-        """Follow each of these runs, and forget where all others stood: they have ended.
+        """Follow each of these runs, and forget the cursors of all others: they have ended.
 
-        What is wrong with one keeps nobody from the others; Fatal goes up.
+        A failure in one run does not affect the others; Fatal propagates.
         """
-        self._tails = {run: tail for run, tail in self._tails.items() if run in fences}
+        self._cursors = {run: cursor for run, cursor in self._cursors.items() if run in fences}
         for run, fence in fences.items():
             try:
                 await self.follow(run, fence)
@@ -64,70 +67,71 @@ class Announcer:
 
     async def follow(self, run: RunId, fence: int) -> None:
         """Announce what is new in this run. Raises Transient when store or bus are away; call again later."""
-        tail = self._tails.get(run) or await self._begin(run)
-        while await self._announce(tail, fence):
-            tail.epoch += 1
-            tail.announced = set()
+        cursor = self._cursors.get(run) or await self._open_cursor(run)
+        while await self._announce_epoch(cursor, fence):
+            cursor.epoch += 1
+            cursor.done, cursor.without_digest = set(), set()
 
-    async def _begin(self, run: RunId) -> Tail:
-        """Start one epoch before the first unfinished one: whether its account was announced is not known."""
+    async def _open_cursor(self, run: RunId) -> RunCursor:
+        """Start one epoch before the first unfinished one: its record may not be announced yet."""
         names = {entry.key for entry in await self.store.list(keys.epochs_prefix(run))}
-        self._tails[run] = Tail(run, max(0, first_unfinished_epoch(run, names) - 1))
-        return self._tails[run]
+        self._cursors[run] = RunCursor(run, max(0, first_unfinished_epoch(run, names) - 1))
+        return self._cursors[run]
 
-    async def _announce(self, tail: Tail, fence: int) -> bool:
-        """Announce the epoch's new segments; True once its account was announced, too."""
-        finished_key = keys.epoch_finished(tail.run, tail.epoch)
-        if not await self.store.exists(finished_key):
-            await self._tell_new_segments(tail, fence)
+    async def _announce_epoch(self, cursor: RunCursor, fence: int) -> bool:
+        """Announce the epoch's new segments; return True once the finished epoch is announced, too."""
+        key = keys.epoch_finished(cursor.run, cursor.epoch)
+        if not await self.store.exists(key):
+            await self._announce_new_segments(cursor, fence)
             return False
-        raw = await self.store.get(finished_key)
-        account = EpochFinishedRecord.from_bytes(raw)
-        for ref in account.segments:
-            await self._tell_segment(tail, ref, account.fence)
+        raw = await self.store.get(key)
+        record = EpochFinishedRecord.from_bytes(raw)
+        for ref in record.segments:
+            await self._announce_segment(cursor, ref, record.fence)
         failpoint("trainer.before_epoch_finished")
-        await self._publish(
-            EpochFinished(
-                run=tail.run,
-                epoch=tail.epoch,
-                key=finished_key,
-                digest=Digest(sha256(raw)),
-                segments=len(account.segments),
-            ),
-            account.fence,
-        )
+        digest, segments = Digest(sha256(raw)), len(record.segments)
+        finished = EpochFinished(run=cursor.run, epoch=cursor.epoch, key=key, digest=digest, segments=segments)
+        await self._publish(finished, record.fence)
         EPOCHS.inc()
-        log.info("epoch announced", run=tail.run, epoch=tail.epoch, segments=len(account.segments))
+        log.info("epoch announced", run=cursor.run, epoch=cursor.epoch, segments=segments)
         return True
 
-    async def _tell_new_segments(self, tail: Tail, fence: int) -> None:
-        for entry in await self.store.list(keys.segments_prefix(tail.run, tail.epoch)):
-            if entry.key in tail.announced:
+    async def _announce_new_segments(self, cursor: RunCursor, fence: int) -> None:
+        listed = [entry.key for entry in await self.store.list(keys.segments_prefix(cursor.run, cursor.epoch))]
+        digests = keys.noted_digests(listed)
+        for key in listed:
+            if key in cursor.done or keys.is_digest_note(key):
                 continue
-            found = segment_at(entry.key)
-            if found is None:
-                log.warning("object passed over: no segment has such a name", run=tail.run, key=entry.key)
-                tail.announced.add(entry.key)
+            place = segment_at(key)
+            if place is None:
+                log.warning("object skipped: not a segment key", run=cursor.run, key=key)
+                cursor.done.add(key)
                 continue
-            digest = Digest(sha256(await self.store.get(entry.key)))
-            ref = SegmentRef(episode=found.episode, segment=found.segment, key=entry.key, digest=digest)
-            await self._tell_segment(tail, ref, fence)
+            digest = digests.get(key) or await self._overdue_digest(cursor, key)
+            if digest is not None:
+                ref = SegmentRef(episode=place.episode, segment=place.segment, key=key, digest=digest)
+                await self._announce_segment(cursor, ref, fence)
 
-    async def _tell_segment(self, tail: Tail, ref: SegmentRef, fence: int) -> None:
-        if ref.key in tail.announced:
+    async def _overdue_digest(self, cursor: RunCursor, key: str) -> Digest | None:
+        """Wait one poll for the digest note of an archive, then hash the archive: an old writer left no note."""
+        if key in cursor.without_digest:
+            return Digest(sha256(await self.store.get(key)))
+        cursor.without_digest.add(key)
+        return None
+
+    async def _announce_segment(self, cursor: RunCursor, ref: SegmentRef, fence: int) -> None:
+        if ref.key in cursor.done:
             return
-        await self._publish(
-            SegmentReady(
-                run=tail.run,
-                epoch=tail.epoch,
-                key=ref.key,
-                digest=ref.digest,
-                episode=ref.episode,
-                segment=ref.segment,
-            ),
-            fence,
+        data = SegmentReady(
+            run=cursor.run,
+            epoch=cursor.epoch,
+            key=ref.key,
+            digest=ref.digest,
+            episode=ref.episode,
+            segment=ref.segment,
         )
-        tail.announced.add(ref.key)
+        await self._publish(data, fence)
+        cursor.done.add(ref.key)
         ANNOUNCED.inc()
 
     async def _publish(self, data: EventData, fence: int) -> None:

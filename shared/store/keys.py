@@ -5,9 +5,10 @@ the key. Epoch numbers are not padded (`epoch_7`), as in the original system.
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from shared.contracts.ids import EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.errors import Permanent
 
 EPISODES = "episodes"
@@ -49,6 +50,25 @@ def segment_place(key: str) -> SegmentPlace | None:
         return SegmentPlace(RunId(run), int(epoch), EpisodeId(episode), SegmentId(name))
     except ValueError:
         return None
+
+
+_DIGEST_NOTE = re.compile(r"(.+\.zip)\.sha256-([0-9a-f]{64})")
+
+
+def digest_note(archive: str, digest: str) -> str:
+    """The object beside a segment archive whose key names the archive's SHA-256: one listing shows both."""
+    return f"{archive}.sha256-{digest}"
+
+
+def is_digest_note(key: str) -> bool:
+    """Whether `digest_note` built this key."""
+    return _DIGEST_NOTE.fullmatch(key) is not None
+
+
+def noted_digests(listed: Iterable[str]) -> dict[str, Digest]:
+    """Archive key -> SHA-256, from the digest notes among the keys of a listing."""
+    notes = (found.groups() for key in listed if (found := _DIGEST_NOTE.fullmatch(key)))
+    return {archive: Digest(digest) for archive, digest in notes}
 
 
 def scores_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:

@@ -14,6 +14,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import SegmentScores
+from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -75,8 +76,9 @@ async def _audit_epoch(store: Store, run: RunId, audit: RunAudit) -> None:
     epoch = audit.epochs
     start = EpochStart.from_bytes(await store.get(keys.epoch_start(run, epoch)))
     audit.fences.append(start.fence)
-    archives = {entry.key for entry in await store.list(keys.segments_prefix(run, epoch))}
-    audit.recorded |= {key.rpartition("/")[2].removesuffix(".zip") for key in archives}
+    segments = await list_segments(store, run, epoch)
+    archives = {entry.key for entry in segments}
+    audit.recorded |= {place.segment for place in segments.values()}
     for entry in await store.list(keys.scores_prefix(run, epoch)):
         scores = SegmentScores.from_bytes(await store.get(entry.key))
         audit.scores[scores.segment] = (scores.status, scores.weighted)

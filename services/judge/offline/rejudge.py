@@ -74,14 +74,16 @@ async def judge_run(
 async def segments(store: Store, run: RunId, epoch: int | None) -> AsyncIterator[Envelope]:
     """Yield the event of every recorded segment in order of their keys."""
     digests: dict[int, dict[str, Digest]] = {}
-    for entry in await store.list(keys.segments_prefix(run, epoch)):
-        data = await _segment_ready(store, run, entry.key, digests)
+    listed = [entry.key for entry in await store.list(keys.segments_prefix(run, epoch))]
+    noted = keys.noted_digests(listed)
+    for key in listed:
+        data = None if keys.is_digest_note(key) else await _segment_ready(store, run, key, digests, noted)
         if data is not None:
             yield wrap(data, source="judge")
 
 
 async def _segment_ready(
-    store: Store, run: RunId, key: str, digests: dict[int, dict[str, Digest]]
+    store: Store, run: RunId, key: str, digests: dict[int, dict[str, Digest]], noted: dict[str, Digest]
 ) -> SegmentReady | None:
     place = keys.segment_place(key)
     if place is None:
@@ -89,7 +91,7 @@ async def _segment_ready(
         return None
     if place.epoch not in digests:
         digests[place.epoch] = await _epoch_digests(store, run, place.epoch)
-    digest = digests[place.epoch].get(key) or Digest(sha256(await store.get(key)))
+    digest = digests[place.epoch].get(key) or noted.get(key) or Digest(sha256(await store.get(key)))
     return SegmentReady(key=key, digest=digest, **place._asdict())
 
 

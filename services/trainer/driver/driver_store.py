@@ -16,7 +16,7 @@ from services.trainer.driver.blocking_store import BlockingStore
 from shared.contracts.base import sha256
 from shared.contracts.driver import DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, EpisodeId, RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError, DigestMismatch, Permanent, Transient
 from shared.state.epochs import first_unfinished_epoch
@@ -111,23 +111,30 @@ class DriverStore:
         self.retry(lambda: self.store.delete(pointer.key))
 
     def recorded_episodes(self, epoch: int) -> list[EpisodeId]:
-        """The episode of every segment of the epoch in the store."""
-        return [episode for _, episode, _ in self._stored(epoch)]
+        """The episode of each segment of the epoch that is in the store."""
+        return [place.episode for place in self._segments(self._listed(epoch)).values()]
 
     def list_segments(self, epoch: int, known: dict[str, SegmentRef]) -> list[SegmentRef]:
-        """The exact list of the epoch's segments in the store, from all drivers. `known` saves downloads."""
-        stored = self._stored(epoch)
-        return [known.get(segment) or self._segment(key, episode, segment) for key, episode, segment in stored]
+        """The exact list of the epoch's segments in the store, from all drivers. `known` saves reads."""
+        listed = self._listed(epoch)
+        digests = keys.noted_digests(listed)
+        return [
+            known.get(place.segment) or self._ref(key, place, digests.get(key))
+            for key, place in self._segments(listed).items()
+        ]
 
-    def _stored(self, epoch: int) -> list[tuple[str, EpisodeId, SegmentId]]:
-        """Key, episode and id of every segment of the epoch in the store. Other objects are skipped."""
-        entries = self.retry(lambda: self.store.list(keys.segments_prefix(self.run, epoch)))
-        places = ((entry.key, segment_at(entry.key)) for entry in entries)
-        return [(key, place.episode, place.segment) for key, place in places if place is not None]
+    def _listed(self, epoch: int) -> list[str]:
+        return [entry.key for entry in self.retry(lambda: self.store.list(keys.segments_prefix(self.run, epoch)))]
 
-    def _segment(self, key: str, episode: EpisodeId, segment: SegmentId) -> SegmentRef:
-        digest = Digest(sha256(self._get(key)))
-        return SegmentRef(segment=segment, episode=episode, key=key, digest=digest)
+    @staticmethod
+    def _segments(listed: list[str]) -> dict[str, keys.SegmentPlace]:
+        """The segments among these keys; other objects are skipped."""
+        return {key: place for key in listed if (place := segment_at(key)) is not None}
+
+    def _ref(self, key: str, place: keys.SegmentPlace, digest: Digest | None) -> SegmentRef:
+        """Hash the archive only if its writer left no digest note."""
+        digest = digest or Digest(sha256(self._get(key)))
+        return SegmentRef(segment=place.segment, episode=place.episode, key=key, digest=digest)
 
     def commit_epoch(self, record: EpochFinishedRecord) -> None:
         """Commit the record of a finished epoch. The first commit wins."""

@@ -6,31 +6,35 @@ Archives are built one after the other; several may be on their way to the store
 import asyncio
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final
 
 from services.trainer.recording.queue import WriteJob
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest
 from shared.errors import Transient
-from shared.store.create import create_or_read
+from shared.store import keys
+from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import Store
 
-ATTEMPTS: Final = 5
-PAUSE_S: Final = 1.0  # before the second attempt; doubles each time
+PAUSES_S: Final = (1.0, 2.0, 4.0, 8.0)  # between the attempts to store an archive
 
 
 async def write(store: Store, job: WriteJob) -> SegmentRef:
     """Build the archive and create it; one that exists already counts as written. Raises Transient in the end."""
-    archive = job.archive()
-    for attempt in range(ATTEMPTS):
+    digest = await _create(store, job.key, job.archive())
+    with suppress(Transient):  # without the note, the announcer hashes the archive
+        await create_if_absent(store, keys.digest_note(job.key, digest), digest.encode())
+    return SegmentRef(segment=job.segment, episode=job.episode, key=job.key, digest=digest)
+
+
+async def _create(store: Store, key: str, archive: bytes) -> Digest:
+    for pause_s in PAUSES_S:
         try:
-            digest = (await create_or_read(store, job.key, archive)).digest
-            break
+            return Digest((await create_or_read(store, key, archive)).digest)
         except Transient:
-            if attempt + 1 == ATTEMPTS:
-                raise
-            await asyncio.sleep(PAUSE_S * 2**attempt)
-    return SegmentRef(segment=job.segment, episode=job.episode, key=job.key, digest=Digest(digest))
+            await asyncio.sleep(pause_s)
+    return Digest((await create_or_read(store, key, archive)).digest)
 
 
 class WriterThread:

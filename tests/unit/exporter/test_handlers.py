@@ -33,6 +33,7 @@ from shared.errors import DigestMismatch, Permanent, Transient
 from shared.game.emulator.emulator import Emulator
 from shared.game.errors import ReplayMismatch
 from shared.game.recording.segment import read_segment, write_segment
+from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
 from tests.unit.exporter.recorded_play import RUN, parts
@@ -42,7 +43,7 @@ SMALL = RenderOptions(scale=1)
 
 async def ready(store: Store, number: int = 0) -> Envelope:
     """`segment.ready` of a recorded segment."""
-    entry = (await store.list(keys.segments_prefix(RUN, 0)))[number]
+    entry = list(await list_segments(store, RUN, 0))[number]
     raw = await store.get(entry.key)
     manifest = read_segment(raw).manifest
     data = SegmentReady(

@@ -16,6 +16,7 @@ from shared.config.settings import StoreSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
 from shared.game.recording.segment import write_segment
+from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
 from tests.unit.exporter.recorded_play import RUN, parts
@@ -46,7 +47,7 @@ async def test_two_runs_export_into_one_directory_without_clashes(store: Store, 
     other = RunId("walk-b")  # its segments have equal ids, because ids follow the order of play
     start = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
     await store.put(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
-    for entry in await store.list(keys.segments_prefix(RUN)):
+    for entry in await list_segments(store, RUN):
         facts, members = parts(await store.get(entry.key))
         key = keys.segments_prefix(other) + entry.key.removeprefix(keys.segments_prefix(RUN))
         await store.put(key, write_segment({**facts, "run": other}, members))
@@ -88,7 +89,7 @@ def archives(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
     """Keys of the recorded segments; the store, which `zelda` is configured to use, also holds another object."""
     monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}")
     monkeypatch.setenv("ZELDA_EXPORT__FRAMES", "false")
-    found = [entry.key for entry in asyncio.run(store.list(keys.segments_prefix(RUN)))]
+    found = [entry.key for entry in asyncio.run(list_segments(store, RUN))]
     asyncio.run(store.put(found[0].removesuffix(".zip") + ".txt", b"a note"))
     return found
 

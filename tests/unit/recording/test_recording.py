@@ -1,4 +1,4 @@
-"""Segments are recorded without slowing the games, survive a bad store by a fair sample, and replay exactly."""
+"""Recorded segments are complete, replay exactly and reveal every change."""
 
 import io
 import os
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def record(folder: Path, steps: int, num_envs: int = 2, **more: object) -> tuple[list[SegmentRef], int]:
-    """Record every segment of random play into a directory store; what was written, and how many were dropped."""
+    """Record every segment of random play into a directory store; return those written and the number dropped."""
     config = EnvConfig.of({"world": "vale", "num_envs": num_envs, "segment_steps": 60, **more})
     recorder = RunnerRecorder(config, every_segment(folder))
     vector = ZeldaVectorEnv(config, recorder=recorder)
@@ -61,7 +61,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return archives
 
 
-def test_ids_are_determined_by_epoch_runner_environment_and_numbers(recorded: list[bytes]) -> None:
+def test_segment_ids_name_epoch_runner_environment_episode_and_index(recorded: list[bytes]) -> None:
     names = sorted(read_manifest(raw).segment for raw in recorded)
 
     assert names == [
@@ -76,7 +76,7 @@ def test_ids_are_determined_by_epoch_runner_environment_and_numbers(recorded: li
     ]
 
 
-def test_a_segment_holds_all_that_is_needed_to_judge_and_to_learn(recorded: list[bytes]) -> None:
+def test_a_segment_holds_what_judges_and_the_reward_model_need(recorded: list[bytes]) -> None:
     segment = read_segment(recorded[0])
     manifest = segment.manifest
 
@@ -121,7 +121,7 @@ def test_the_picture_before_the_first_action_is_that_of_a_replay(recorded: list[
     emulator.close()
 
 
-def test_another_course_is_found_by_its_hash(recorded: list[bytes]) -> None:
+def test_the_ram_hash_reveals_other_actions_and_another_rom(recorded: list[bytes]) -> None:
     segment = read_segment(recorded[0])
     emulator = Emulator(bramble_game("vale"))
     other = Segment(
@@ -136,7 +136,7 @@ def test_another_course_is_found_by_its_hash(recorded: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("again", [verify, lambda segment, emulator: list(replay(segment, emulator))])
-def test_a_start_that_is_no_state_is_the_archives_fault_and_not_tried_again(
+def test_an_unreadable_start_state_is_a_contract_error(
     recorded: list[bytes], again: Callable[[Segment, Emulator], object]
 ) -> None:
     segment = replace(read_segment(recorded[0]), start_state=b"no state")
@@ -145,7 +145,7 @@ def test_a_start_that_is_no_state_is_the_archives_fault_and_not_tried_again(
         again(segment, Emulator(bramble_game("vale")))
 
 
-def test_a_flipped_bit_in_any_member_is_found(recorded: list[bytes]) -> None:
+def test_a_flipped_bit_in_any_member_is_detected(recorded: list[bytes]) -> None:
     with zipfile.ZipFile(io.BytesIO(recorded[0])) as archive:
         names = [name for name in archive.namelist() if name != MANIFEST]
 
@@ -154,7 +154,7 @@ def test_a_flipped_bit_in_any_member_is_found(recorded: list[bytes]) -> None:
             read_segment(_flipped(recorded[0], name))
 
 
-def test_a_missing_or_an_added_member_is_found(recorded: list[bytes]) -> None:
+def test_a_missing_or_added_member_is_detected(recorded: list[bytes]) -> None:
     with pytest.raises(ContractError, match=r"missing or unlisted members: actions\.npy"):
         read_segment(_rebuilt(recorded[0], lambda name, data: None if name == ACTIONS else data))
     with pytest.raises(ContractError, match="not a segment archive"):
@@ -188,7 +188,7 @@ def test_segments_replay_to_equal_hashes_in_another_process(tmp_path: Path) -> N
     assert done.stdout.strip() == f"{len(written)} of {len(written)} segments replay to equal RAM hashes"
 
 
-def test_the_same_run_again_writes_the_same_actions_under_the_same_ids(tmp_path: Path) -> None:
+def test_a_repeated_run_writes_the_same_actions_under_the_same_ids(tmp_path: Path) -> None:
     first, _ = record(tmp_path / "first", 120)
     again, _ = record(tmp_path / "again", 120)
 
@@ -206,7 +206,7 @@ def test_a_closed_recorder_leaves_no_thread(tmp_path: Path) -> None:
     assert "segment-writer" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> None:
+def test_a_recorder_can_be_removed_between_two_episodes(tmp_path: Path) -> None:
     config = EnvConfig.of({"world": "garden", "segment_steps": 30})
     recorder = RunnerRecorder(config, every_segment(tmp_path))
     session = GameSession(config, recording=recorder.for_env(0))
@@ -224,7 +224,7 @@ def test_a_recording_may_be_taken_off_between_two_episodes(tmp_path: Path) -> No
     recorder.close()
 
     written = recorder.written()
-    # In the order of their names: two archives go to the store at once, and either may be there first.
+    # Sorted: several archives are on their way to the store at the same time.
     assert sorted(entry.segment for entry in written) == ["e0003-r00-v00-0000-s000", "e0003-r00-v00-0000-s001"]
     emulator = Emulator(config.open_game())
     for entry in written:

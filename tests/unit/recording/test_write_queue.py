@@ -48,7 +48,7 @@ def test_an_outage_leaves_a_fair_sample() -> None:
     assert min(kept.values()) > 30
 
 
-def test_the_writer_has_a_bounded_number_of_segments() -> None:
+def test_the_writer_holds_a_bounded_number_of_segments() -> None:
     writer = StalledWriter()
     queue = WriteQueue(writer, slots=2, in_flight=3)
     for number in range(6):
@@ -75,7 +75,7 @@ def test_posting_to_an_absent_store_never_waits(tmp_path: Path) -> None:
     assert queue.written() == []
 
 
-def test_a_segment_that_cannot_be_built_is_counted_and_the_writer_goes_on() -> None:
+def test_a_segment_that_fails_to_build_is_counted_and_the_next_is_written() -> None:
     def fail() -> bytes:
         raise MemoryError("no memory for this archive")
 

@@ -10,8 +10,9 @@ from services.trainer.recording import writer
 from services.trainer.recording.writer import WriterThread, write
 from shared.contracts.base import sha256
 from shared.errors import Transient
+from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.recording.recording_settings import write_job
+from tests.unit.recording.recording_settings import RUN, write_job
 
 JOB = write_job(0)
 ARCHIVE = JOB.archive()
@@ -42,10 +43,10 @@ class FlakyStore(MemoryStore):
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "PAUSE_S", 0.0)
+    monkeypatch.setattr(writer, "PAUSES_S", (0.0,) * 4)
 
 
-async def test_lost_answers_of_the_store_cost_nothing() -> None:
+async def test_the_writer_survives_lost_answers_of_the_store() -> None:
     store = FlakyStore(times=2)
     assert (await write(store, JOB)).digest == sha256(ARCHIVE)
     assert await MemoryStore.get(store, JOB.key) == ARCHIVE
@@ -62,6 +63,24 @@ async def test_a_committed_segment_is_not_written_again() -> None:
 
     assert (await write(store, JOB)).digest == sha256(b"committed earlier")
     assert await store.get(JOB.key) == b"committed earlier"
+
+
+async def test_the_writer_notes_the_digest_beside_the_archive() -> None:
+    store = MemoryStore()
+    written = await write(store, JOB)
+
+    listed = [entry.key for entry in await store.list(keys.segments_prefix(RUN, 3))]
+    assert keys.noted_digests(listed) == {JOB.key: written.digest}
+
+
+async def test_a_lost_digest_note_does_not_lose_the_segment() -> None:
+    class NoteLosingStore(MemoryStore):
+        async def create(self, key: str, data: bytes) -> str:
+            if keys.is_digest_note(key):
+                raise Transient("the store lost the note")
+            return await super().create(key, data)
+
+    assert (await write(NoteLosingStore(), JOB)).digest == sha256(ARCHIVE)
 
 
 class SlowStore(MemoryStore):

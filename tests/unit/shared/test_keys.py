@@ -35,6 +35,17 @@ def test_foreign_objects_among_segments_are_ignored(path: str) -> None:
     assert keys.segment_place(keys.segments_prefix(RUN) + path) is None
 
 
+def test_a_digest_note_names_archive_and_digest_and_is_no_segment() -> None:
+    archive = keys.segment(RUN, 0, EpisodeId("e1"), SegmentId("s1"))
+    note = keys.digest_note(archive, "a" * 64)
+
+    assert keys.noted_digests([archive, note, f"{archive}.sha256-short"]) == {archive: "a" * 64}
+    assert keys.is_digest_note(note)
+    assert not keys.is_digest_note(archive)
+    assert keys.segment_place(note) is None
+    keys.split(note)
+
+
 LONG = f"models/{'/'.join(['x' * 200] * 2)}/{'y' * 103}"
 
 

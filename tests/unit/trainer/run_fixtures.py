@@ -36,11 +36,14 @@ async def order(store: Store, epoch: int = 0, fence: int = 1, config: RunConfig 
     return start
 
 
-async def segment(store: Store, number: int, epoch: int = 0) -> SegmentRef:
+async def segment(store: Store, number: int, epoch: int = 0, noted: bool = True) -> SegmentRef:
+    """Store a segment as its writer does; without a digest note if not `noted`, as early writers did."""
     episode, name = EpisodeId(f"e{epoch:04d}-r00-v00-{number:04d}"), f"e{epoch:04d}-r00-v00-{number:04d}-s000"
     key = keys.segment(RUN, epoch, episode, SegmentId(name))
     data = f"segment {number}".encode()
-    await store.create(key, data)
+    digest = await store.create(key, data)
+    if noted:
+        await store.create(keys.digest_note(key, digest), b"")
     return SegmentRef(segment=SegmentId(name), episode=episode, key=key, digest=Digest(sha256(data)))
 
 
