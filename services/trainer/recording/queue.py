@@ -54,11 +54,15 @@ class WriteQueue:
         self._changed = threading.Condition()
         self._posted_while_full = 0
         self._rng = random.Random(seed)  # noqa: S311 - a fair draw, not a secret
+        self._closed = False
         self.dropped = 0
 
     def post(self, job: WriteJob) -> None:
         """Queue a segment, or drop one by a fair draw."""
         with self._changed:
+            if self._closed:
+                self.dropped += 1
+                return
             self._waiting.append(job)
             self._submit()
             if len(self._waiting) <= self._slots:
@@ -96,6 +100,7 @@ class WriteQueue:
             self.dropped += len(self._waiting) + len(self._in_flight)
             self._waiting.clear()
             self._in_flight.clear()
+            self._closed = True
         self._writer.close()
 
     def _submit(self) -> None:

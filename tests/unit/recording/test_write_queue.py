@@ -96,3 +96,11 @@ def test_closing_a_queue_twice_is_harmless() -> None:
     queue.close(patience_s=10.0)
 
     assert (len(queue.written()), queue.dropped) == (1, 0)
+
+
+def test_a_segment_after_the_end_is_counted_as_dropped() -> None:
+    queue = WriteQueue(WriterThread(MemoryStore()), slots=4)
+    queue.close(patience_s=0.0)
+    queue.post(write_job(0))
+
+    assert (queue.pending, queue.dropped) == (0, 1)
