@@ -75,7 +75,7 @@ async def test_the_error_of_a_killed_child_names_the_probable_cause() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
     os.kill(await child(), signal.SIGKILL)
-    with pytest.raises(TrainingFailed, match=r"was killed \(signal 9\), most likely for its memory: give the service"):
+    with pytest.raises(TrainingFailed, match=r"was killed \(signal 9\), probably for its memory: raise the service"):
         await asyncio.wait_for(training, 20)
 
 
