@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import structlog
 
 from bench.harness.games import GAMES
 from bench.harness.measure import ROOT, Figures, ratio, ratio_within
@@ -213,6 +214,7 @@ def table(found: dict[str, list[VariantResult]]) -> tuple[list[tuple[str, str]],
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # stdout carries the results
     name, rounds, envs = sys.argv[1:]
     found = variant_results(GAMES[name](), int(rounds), int(envs))
     json.dump({key: asdict(one) for key, one in found.items()}, sys.stdout)

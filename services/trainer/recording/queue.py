@@ -119,6 +119,7 @@ class WriteQueue:
                 self._written.append(future.result())
             else:
                 self.dropped += 1
-                log.warning("segment dropped", error=f"{type(error).__name__}: {error}")
             self._submit()
             self._changed.notify_all()
+        if error is not None:  # outside the lock: a log that blocks must not block the games
+            log.warning("segment dropped", error=f"{type(error).__name__}: {error}")
