@@ -26,6 +26,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import StartState, begin_episode, true_start
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
+from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
 from shared.game.observation.trace import EpisodeTrace
 
@@ -148,6 +149,7 @@ class GameSession:
         self.image, _ = emulator.take()
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
+        self.counters = EpisodeCounters(self.state, self.trace, self.game.capabilities)
         self.detectors = Detectors(self.state)
         self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
         self._rewards.begin(self.state)
@@ -209,6 +211,7 @@ class GameSession:
         """Reward, ending and observation of the step from `previous` to `state`."""
         episode, trace, transition = self.episode, self.trace, self._transition
         trace.step(state, action)
+        self.counters.step(previous, state, trace)
         self.detectors.step(previous, state)
         died = finished = False
         if state.scene is not previous.scene or state.dying:

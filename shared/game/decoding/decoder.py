@@ -206,6 +206,7 @@ class Decoder:
                 ("feather", "feather_level"), ("satchel", "satchel_level"), ("equipped_a", "equipped_a"),
                 ("equipped_b", "equipped_b"), ("essences", "essences"), ("seasons", "seasons_obtained"),
                 ("deaths", "deaths"), ("kills", "enemies_killed"), ("rupees_collected", "rupees_collected"),
+                ("trade", "trade_item"),
             )
         }  # fmt: skip
         shield = self._known(image, "shield_level")

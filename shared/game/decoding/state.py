@@ -44,6 +44,7 @@ class Inventory:
     deaths: int | None
     kills: int | None
     rupees_collected: int | None
+    trade: int | None
 
 
 @dataclass(frozen=True, slots=True)
