@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, Field
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
-from shared.contracts.run import RunConfig
+from shared.contracts.run import StoredRunConfig
 
 
 class RewardModelRef(Contract):
@@ -27,7 +27,7 @@ class EpochStart(Contract):
     run: RunId
     epoch: Epoch
     fence: int = Field(ge=0)
-    config: RunConfig
+    config: StoredRunConfig
     reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
     created: AwareDatetime
 

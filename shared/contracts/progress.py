@@ -8,7 +8,7 @@ from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, RunState
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.judging import EpochJudging
-from shared.contracts.run import RunConfig
+from shared.contracts.run import StoredRunConfig
 
 MetricName = Annotated[str, Field(max_length=100)]
 
@@ -55,7 +55,7 @@ class RunSummary(Contract):
     state: RunState
     reason: str | None = None
     attempt: int = Field(ge=1)
-    config: RunConfig
+    config: StoredRunConfig
     created: AwareDatetime
     updated: AwareDatetime
     epochs: list[EpochRow] = Field(max_length=100_000)

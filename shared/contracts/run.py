@@ -3,16 +3,18 @@
 Defaults are those of the original system where it had any. Each field states its effect and unit.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
 
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
+from shared.contracts.ppo import EARLIER, PpoConfig
 
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v1", "pixels/v1"]
+ActionsName = Literal["actions/v1", "actions/v2"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 LONGEST_REASON = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
@@ -63,10 +65,16 @@ class RunConfig(Contract):
     batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
     eval_interval: int = Field(1, ge=0, le=1_000, description="evaluate every N epochs; 0 never")
     observation: ObservationName = "obs/v1"
+    actions: ActionsName = Field(
+        "actions/v2",
+        description="`actions/v2` releases A, B and START within the step, so that games register each press; "
+        "`actions/v1` holds them while the action stays the same",
+    )
     rewards: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")] = Field(
         "default", description="reward profile"
     )
     rnd: bool = Field(True, description="curiosity by random network distillation")
+    ppo: PpoConfig = PpoConfig()
     shaping: ShapingConfig = ShapingConfig()
     sampling: SamplingConfig = SamplingConfig()
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
@@ -85,6 +93,12 @@ class RunConfig(Contract):
                 f"segment_steps {self.segment_steps} is larger than episode_length {self.episode_length}: "
                 "no segment would be complete"
             )
+        if self.actions == "actions/v2" and self.frame_skip < 2:
+            raise ValueError(
+                "frame_skip 1 leaves no frame to release a button in: raise it, or set actions to actions/v1"
+            )
+        if self.ppo.scheduled and self.planned_epochs is None:
+            raise ValueError("ppo has a schedule, and run_hours alone plans no steps for it: set epochs")
         return self
 
     @property
@@ -93,13 +107,24 @@ class RunConfig(Contract):
         return self.epochs if self.epochs is not None or self.run_hours is not None else 3
 
 
+def _with_earlier_values(stored: Any) -> Any:
+    """A document of before 2026-11-23 names neither actions nor PPO's values: its run keeps those it began with."""
+    if not isinstance(stored, dict):
+        return stored
+    return {"actions": "actions/v1", "ppo": EARLIER, **stored}
+
+
+StoredRunConfig = Annotated[RunConfig, BeforeValidator(_with_earlier_values)]
+"""A run's configuration within a stored document."""
+
+
 class RunRecord(Contract):
     """One revision of a run's record. A revision is an object of its own, created once and never changed."""
 
     run: RunId
     revision: int = Field(ge=0)
     state: RunState
-    config: RunConfig
+    config: StoredRunConfig
     epoch: int = Field(0, ge=0, description="the current or next epoch")
     fence: int = Field(0, ge=0, description="lease fence of the coordinator that wrote this revision")
     attempt: int = Field(1, ge=1, description="counts resumes")

@@ -7,10 +7,12 @@ from pydantic import AwareDatetime, Field
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.run import ActionsName
 
 MANIFEST = "manifest.json"
 STATES = "states.jsonl"
 OBSERVATIONS = "obs.npy"
+COUNTERS = "counters.npy"
 ACTIONS = "actions.npy"
 PREFIX = "prefix.npy"  # the episode's actions before the segment: start.state is the episode's start
 START_STATE = "start.state"
@@ -35,6 +37,10 @@ class SegmentManifest(Contract):
     frame_skip: int = Field(ge=1, le=60)
     seed: int
     observation: str = Field(max_length=20, description="observation layout, e.g. `obs/v1`")
+    actions: ActionsName = Field("actions/v1", description="how the actions press buttons")
+    counters: Annotated[str, Field(max_length=20)] | None = Field(
+        None, description="layout of counters.npy, e.g. `counters/v1`; none in archives of before 2026-11-23"
+    )
     members: dict[Annotated[str, Field(max_length=60)], Digest] = Field(description="SHA-256 of each other member")
     ram_start: Digest
     ram_end: Digest

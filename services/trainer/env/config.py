@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.trainer.games import GAMES
 from shared.contracts.base import first_problem
-from shared.contracts.run import WORLD_PATTERN, Difficulty, ObservationName, RunConfig
+from shared.contracts.run import WORLD_PATTERN, ActionsName, Difficulty, ObservationName, RunConfig
 from shared.errors import ContractError
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
@@ -34,6 +34,7 @@ class EnvConfig(BaseModel):
     episode_length: int = Field(30_000, ge=1, le=10_000_000)
     segment_steps: int = Field(300, ge=10, le=5_000)
     observation: ObservationName = "obs/v1"
+    actions: ActionsName = "actions/v2"
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
     start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
     allow_start: bool = Field(True, description="whether the START button is among the actions' effects")
@@ -52,7 +53,7 @@ class EnvConfig(BaseModel):
         """The configuration of a run's environments. `more` adds fields that a run lacks: runner, threads, files."""
         shared = (
             "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "segment_steps", "observation",
-            "rewards",
+            "actions", "rewards",
         )  # fmt: skip
         values = {name: getattr(run, name) for name in shared}
         return cls.of({**values, "num_envs": run.envs_per_runner, **more})

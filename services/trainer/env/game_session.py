@@ -145,7 +145,7 @@ class GameSession:
         start = self.starts[int(rng.integers(len(self.starts)))] if self.starts else true_start(self.game)
         self.episode = Episode(self._count, word, start)
         self._count += 1
-        begin_episode(emulator, start.state, word)
+        begin_episode(emulator, start.state, word, self.config.actions)
         self.image, _ = emulator.take()
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)

@@ -76,6 +76,7 @@ class SegmentRecorder:
             "rom": session.rom_digest,
             "emulator": EMULATOR,
             "frame_skip": self._config.frame_skip,
+            "actions": self._config.actions,
             "seed": session.episode.seed,
             "observation": VERSION,
             "checkpoint": settings.checkpoint,

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.contracts.run import ActionsName
 from shared.game.decoding.names import BUTTON_OF_ACTION
 from shared.game.emulator.snapshot import VBlankSnapshots, open_memory
 from shared.game.errors import EmulatorFault
@@ -26,6 +27,7 @@ with warnings.catch_warnings():
 EMULATOR: Final = f"pyboy {version('pyboy')}"
 RNG_WORD: Final = 0xFF94
 COLOUR_HARDWARE: Final = 1
+TAPPED: Final = frozenset({"a", "b", "start"})
 LONGEST_BOOT: Final = 600  # frames; ten seconds of play
 HARDWARE_AT: Final = 0xFF96
 
@@ -52,26 +54,39 @@ class Emulator:
         self._memory = open_memory(self._pyboy)
         self._snapshots = VBlankSnapshots(self._pyboy, self._memory) if game.updates_after_vblank else None
         self._held: str | None = None
+        self.actions: ActionsName = "actions/v2"
         self.frames = 0
         self._boot()
 
     def step(self, action: int, frames: int, render: bool = False) -> None:
-        """Hold the action's button for `frames` emulator frames; `render` draws the last of them."""
+        """Press the action's button for `frames` emulator frames; `render` draws the last of them.
+
+        By actions/v2, A, B and START are let go in the second half of the frames: games act on the edge of a press, and
+        the same action in the next step is a press of its own. Directions stay held, in actions/v1 every button does.
+        """
         button = BUTTON_OF_ACTION[action]
-        pyboy = self._pyboy
+        pressed = frames - frames // 2 if button in TAPPED and self.actions == "actions/v2" else frames
         try:
-            if button != self._held:
-                if self._held is not None:
-                    pyboy.button_release(self._held)
-                if button is not None:
-                    pyboy.button_press(button)
-                self._held = button
-            running = pyboy.tick(frames, render, False)
+            self._hold(button)
+            running = self._pyboy.tick(pressed, render and pressed == frames, False)
+            if running and pressed < frames:
+                self._hold(None)
+                running = self._pyboy.tick(frames - pressed, render, False)
         except Exception as error:  # a compiled emulator may raise anything; callers see one kind of fault
             raise EmulatorFault(f"the emulator failed after {self.frames} frames: {error}") from error
         if not running:
             raise EmulatorFault(f"the emulator stopped after {self.frames} frames")
         self.frames += frames
+
+    def _hold(self, button: str | None) -> None:
+        """Let go of the button that is held, if it is another one, and press this one."""
+        if button == self._held:
+            return
+        if self._held is not None:
+            self._pyboy.button_release(self._held)
+        if button is not None:
+            self._pyboy.button_press(button)
+        self._held = button
 
     def image(self) -> bytes:
         """The RAM image to decode: the current one if the game is at rest now, else the last one at rest."""

@@ -6,6 +6,7 @@ Training, replay and curricula use these functions, so that a seed means the sam
 from dataclasses import dataclass
 from functools import lru_cache
 
+from shared.contracts.run import ActionsName
 from shared.errors import Permanent
 from shared.game.decoding.decoder import Decoder
 from shared.game.emulator.emulator import Emulator
@@ -25,8 +26,9 @@ class StartState:
     state: bytes
 
 
-def begin_episode(emulator: Emulator, state: bytes, seed: int) -> None:
-    """Load the state and seed the game; then the course depends on the actions alone."""
+def begin_episode(emulator: Emulator, state: bytes, seed: int, actions: ActionsName = "actions/v2") -> None:
+    """Load the state and seed the game; after this the course depends on the actions and their version alone."""
+    emulator.actions = actions
     emulator.load(state)
     emulator.seed(seed)
     emulator.warm_up(WARM_UP)

@@ -82,7 +82,7 @@ def verify(segment: Segment, emulator: Emulator) -> None:
 def _begin(segment: Segment, emulator: Emulator) -> None:
     """Begin the segment's episode. A state that does not load is a permanent defect of the archive."""
     try:
-        begin_episode(emulator, segment.start_state, segment.manifest.seed)
+        begin_episode(emulator, segment.start_state, segment.manifest.seed, segment.manifest.actions)
     except EmulatorFault as fault:
         raise ContractError(f"segment {segment.manifest.segment}: {START_STATE}: {fault}") from fault
 

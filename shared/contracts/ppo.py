@@ -1,0 +1,81 @@
+"""How PPO and its curiosity bonus learn: the `ppo` block of a run's configuration.
+
+Rewards are divided by the running deviation of their discounted sum before anything is learnt; errors and clips below
+are in that unit. `profile` names a set of values; fields that are given replace the profile's.
+"""
+
+from typing import Any, Final, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from shared.contracts.base import Contract
+
+ValueLoss = Literal["squared", "huber", "clamped"]
+Profile = Literal["default", "seeds"]
+
+PROFILES: Final[dict[str, dict[str, object]]] = {
+    "default": {},
+    # What the original system documents, and what runs before 2026-11-23 were trained with but for the entropy.
+    "seeds": {"discount": 0.99, "entropy": 0.01, "value_loss": "clamped", "epochs": 10, "minibatch": 512},
+}
+EARLIER: Final[dict[str, object]] = {**PROFILES["seeds"], "profile": "seeds", "entropy": 0.02}
+"""Of run records that were written before they held a `ppo` block."""
+
+
+class PpoConfig(Contract):
+    """PPO (Schulman et al. 2017) with two value heads and RND (Burda et al. 2018)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    profile: Profile = Field("default", description="`seeds`: the original system's values, for comparison")
+    learning_rate: float = Field(3e-4, gt=0, le=1, description="of Adam")
+    learning_rate_end: float | None = Field(
+        None, ge=0, le=1, description="falls to this value on a straight line over the planned steps; none: constant"
+    )
+    discount: float = Field(
+        0.99, gt=0, lt=1, description="per step; also of potential-based shaping, or the best policy would change"
+    )
+    gae_lambda: float = Field(0.95, ge=0, le=1, description="bias against variance of advantages")
+    clip: float = Field(0.2, gt=0, le=1, description="largest change of an action's probability ratio that still pays")
+    value_loss: ValueLoss = Field(
+        "squared",
+        description="`squared`; `huber`: linear beyond an error of 1; `clamped`: no gradient where the squared error "
+        "exceeds 10, as the original system has it",
+    )
+    value_coefficient: float = Field(0.5, ge=0, le=100, description="weight of the value losses")
+    entropy: float = Field(0.02, ge=0, le=10, description="weight of the entropy bonus; too low stops exploring")
+    entropy_end: float | None = Field(
+        None, ge=0, le=10, description="falls to this value on a straight line over the planned steps; none: constant"
+    )
+    epochs: int = Field(10, ge=1, le=100, description="passes over a batch")
+    minibatch: int = Field(512, ge=16, le=1_000_000, description="steps per gradient; at most the batch")
+    gradient_norm: float = Field(0.5, gt=0, le=1_000, description="gradients are clipped to this norm")
+    curiosity: float = Field(0.5, ge=0, le=100, description="weight of the RND advantage beside the game's")
+    curiosity_discount: float = Field(0.99, gt=0, lt=1, description="per step, of the RND bonus")
+    predictor_share: float = Field(
+        0.25, gt=0, le=1, description="share of steps that train the RND predictor; all of them end novelty early"
+    )
+    warm_up_steps: int = Field(
+        0, ge=0, le=10_000_000, description="steps that only measure observations for RND before its bonus counts"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_profile(cls, values: Any) -> Any:
+        """Fill fields that are not given from the profile; an unknown profile is the field's own problem."""
+        if not isinstance(values, dict):
+            return values
+        return {**PROFILES.get(str(values.get("profile", "default")), {}), **values}
+
+    @model_validator(mode="after")
+    def _falling(self) -> Self:
+        for name in ("learning_rate", "entropy"):
+            first, last = getattr(self, name), getattr(self, f"{name}_end")
+            if last is not None and last > first:
+                raise ValueError(f"{name}_end {last} is above {name} {first}: a schedule only falls")
+        return self
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether a value changes over the planned steps."""
+        return self.learning_rate_end is not None or self.entropy_end is not None
