@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv
-from services.trainer.env.game_session import GameSession, StepResult
+from services.trainer.env.game_session import START, GameSession, StepResult
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
@@ -112,13 +112,18 @@ def test_start_states_are_drawn_evenly_and_named_in_the_report() -> None:
     assert set(names) == {"first", "second"}
 
 
+def one_press_of_start(step: int) -> int:
+    """START in the middle of 60 steps, and no button before and after it."""
+    return START if step == 30 else 0
+
+
 def test_start_can_be_taken_from_the_agent() -> None:
     with playing(EnvConfig(world="garden", allow_start=False)) as session:
-        play(session, 60, lambda step: 7)
+        play(session, 60, one_press_of_start)
         assert session.state.menu == 0
 
     with playing(EnvConfig(world="garden")) as session:
-        play(session, 60, lambda step: 7)
+        play(session, 60, one_press_of_start)
         assert session.state.menu != 0
 
 
