@@ -19,9 +19,10 @@ from shared.contracts.ids import SegmentId
 from shared.contracts.segment import KEY_FRAMES
 from shared.game.decoding.state import GameState
 from shared.game.emulator.start import StartState
+from shared.game.observation import counters
 from shared.game.observation.encoder import Observation
 from shared.game.recording.png import palette_png
-from shared.game.recording.segment import Members, pack_state, write_segment
+from shared.game.recording.segment import Counts, Members, pack_state, write_segment
 from shared.game.recording.state_rows import StateRowWriter
 from shared.store import keys
 
@@ -52,19 +53,24 @@ class ProgressSnapshot:
 
 @dataclass(slots=True)
 class SegmentBuilder:
-    """The segment that an environment is playing. `observations` begin before the first action, `states` after it."""
+    """The segment that an environment is playing.
+
+    `observations` and `counters` begin before the first action, `states` after it.
+    """
 
     index: int
     first_step: int
     start: ProgressSnapshot
     observations: list[Observation]
+    counters: list[bytes]
     key_frames: dict[int, Picture]
     states: list[GameState] = field(default_factory=list)
 
-    def add_step(self, state: GameState, observation: Observation) -> int:
-        """Append what a step led to; return the number of steps."""
-        self.states.append(state)
-        self.observations.append(observation)
+    def add_step(self, session: GameSession) -> int:
+        """Append what the session's last step led to; return the number of steps."""
+        self.states.append(session.state)
+        self.observations.append(session.features)
+        self.counters.append(session.counters.packed)
         return len(self.states)
 
 
@@ -108,6 +114,10 @@ class CompletedSegment:
         """All observations, (steps + 1, 128)."""
         return np.stack(self.content.observations)
 
+    def counters(self) -> Counts:
+        """All event counters, uint16 (steps + 1, counters.SIZE)."""
+        return np.frombuffer(b"".join(self.content.counters), "<u2").reshape(-1, counters.SIZE)
+
     def candidate(self, disagreement: float | None) -> Candidate:
         """What the sampler decides by."""
         start, end = self.content.start, self.end
@@ -126,6 +136,7 @@ class CompletedSegment:
             Members(
                 lines=self._rows(),
                 observations=self.observations(),
+                counters=self.counters(),
                 actions=np.frombuffer(self.actions, np.uint8),
                 prefix=np.frombuffer(self.prefix, np.uint8),
                 packed_start=pack_state(self.start_state.state),

@@ -19,7 +19,7 @@ from services.trainer.recording.queue import WriteJob, WriteQueue
 from services.trainer.recording.writer import WriterThread
 from shared.contracts.epoch import SegmentRef
 from shared.game.emulator.emulator import EMULATOR
-from shared.game.observation.layout import VERSION
+from shared.game.observation import counters, layout
 from shared.store.open import open_store
 
 SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
@@ -47,7 +47,7 @@ class SegmentRecorder:
     def add_step(self, session: GameSession, result: StepResult) -> None:
         """Add the step that was just made; complete the segment if it is its last."""
         segment = self._segment
-        steps = segment.add_step(session.state, session.features)
+        steps = segment.add_step(session)
         if steps in self._key_steps:
             segment.key_frames[steps] = session.emulator.raw_screen()
         ended = result.report is not None
@@ -62,7 +62,9 @@ class SegmentRecorder:
     def _begin_segment(self, session: GameSession, index: int, start: ProgressSnapshot) -> None:
         # The screen shows this moment already: the reset drew it, or it is the end of the segment before.
         first_picture = {0: session.emulator.raw_screen()}
-        self._segment = SegmentBuilder(index, session.episode.steps, start, [session.features], first_picture)
+        self._segment = SegmentBuilder(
+            index, session.episode.steps, start, [session.features], [session.counters.packed], first_picture
+        )
 
     def _episode_facts(self, session: GameSession) -> dict[str, Any]:
         """The fields of the manifest that all segments of an episode share."""
@@ -78,7 +80,8 @@ class SegmentRecorder:
             "frame_skip": self._config.frame_skip,
             "actions": self._config.actions,
             "seed": session.episode.seed,
-            "observation": VERSION,
+            "observation": layout.VERSION,
+            "counters": counters.VERSION,
             "checkpoint": settings.checkpoint,
             "reward_model": settings.reward_model,
             "milestones_total": len(session.game.milestones),

@@ -1,8 +1,8 @@
 """The segment archive: one zip with everything needed to judge, learn from and replay 300 steps.
 
 Members: manifest.json (with the SHA-256 of each other member), states.jsonl, obs.npy (steps+1 x 128 float32),
-actions.npy, prefix.npy (the actions of the episode before the segment), start.state (the emulator's state at the
-episode's start, zlib) and frames/NNNN.png. `start.state`, the seed, the prefix and the actions reproduce every frame.
+counters.npy (steps+1 x N uint16, see observation/counters.py), actions.npy, prefix.npy (the actions of the episode
+before the segment), start.state (the emulator's state at the episode's start, zlib) and frames/NNNN.png. `start.state`, the seed, the prefix and the actions reproduce every frame.
 
 Equal content gives equal bytes: a segment recorded again after a crash is the same object.
 """
@@ -23,6 +23,7 @@ from shared.contracts.archive import MAX_UNPACKED, SegmentArchive, open_archive
 from shared.contracts.base import sha256
 from shared.contracts.segment import (
     ACTIONS,
+    COUNTERS,
     FRAMES,
     MANIFEST,
     OBSERVATIONS,
@@ -41,6 +42,7 @@ _NPY: Final = (1, 0)  # format of the arrays
 
 Actions = NDArray[np.uint8]
 Observations = NDArray[np.float32]
+Counts = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Segment:
     prefix: Actions
     start_state: bytes
     frames: Mapping[int, bytes]
+    counters: Counts | None
+    """(steps + 1, N) of the layout that the manifest names; None in archives of before 2026-11-23."""
 
 
 def frame_name(step: int) -> str:
@@ -84,12 +88,14 @@ class Members:
     prefix: Actions
     packed_start: bytes
     frames: Mapping[int, bytes]
+    counters: Counts | None = None
 
     def files(self) -> dict[str, bytes]:
         """Member name -> bytes, in the order in which they are written."""
         return {
             STATES: ("\n".join(self.lines) + "\n").encode(),
             OBSERVATIONS: _npy(self.observations),
+            **({} if self.counters is None else {COUNTERS: _npy(self.counters)}),
             ACTIONS: _npy(self.actions),
             PREFIX: _npy(self.prefix),
             START_STATE: self.packed_start,
@@ -120,6 +126,7 @@ def read_segment(raw: bytes) -> Segment:
             actions=actions,
             prefix=prefix,
             start_state=unpack_state(members[START_STATE]),
+            counters=_counters(members.get(COUNTERS), manifest),
             frames={int(name[len(FRAMES) : -4]): data for name, data in members.items() if name.startswith(FRAMES)},
         )
 
@@ -157,6 +164,15 @@ def _members(archive: SegmentArchive) -> dict[str, bytes]:
     if absent := _NEEDED - listed:
         raise ContractError(f"segment {segment}: without {', '.join(sorted(absent))}")
     return {name: archive.read(name) for name in sorted(listed)}
+
+
+def _counters(data: bytes | None, manifest: SegmentManifest) -> Counts | None:
+    if data is None:
+        return None
+    counters = _array(data, COUNTERS, np.dtype("<u2"), 2)
+    if len(counters) != manifest.steps + 1:
+        raise ContractError(f"segment {manifest.segment}: {len(counters)} rows of counters for {manifest.steps} steps")
+    return counters
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -27,6 +27,7 @@ from shared.contracts.segment import ACTIONS, MANIFEST
 from shared.errors import ContractError, DigestMismatch
 from shared.game.emulator.emulator import Emulator
 from shared.game.errors import ReplayMismatch
+from shared.game.observation import counters
 from shared.game.recording.png import palette_png
 from shared.game.recording.replay import replay, verify
 from shared.game.recording.segment import Segment, read_segment
@@ -82,6 +83,10 @@ def test_a_segment_holds_what_judges_and_the_reward_model_need(recorded: list[by
 
     assert manifest.steps == len(segment.actions) == len(segment.states.splitlines()) == 60
     assert segment.observations.shape == (61, 128)
+    assert segment.counters is not None
+    assert segment.counters.shape == (61, counters.SIZE)
+    assert (np.diff(segment.counters.astype(int), axis=0) >= 0).all()
+    assert (segment.manifest.actions, segment.manifest.counters) == ("actions/v2", "counters/v1")
     assert manifest.key_frames == list(key_steps(60)) == sorted(segment.frames)
     assert len(segment.frames) == 8
     assert all(png.startswith(b"\x89PNG") for png in segment.frames.values())
@@ -126,7 +131,7 @@ def test_the_ram_hash_reveals_other_actions_and_another_rom(recorded: list[bytes
     emulator = Emulator(bramble_game("vale"))
     other = Segment(
         segment.manifest, segment.states, segment.observations, (segment.actions + 1) % 8, segment.prefix,
-        segment.start_state, segment.frames,
+        segment.start_state, segment.frames, segment.counters,
     )  # fmt: skip
 
     with pytest.raises(ReplayMismatch, match=r"RAM at the end is [0-9a-f]{64}, the recording has [0-9a-f]{64}"):
