@@ -19,7 +19,9 @@ from shared.errors import ContractError
 
 Floats = NDArray[np.float32]
 
-WIDTH: Final = 128
+WIDTHS: Final[dict[str, int]] = {"obs/v1": 128, "counters/v1": 20}
+"""Inputs of each view: the policy's observation (models of before 2026-11-23), or an episode's event counters."""
+
 HIDDEN: Final = 64
 MAX_MEMBERS: Final = 50
 FORMAT: Final = "zelda-rewardnet/1"
@@ -39,14 +41,14 @@ class RewardWeights:
     standard deviation; `temperature` divides a score difference to give the log odds that a judge prefers it.
     """
 
-    hidden1_weight: Floats  # (M, 128, 64)
+    hidden1_weight: Floats  # (M, D, 64)
     hidden1_bias: Floats  # (M, 64)
     hidden2_weight: Floats  # (M, 64, 64)
     hidden2_bias: Floats  # (M, 64)
     value_weight: Floats  # (M, 64)
     value_bias: Floats  # (M,)
-    input_mean: Floats  # (128,)
-    input_scale: Floats  # (128,)
+    input_mean: Floats  # (D,)
+    input_scale: Floats  # (D,)
     output_mean: Floats  # (M,)
     output_scale: Floats  # (M,)
     observation: str = "obs/v1"
@@ -59,30 +61,30 @@ class RewardWeights:
         return int(self.value_bias.shape[0])
 
 
-def tensor_shapes(members: int) -> dict[str, tuple[int, ...]]:
+def tensor_shapes(members: int, width: int) -> dict[str, tuple[int, ...]]:
     """The exact shape of every tensor of an ensemble."""
     return {
-        "hidden1_weight": (members, WIDTH, HIDDEN),
+        "hidden1_weight": (members, width, HIDDEN),
         "hidden1_bias": (members, HIDDEN),
         "hidden2_weight": (members, HIDDEN, HIDDEN),
         "hidden2_bias": (members, HIDDEN),
         "value_weight": (members, HIDDEN),
         "value_bias": (members,),
-        "input_mean": (WIDTH,),
-        "input_scale": (WIDTH,),
+        "input_mean": (width,),
+        "input_scale": (width,),
         "output_mean": (members,),
         "output_scale": (members,),
     }
 
 
-TENSORS: Final = tuple(tensor_shapes(1))
+TENSORS: Final = tuple(tensor_shapes(1, 1))
 
 
 def random_weights(members: int, seed: int, observation: str = "obs/v1") -> RewardWeights:
     """Untrained weights (He initialisation); also the `random reward model` of a study, after `standardised`."""
-    rng = np.random.default_rng(seed)
-    drawn: dict[str, Any] = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(members).items()}
-    for name, fan_in in (("hidden1_weight", WIDTH), ("hidden2_weight", HIDDEN), ("value_weight", HIDDEN)):
+    rng, width = np.random.default_rng(seed), WIDTHS[observation]
+    drawn: dict[str, Any] = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(members, width).items()}
+    for name, fan_in in (("hidden1_weight", width), ("hidden2_weight", HIDDEN), ("value_weight", HIDDEN)):
         drawn[name] = rng.normal(0.0, np.sqrt(2.0 / fan_in), drawn[name].shape).astype(np.float32)
     drawn["input_scale"] += 1.0
     drawn["output_scale"] += 1.0
@@ -96,7 +98,7 @@ def zero_weights(members: int, observation: str = "obs/v1") -> RewardWeights:
 
 
 def input_statistics(states: Floats, masked: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
-    """Mean and scale of each feature over `states` (N, 128); scale 0 where it is masked or constant."""
+    """Mean and scale of each feature over `states` (N, D); scale 0 where it is masked or constant."""
     mean = states.mean(axis=0, dtype=np.float64)
     deviation = states.std(axis=0, dtype=np.float64)
     scale = np.where(deviation > 1e-6, 1.0 / np.maximum(deviation, MIN_DEVIATION), 0.0)
@@ -106,7 +108,7 @@ def input_statistics(states: Floats, masked: NDArray[np.bool_] | None = None) ->
 
 
 def standardise(weights: RewardWeights, states: Floats) -> RewardWeights:
-    """The same ensemble with output statistics taken over `states` (N, 128): mean 0 and deviation 1 per member.
+    """The same ensemble with output statistics taken over `states` (N, D): mean 0 and deviation 1 per member.
 
     A member with nearly constant scores stays flat: scaled to deviation 1, its noise would look like a preference.
     """
@@ -126,7 +128,7 @@ def standardise(weights: RewardWeights, states: Floats) -> RewardWeights:
 
 def dump(weights: RewardWeights) -> bytes:
     """The ensemble as a safetensors file; raise ContractError if `load` would refuse it."""
-    _check_tensors({name: getattr(weights, name) for name in TENSORS})
+    _check_tensors({name: getattr(weights, name) for name in TENSORS}, WIDTHS[weights.observation])
     metadata = {
         "format": FORMAT,
         "observation": weights.observation,
@@ -146,10 +148,35 @@ def _ordered(raw: bytes) -> bytes:
 
 
 def load(raw: bytes, observation: str) -> RewardWeights:
-    """Parse and check a file of `dump`. Another layout than the caller's `observation` is refused.
+    """Parse and check a file of `dump`. `observation` is the caller's view: a model of another one is refused.
 
     Raises ContractError with one sentence for anything that is not exactly a reward model of this format.
     """
+    tensors, metadata = _parsed(raw)
+    if metadata.get("observation") != observation:
+        raise ContractError(
+            f"reward model was trained on observation {metadata.get('observation')!r:.40}, "
+            f"this run uses {observation!r:.40}: retrain it on this run's segments"
+        )
+    _check_tensors(tensors, WIDTHS[observation])
+    return RewardWeights(
+        **tensors,
+        observation=observation,
+        temperature=_number(metadata, "temperature", low=1e-3),
+        disagreement=_number(metadata, "disagreement", low=0.0),
+    )
+
+
+def view_of(raw: bytes) -> str:
+    """The view that a reward model's file was trained on, one of WIDTHS; ContractError if it names no such view."""
+    view = _parsed(raw)[1].get("observation")
+    if view not in WIDTHS:
+        raise ContractError(f"reward model was trained on {view!r:.40}, this program knows {', '.join(WIDTHS)}")
+    return str(view)
+
+
+def _parsed(raw: bytes) -> tuple[dict[str, Any], dict[str, object]]:
+    """Tensors and metadata of a file, both unchecked but for size and format."""
     if len(raw) > MAX_FILE_BYTES:
         raise ContractError(f"reward model of {len(raw)} bytes: the limit is {MAX_FILE_BYTES}")
     try:
@@ -159,18 +186,7 @@ def load(raw: bytes, observation: str) -> RewardWeights:
     metadata = _metadata(raw)
     if metadata.get("format") != FORMAT:
         raise ContractError(f"reward model has format {metadata.get('format')!r:.60}, this program reads {FORMAT!r}")
-    if metadata.get("observation") != observation:
-        raise ContractError(
-            f"reward model was trained on observation {metadata.get('observation')!r:.40}, "
-            f"this run uses {observation!r:.40}: retrain it on this run's segments"
-        )
-    _check_tensors(tensors)
-    return RewardWeights(
-        **tensors,
-        observation=observation,
-        temperature=_number(metadata, "temperature", low=1e-3),
-        disagreement=_number(metadata, "disagreement", low=0.0),
-    )
+    return tensors, metadata
 
 
 def _metadata(raw: bytes) -> dict[str, object]:
@@ -190,13 +206,13 @@ def _number(metadata: dict[str, object], name: str, low: float) -> float:
     return value
 
 
-def _check_tensors(tensors: dict[str, Any]) -> None:
+def _check_tensors(tensors: dict[str, Any], width: int) -> None:
     if set(tensors) != set(TENSORS):
         raise ContractError(f"reward model has tensors {sorted(tensors)!s:.200}, expected {sorted(TENSORS)}")
     bias = tensors["value_bias"]
     if bias.ndim != 1 or not 1 <= bias.shape[0] <= MAX_MEMBERS:
         raise ContractError(f"reward model has value_bias of shape {bias.shape}, expected 1 to {MAX_MEMBERS} members")
-    for name, shape in tensor_shapes(bias.shape[0]).items():
+    for name, shape in tensor_shapes(bias.shape[0], width).items():
         _check_tensor(name, tensors[name], shape)
     if (tensors["input_scale"] < 0).any() or (tensors["output_scale"] <= 0).any():
         raise ContractError("reward model has a scale that is not positive: the file is damaged, train again")
@@ -233,7 +249,7 @@ class RewardNet:
         members = weights.members
         scaled = weights.hidden1_weight * weights.input_scale[None, :, None]
         shift = np.einsum("d,mdh->mh", weights.input_mean, scaled)
-        self._weight1 = np.ascontiguousarray(scaled.transpose(1, 0, 2).reshape(WIDTH, members * HIDDEN))
+        self._weight1 = np.ascontiguousarray(scaled.transpose(1, 0, 2).reshape(-1, members * HIDDEN))
         self._bias1 = (weights.hidden1_bias - shift).reshape(-1).astype(np.float32)
         self._weight2 = weights.hidden2_weight
         self._bias2 = weights.hidden2_bias[:, None, :]
@@ -247,7 +263,7 @@ class RewardNet:
         return cls(load(raw, observation))
 
     def forward(self, observations: Floats, out: Floats | None = None) -> Floats:
-        """Standardised scores (M, N) of `observations` (N, 128) float32, written to `out` if it is given."""
+        """Standardised scores (M, N) of `observations` (N, D) float32, written to `out` if it is given."""
         rows = len(observations)
         result = np.empty((self.weights.members, rows), np.float32) if out is None else out
         if rows <= CHUNK:

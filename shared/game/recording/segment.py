@@ -2,7 +2,8 @@
 
 Members: manifest.json (with the SHA-256 of each other member), states.jsonl, obs.npy (steps+1 x 128 float32),
 counters.npy (steps+1 x N uint16, see observation/counters.py), actions.npy, prefix.npy (the actions of the episode
-before the segment), start.state (the emulator's state at the episode's start, zlib) and frames/NNNN.png. `start.state`, the seed, the prefix and the actions reproduce every frame.
+before the segment), start.state (the emulator's state at the episode's start, zlib) and frames/NNNN.png.
+`start.state`, the seed, the prefix and the actions reproduce every frame.
 
 Equal content gives equal bytes: a segment recorded again after a crash is the same object.
 """
