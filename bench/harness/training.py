@@ -117,9 +117,8 @@ def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | N
 
 def reward_model() -> bytes:
     """An untrained ensemble of five that reads what trained ones read, standardised: it costs what they do."""
-    states = np.random.default_rng(0).uniform(-1, 1, (256, rewardnet.WIDTH)).astype(np.float32)
-    bare = rewardnet.random_weights(5, 0)
-    bare.input_scale[[INDEX[name] for name in PASSING]] = 0.0
+    states = np.random.default_rng(0).uniform(-1, 1, (256, rewardnet.WIDTHS[counters.VERSION])).astype(np.float32)
+    bare = rewardnet.random_weights(5, 0, counters.VERSION)
     return rewardnet.dump(rewardnet.standardise(bare, states))
 
 

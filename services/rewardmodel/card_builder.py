@@ -69,7 +69,7 @@ def build_card(
         epochs=report.epochs,
         outside=report.spread.outside if report.spread else None,
         disagreement=weights.disagreement,
-        masked=list(context.group.masked),
+        masked=list(context.group.hidden),
         history=list(context.history),
         notes=report.notes,
     )

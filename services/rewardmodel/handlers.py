@@ -29,7 +29,6 @@ from shared.contracts.events import RmTrained, RunState
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunRecord
 from shared.errors import DigestMismatch, Permanent, Transient
-from shared.game.observation.layout import VERSION
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
 from shared.state.runs import RunRecords
@@ -146,7 +145,7 @@ class Handlers:
         data = await self._runner.load_data(run, epoch)
         result = await self._runner.train_final(data, epoch, outcomes.quorum(self._group.quorum), previous)
         context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, self._now())
-        card = build_card(context, data.ratings, result, load(result.weights, VERSION))
+        card = build_card(context, data.ratings, result, load(result.weights, self._group.view))
         _record_metrics(card, result)
         return card, result
 
@@ -154,7 +153,7 @@ class Handlers:
         if latest is None:
             return None
         try:
-            return await self._models.load_weights(latest, VERSION)
+            return await self._models.load_weights(latest, self._group.view)
         except Permanent as error:  # another layout, damaged, or deleted: a fit from scratch needs no predecessor
             log.warning("warm start skipped", epoch=latest.card.epoch, error=str(error))
             return None

@@ -16,7 +16,6 @@ from services.rewardmodel.domain.debounce import Debounce, DebounceConfig
 from services.rewardmodel.errors import TrainingCancelled
 from services.rewardmodel.training_runner import TrainingRunner
 from shared.contracts.ids import RunId
-from shared.game.observation.layout import VERSION
 from shared.process.bounded_cache import BoundedCache
 from shared.rewardnet import RewardWeights, load
 from shared.store import keys
@@ -91,7 +90,7 @@ class InterimTrainer:
         log.info("interim model trained", run=run, epoch=epoch, segments=len(data.ratings), accuracy=accuracy)
         entry = self._epochs.get((run, epoch))
         if entry is not None:  # the epoch may have been closed during the training
-            entry.model = load(result.weights, VERSION)
+            entry.model = load(result.weights, self._runner.view)
 
     def _open(self, run: RunId, epoch: int) -> _OpenEpoch:
         return self._epochs.get_or_make((run, epoch), lambda: _OpenEpoch(Debounce(self._config)))

@@ -1,17 +1,25 @@
 """Settings of the reward model service (`ZELDA_REWARDMODEL__...`), in addition to the common ones."""
 
-from typing import Final
+from typing import Final, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, model_validator
 
 from shared.config.settings import ServiceSettings, SettingsGroup
 from shared.contracts.card import Pooling
-from shared.game.observation.layout import FEATURES, INDEX
+from shared.game.observation import counters
+from shared.game.observation.layout import FEATURES
 
 LASTING_BLOCKS: Final = frozenset({"dungeon", "health", "items", "keys"})
 LASTING_COUNTS: Final = frozenset({"rooms_seen", "levers", "torches", "shutters_open"})
+View = Literal["counters/v1", "obs/v1"]
+NAMES: Final[dict[View, tuple[str, ...]]] = {
+    "counters/v1": counters.NAMES,
+    "obs/v1": tuple(feature.name for feature in FEATURES),
+}
+"""The inputs of each view, in order."""
+
 PASSING: Final = tuple(f.name for f in FEATURES if f.block not in LASTING_BLOCKS and f.name not in LASTING_COUNTS)
-"""Features that describe the hero's place and recent actions, not lasting achievements; masked by default.
+"""Features of obs/v1 that describe the hero's place and recent actions; its default mask. ADR 0007 has the reasons.
 
 A model that sees places rewards standing in the best known room and gives no reason to explore. A model that sees the
 time since the last new room rewards entering a room and then takes the reward back. docs/study.md has measurements."""
@@ -51,10 +59,14 @@ class RewardModelGroup(SettingsGroup):
     )
     tie_margin: float = Field(0.05, ge=0, le=1, description="maximum difference of scores that counts as a tie")
     quorum: float = Field(0.5, ge=0, le=1, description="minimum share of the epoch's segments that are judged")
-    masked: tuple[str, ...] = Field(
-        PASSING,
-        description="features of obs/v1 hidden from the model, as a JSON list, [] for none; the default hides all "
-        "but lasting achievements",
+    view: View = Field(
+        "counters/v1",
+        description="what the model sees: an episode's event counters, which never fall, or the policy's observation",
+    )
+    masked: tuple[str, ...] | None = Field(
+        None,
+        description="inputs hidden from the model, as a JSON list, [] for none; the default hides nothing of "
+        "counters/v1, and of obs/v1 all but lasting achievements",
     )
     steps: int = Field(2_000, ge=10, le=100_000, description="maximum steps per training; bounds an epoch's wait")
     shuffles: int = Field(
@@ -67,13 +79,20 @@ class RewardModelGroup(SettingsGroup):
     rest_s: float = Field(60.0, ge=0, le=3_600, description="minimum time between two interim trainings")
     gates: GateSettings = Field(default_factory=GateSettings)
 
-    @field_validator("masked")
-    @classmethod
-    def _known_features(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [name for name in names if name not in INDEX]
+    @model_validator(mode="after")
+    def _known_inputs(self) -> Self:
+        unknown = [name for name in self.masked or () if name not in NAMES[self.view]]
         if unknown:
-            raise ValueError(f"{', '.join(unknown)}: no such feature; docs/observation.md lists all features")
-        return names
+            page = "counters.md" if self.view == "counters/v1" else "observation.md"
+            raise ValueError(f"masked: {self.view} has no input {', '.join(unknown)}; docs/{page} lists them")
+        return self
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The inputs that the model does not see."""
+        if self.masked is not None:
+            return self.masked
+        return PASSING if self.view == "obs/v1" else ()
 
 
 class RewardModelSettings(ServiceSettings):

@@ -14,7 +14,6 @@ from services.rewardmodel.domain.segment_selection import select_ratings
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training_protocol import TrainFunction, TrainingRequest, TrainingResult
 from shared.contracts.ids import RunId
-from shared.game.observation.layout import VERSION
 from shared.rewardnet import RewardWeights, dump
 
 
@@ -44,18 +43,20 @@ class TrainingRunner:
         self._final_trainings = 0  # waiting for the lock or running
 
     @property
+    def view(self) -> str:
+        """What the models see, one of `rewardnet.WIDTHS`."""
+        return self._group.view
+
+    @property
     def busy(self) -> bool:
         """Whether a training is running."""
         return self._training_lock.locked()
 
     async def load_data(self, run: RunId, epoch: int) -> TrainingData:
-        """Select and load the run's judged segments up to `epoch`.
-
-        Segments always contain obs/v1, for any observation of the policy, so a reward model reads obs/v1.
-        """
+        """Select and load the run's judged segments up to `epoch`."""
         ratings = await self._scores.ratings(run, epoch)
         selected = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
-        loaded = await self._features.load(selected, VERSION)
+        loaded = await self._features.load(selected)
         folds = [fold_of(run, rating.episode, self._group.members) for rating, _ in loaded]
         return TrainingData([rating for rating, _ in loaded], [features for _, features in loaded], folds)
 
@@ -84,7 +85,7 @@ class TrainingRunner:
             ratings=list(data.ratings),
             features=list(data.features),
             folds=list(data.folds),
-            observation=VERSION,
+            observation=self._group.view,
             # The data determine the seed, so that another training on them gives the same model.
             seed=int(data_digest(data.ratings)[:8], 16),
             epoch=epoch,

@@ -32,7 +32,7 @@ def build_components(
 ) -> tuple[Handlers, InterimTrainer]:
     """Build the components without a runtime, for studies and tests; `train` runs the trainings."""
     scores = ScoreCache(ports.store)
-    features = SegmentFeatureLoader(ports.store, group.capacity)
+    features = SegmentFeatureLoader(ports.store, group.capacity, group.view)
     should_cancel = ports.stopping.is_set
     runner = TrainingRunner(scores, features, group, train, should_cancel)
     config = DebounceConfig(quiet_s=group.quiet_s, min_interval_s=group.rest_s)

@@ -10,9 +10,10 @@ from services.rewardmodel import telemetry
 from services.rewardmodel.domain.dataset import SegmentFeatures, pack_states, subsample
 from services.rewardmodel.domain.ratings import Rating
 from shared.errors import Permanent
-from shared.game.recording.segment import read_segment
+from shared.game.observation import counters, layout
+from shared.game.recording.segment import Segment, read_segment
 from shared.process.bounded_cache import BoundedCache
-from shared.rewardnet import WIDTH
+from shared.rewardnet import WIDTHS, Floats
 from shared.store.port import Store
 
 PARALLEL_READS: Final = 8
@@ -20,21 +21,19 @@ log = structlog.get_logger(__name__)
 
 
 class SegmentFeatureLoader:
-    """Loads the features of segments and caches them by the archive's digest (about 2 kB each)."""
+    """Loads the states of segments in one view and caches them by the archive's digest (about 2 kB each)."""
 
-    def __init__(self, store: Store, capacity: int) -> None:
+    def __init__(self, store: Store, capacity: int, view: str) -> None:
         """`capacity` is the number of segments of one training; the cache holds twice as many."""
-        self._store = store
+        self._store, self._view = store, view
         self._cache: BoundedCache[str, SegmentFeatures | None] = BoundedCache(2 * capacity)
         self._slots = asyncio.Semaphore(PARALLEL_READS)
 
-    async def load(self, ratings: Sequence[Rating], observation: str) -> list[tuple[Rating, SegmentFeatures]]:
-        """Load the rated segments. Unreadable archives and other observation layouts are left out."""
+    async def load(self, ratings: Sequence[Rating]) -> list[tuple[Rating, SegmentFeatures]]:
+        """Load the rated segments. Archives that are unreadable or lack the view are left out."""
         loaded = await asyncio.gather(*map(self._get, ratings))
         return [
-            (rating, features)
-            for rating, features in zip(ratings, loaded, strict=True)
-            if features is not None and features.observation == observation
+            (rating, features) for rating, features in zip(ratings, loaded, strict=True) if features is not None
         ]
 
     async def _get(self, rating: Rating) -> SegmentFeatures | None:
@@ -46,21 +45,33 @@ class SegmentFeatureLoader:
     async def _read(self, rating: Rating) -> SegmentFeatures | None:
         try:
             raw = await self._store.get(rating.segment_key, rating.segment_digest)
-            return await asyncio.to_thread(_extract, raw)
+            return await asyncio.to_thread(_extract, raw, self._view)
         except Permanent as error:  # deleted by retention, or damaged: the training uses the other segments
             telemetry.SKIPPED.labels("segment").inc()
             log.error("segment skipped", segment=rating.segment, error=str(error))
             return None
 
 
-def _extract(raw: bytes) -> SegmentFeatures:
+def _extract(raw: bytes, view: str) -> SegmentFeatures:
     segment = read_segment(raw)
-    if segment.observations.shape[1] != WIDTH:
-        raise Permanent(f"segment {segment.manifest.segment}: {segment.observations.shape[1]} features, not {WIDTH}")
     return SegmentFeatures(
-        packed=pack_states(subsample(segment.observations)),
+        packed=pack_states(subsample(_states(segment, view))),
         first_step=segment.manifest.first_step,
         steps=segment.manifest.steps,
         milestones=segment.manifest.milestones_end,
-        observation=segment.manifest.observation,
+        view=view,
     )
+
+
+def _states(segment: Segment, view: str) -> Floats:
+    """All states (T, D) of a segment in this view; Permanent if it was recorded without it."""
+    name, width = segment.manifest.segment, WIDTHS[view]
+    if view == counters.VERSION and segment.manifest.counters == view and segment.counters is not None:
+        states = counters.features(segment.counters)
+    elif view == layout.VERSION and segment.manifest.observation == view:
+        states = segment.observations
+    else:
+        raise Permanent(f"segment {name} was recorded without {view}: judge segments of a newer run")
+    if states.shape[1] != width:
+        raise Permanent(f"segment {name}: {states.shape[1]} inputs, {view} has {width}")
+    return states

@@ -9,7 +9,7 @@ import numpy as np
 
 from services.rewardmodel.domain.preferences import Ints, RatingArrays, Reals
 from services.rewardmodel.domain.ratings import Rating
-from shared.rewardnet import WIDTH, Floats
+from shared.rewardnet import Floats
 
 STORED_STEPS: Final = 32
 """States kept per segment, evenly spaced and including both ends. Neighbouring states differ by one action and add
@@ -24,19 +24,19 @@ class SegmentFeatures:
     first_step: int
     steps: int
     milestones: int
-    observation: str
+    view: str
 
     @property
     def states(self) -> Floats:
-        """The states (STORED_STEPS, 128), decompressed on every call."""
-        return np.frombuffer(zlib.decompress(self.packed), np.float32).reshape(STORED_STEPS, WIDTH)
+        """The states (STORED_STEPS, D), decompressed on every call."""
+        return np.frombuffer(zlib.decompress(self.packed), np.float32).reshape(STORED_STEPS, -1)
 
 
 @dataclass(frozen=True)
 class SegmentDataset:
     """n segments as arrays. `episode` numbers the episodes from 0; `milestones` counts those reached by the end."""
 
-    states: Floats  # (n, STORED_STEPS, 128)
+    states: Floats  # (n, STORED_STEPS, D)
     rated: RatingArrays
     fold: Ints
     epoch: Ints
@@ -56,25 +56,25 @@ class SegmentDataset:
 
 
 def pack_states(states: Floats) -> bytes:
-    """Compress `states` (STORED_STEPS, 128). Neighbouring states differ little, so the fastest level suffices."""
+    """Compress `states` (STORED_STEPS, D). Neighbouring states differ little, so the fastest level suffices."""
     return zlib.compress(states.tobytes(), 1)
 
 
-def subsample(observations: Floats) -> Floats:
-    """Select STORED_STEPS rows of `observations` (T, 128), including first and last; short segments repeat rows."""
-    rows = np.linspace(0, len(observations) - 1, STORED_STEPS).round().astype(np.int64)
-    return np.ascontiguousarray(observations[rows])
+def subsample(states: Floats) -> Floats:
+    """Select STORED_STEPS rows of `states` (T, D), including first and last; short segments repeat rows."""
+    rows = np.linspace(0, len(states) - 1, STORED_STEPS).round().astype(np.int64)
+    return np.ascontiguousarray(states[rows])
 
 
 def build_dataset(
-    ratings: Sequence[Rating], features: Sequence[SegmentFeatures], folds: Sequence[int]
+    ratings: Sequence[Rating], features: Sequence[SegmentFeatures], folds: Sequence[int], width: int
 ) -> SegmentDataset:
-    """Build the arrays from three sequences of equal length and order."""
+    """Build the arrays from three sequences of equal length and order; a state has `width` inputs."""
     episodes = sorted({rating.episode for rating in ratings})
     number = {episode: index for index, episode in enumerate(episodes)}
     states = [segment.states for segment in features]
     return SegmentDataset(
-        states=np.stack(states) if states else np.zeros((0, STORED_STEPS, WIDTH), np.float32),
+        states=np.stack(states) if states else np.zeros((0, STORED_STEPS, width), np.float32),
         rated=RatingArrays(
             value=np.array([rating.value for rating in ratings], np.float64),
             standard_error=np.array([rating.standard_error for rating in ratings], np.float64),

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from shared.rewardnet import HIDDEN, WIDTH, Floats, RewardWeights
+from shared.rewardnet import HIDDEN, Floats, RewardWeights
 
 Parameters = dict[str, Tensor]
 
 NAMES: Final = ("hidden1_weight", "hidden1_bias", "hidden2_weight", "hidden2_bias", "value_weight", "value_bias")
 
 
-def initial_parameters(members: int, seed: int) -> Parameters:
-    """He-initialised parameters of M members (arXiv:1502.01852)."""
+def initial_parameters(members: int, seed: int, width: int) -> Parameters:
+    """He-initialised parameters of M members for `width` inputs (arXiv:1502.01852)."""
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int, fan_in: int) -> Tensor:
@@ -25,7 +25,7 @@ def initial_parameters(members: int, seed: int) -> Parameters:
         return drawn
 
     return {
-        "hidden1_weight": normal(members, WIDTH, HIDDEN, fan_in=WIDTH),
+        "hidden1_weight": normal(members, width, HIDDEN, fan_in=width),
         "hidden1_bias": torch.zeros(members, HIDDEN),
         "hidden2_weight": normal(members, HIDDEN, HIDDEN, fan_in=HIDDEN),
         "hidden2_bias": torch.zeros(members, HIDDEN),
@@ -35,7 +35,7 @@ def initial_parameters(members: int, seed: int) -> Parameters:
 
 
 def warm_start_parameters(weights: RewardWeights, mean: Floats, scale: Floats) -> Parameters:
-    """Parameters that compute the same function as `weights` for inputs with another mean and scale (128,).
+    """Parameters that compute the same function as `weights` for inputs with another mean and scale (D,).
 
     A feature with scale 0 is constant in the new data: its effect moves into the bias.
     """
@@ -54,7 +54,7 @@ def concatenate(ensembles: list[Parameters]) -> Parameters:
 
 
 def forward(parameters: Parameters, inputs: Tensor) -> Tensor:
-    """Scores (M, N) of standardised inputs (M, N, 128)."""
+    """Scores (M, N) of standardised inputs (M, N, D)."""
     first = torch.baddbmm(parameters["hidden1_bias"][:, None], inputs, parameters["hidden1_weight"]).relu_()
     second = torch.baddbmm(parameters["hidden2_bias"][:, None], first, parameters["hidden2_weight"]).relu_()
     return torch.bmm(second, parameters["value_weight"][:, :, None])[:, :, 0] + parameters["value_bias"][:, None]

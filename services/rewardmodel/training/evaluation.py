@@ -20,15 +20,15 @@ from services.rewardmodel.domain.preferences import (
     sample_pairs,
 )
 from shared.contracts.card import EpochScore, Pooling
-from shared.rewardnet import WIDTH, Floats, RewardNet, RewardWeights
+from shared.rewardnet import Floats, RewardNet, RewardWeights
 
-SENSITIVITY_STATES: Final = 1_024  # 128 forward passes over them take about a second
+SENSITIVITY_STATES: Final = 1_024  # one forward pass for each input over them takes about a second
 MAX_EPOCH_SCORES: Final = 100
 
 
 def state_scores(weights: RewardWeights, states: Floats) -> Floats:
-    """Standardised scores (M, n, S) of states (n, S, 128)."""
-    flat = RewardNet(weights).forward(states.reshape(-1, WIDTH))
+    """Standardised scores (M, n, S) of states (n, S, D)."""
+    flat = RewardNet(weights).forward(states.reshape(-1, states.shape[-1]))
     return flat.reshape(weights.members, *states.shape[:2])
 
 
@@ -81,10 +81,10 @@ def heldout_scores(scores: Floats, fold: Ints) -> Reals:
 def permutation_sensitivity(weights: RewardWeights, states: Floats, names: list[str], seed: int) -> dict[str, float]:
     """Per feature, the mean change of a state's score when the feature takes another state's value.
 
-    A permutation importance (Breiman 2001). `states` is (n, S, 128); the result is sorted, largest first.
+    A permutation importance (Breiman 2001). `states` is (n, S, D); the result is sorted, largest first.
     """
     rng = np.random.default_rng([seed, 2])
-    flat = states.reshape(-1, WIDTH)
+    flat = states.reshape(-1, states.shape[-1])
     sample = flat[rng.permutation(len(flat))[:SENSITIVITY_STATES]]
     net = RewardNet(weights)
     before = net.forward(sample).mean(axis=0)
@@ -124,7 +124,7 @@ def epoch_scores(data: SegmentDataset, scores: Floats) -> list[EpochScore]:
 
 
 def pooled_states(data: SegmentDataset, pooling: Pooling, visible: NDArray[np.bool_]) -> Reals:
-    """Features (n, 128) of the linear baseline: the states that the network reads, 0 where not `visible` (128,)."""
+    """Features (n, D) of the linear baseline: the states that the network reads, 0 where not `visible` (D,)."""
     if pooling == "gain":
         pooled: Reals = (data.states[:, STORED_STEPS - 1] - data.states[:, 0]).astype(np.float64)
     else:

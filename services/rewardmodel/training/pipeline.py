@@ -10,15 +10,14 @@ import torch
 from services.rewardmodel.domain.dataset import build_dataset
 from services.rewardmodel.domain.gates import GateThresholds
 from services.rewardmodel.domain.preferences import PairingConfig
-from services.rewardmodel.settings import RewardModelGroup
+from services.rewardmodel.settings import NAMES, RewardModelGroup
 from services.rewardmodel.training.fit import FitConfig
 from services.rewardmodel.training.fit_problem import TrainingConfig
 from services.rewardmodel.training.report import build_report
 from services.rewardmodel.training.state_dict import serialise_state_dict
 from services.rewardmodel.training.train import TrainingTask, train
 from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
-from shared.game.observation.layout import FEATURES, INDEX
-from shared.rewardnet import dump, load
+from shared.rewardnet import WIDTHS, dump, load
 
 
 async def train_in_thread(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
@@ -32,7 +31,7 @@ def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) ->
     started = time.monotonic()
     task = _task(request)
     trained = train(task, _config(request.group), should_cancel)
-    names = [feature.name for feature in FEATURES]
+    names = list(NAMES[request.group.view])
     thresholds = GateThresholds(**request.group.gates.model_dump())
     report = build_report(task, trained, request.epoch, request.quorum, names, thresholds, should_cancel)
     weights = trained.weights
@@ -49,8 +48,8 @@ def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) ->
 
 
 def _task(request: TrainingRequest) -> TrainingTask:
-    data = build_dataset(request.ratings, request.features, request.folds)
-    masked = [INDEX[name] for name in request.group.masked]
+    data = build_dataset(request.ratings, request.features, request.folds, WIDTHS[request.observation])
+    masked = [NAMES[request.group.view].index(name) for name in request.group.hidden]
     previous = load(request.previous, request.observation) if request.previous is not None else None
     return TrainingTask(data, request.observation, masked, previous, request.seed)
 

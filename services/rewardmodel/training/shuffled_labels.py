@@ -34,7 +34,7 @@ def shuffled_accuracy(problem: FitProblem, should_cancel: Callable[[], bool]) ->
     if not blocks or all(block is None or not block.pairs for block in blocks):
         return None
     short = replace(config.fit, unvalidated_steps=STEPS, min_steps=STEPS, max_steps=STEPS, strata=4)
-    start = initial_parameters(len(blocks), problem.seed)
+    start = initial_parameters(len(blocks), problem.seed, problem.inputs.shape[-1])
     validation, regularisations = [_no_pairs()] * len(blocks), [LIGHT] * len(blocks)
     fitted = fit_members(problems[0], blocks, validation, start, regularisations, short, should_cancel)
     accuracies = []

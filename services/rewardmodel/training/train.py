@@ -21,7 +21,7 @@ from services.rewardmodel.training.ensemble import (
 from services.rewardmodel.training.fit import LIGHT, STRICT, Regularisation
 from services.rewardmodel.training.fit_problem import FitProblem, TrainingConfig, fit_members, standardised_inputs
 from shared.contracts.card import Fit
-from shared.rewardnet import WIDTH, Floats, RewardWeights, input_statistics, standardise, zero_weights
+from shared.rewardnet import WIDTHS, Floats, RewardWeights, input_statistics, standardise, zero_weights
 
 REGULARISATION: Final[dict[Fit, Regularisation]] = {"full": LIGHT, "strict": STRICT, "warm": LIGHT}
 MAX_STATES: Final = 50_000  # for statistics: more states change the third digit
@@ -47,6 +47,11 @@ class TrainingTask:
     masked: Sequence[int] = ()
     previous: RewardWeights | None = None
     seed: int = 0
+
+    @property
+    def width(self) -> int:
+        """Number of inputs."""
+        return WIDTHS[self.observation]
 
 
 def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[], bool]) -> TrainedEnsemble:
@@ -77,7 +82,7 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
 
 
 def _start_parameters(task: TrainingTask, config: TrainingConfig, mean: Floats, scale: Floats) -> dict[Fit, Parameters]:
-    starts: dict[Fit, Parameters] = {kind: initial_parameters(config.members, task.seed) for kind in ("full", "strict")}
+    starts: dict[Fit, Parameters] = {kind: initial_parameters(config.members, task.seed, task.width) for kind in ("full", "strict")}
     previous = task.previous
     if not config.warm_start or previous is None or not previous.value_weight.any():
         return starts
@@ -87,17 +92,17 @@ def _start_parameters(task: TrainingTask, config: TrainingConfig, mean: Floats, 
 
 
 def _input_statistics(task: TrainingTask) -> tuple[Floats, Floats]:
-    masked = np.zeros(WIDTH, np.bool_)
+    masked = np.zeros(task.width, np.bool_)
     masked[list(task.masked)] = True
     states = _sample_states(task.data, task.seed)
     if not len(states):
-        return np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32)
+        return np.zeros(task.width, np.float32), np.ones(task.width, np.float32)
     return input_statistics(states, masked)
 
 
 def _sample_states(data: SegmentDataset, seed: int) -> Floats:
-    """At most MAX_STATES states (N, 128)."""
-    flat = data.states.reshape(-1, WIDTH)
+    """At most MAX_STATES states (N, D)."""
+    flat = data.states.reshape(-1, data.states.shape[-1])
     if len(flat) <= MAX_STATES:
         return flat
     return flat[np.random.default_rng([seed, 4]).choice(len(flat), MAX_STATES, replace=False)]

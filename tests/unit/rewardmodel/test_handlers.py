@@ -340,8 +340,8 @@ async def test_a_damaged_segment_or_score_is_skipped() -> None:
 
 
 def test_an_unknown_masked_feature_is_rejected_by_name() -> None:
-    with pytest.raises(ValueError, match="step_counter: no such feature"):
-        RewardModelGroup(masked=("x", "step_counter"))
+    with pytest.raises(ValueError, match="obs/v1 has no input step_counter"):
+        RewardModelGroup(view="obs/v1", masked=("x", "step_counter"))
 
 
 async def test_a_masked_feature_is_on_the_card_and_has_no_influence() -> None:

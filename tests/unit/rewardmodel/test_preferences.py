@@ -20,7 +20,6 @@ from services.rewardmodel.domain.ratings import Rating, rating_of
 from services.rewardmodel.domain.segment_selection import FREE_OLD_SEGMENTS, select_ratings
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
-from shared.rewardnet import WIDTH
 
 RULES = PairingConfig()
 
@@ -202,7 +201,7 @@ def test_missing_agreement_counts_as_none() -> None:
 
 @pytest.mark.parametrize("steps", [2, 20, 301])
 def test_subsampling_keeps_the_first_and_the_last_state(steps: int) -> None:
-    states = np.arange(steps * WIDTH, dtype=np.float32).reshape(steps, WIDTH)
+    states = np.arange(steps * 128, dtype=np.float32).reshape(steps, 128)
     kept = subsample(states)
     assert len(kept) == STORED_STEPS
     assert np.array_equal(kept[[0, -1]], states[[0, -1]])

@@ -96,7 +96,7 @@ def test_equal_data_give_an_equal_model() -> None:
 def test_torch_and_numpy_compute_equal_scores() -> None:
     states = wander(np.random.default_rng(0), 20).reshape(-1, 128)
     mean, scale = input_statistics(states)
-    parameters = initial_parameters(3, seed=1)
+    parameters = initial_parameters(3, seed=1, width=128)
     inputs = standardised_inputs(states, mean, scale).expand(3, -1, -1)
     weights = to_reward_weights(parameters, slice(0, 3), mean, scale, "obs/v1")
     assert np.abs(RewardNet(weights).forward(states) - forward(parameters, inputs).numpy()).max() < 1e-4
@@ -107,7 +107,7 @@ def test_a_warm_start_computes_the_same_function_under_new_statistics() -> None:
     new = (old * 0.5 + 0.2).astype(np.float32)
     new[:, 9] = 0.3  # constant now
     mean, scale = input_statistics(old)
-    weights = to_reward_weights(initial_parameters(5, seed=1), slice(0, 5), mean, scale, "obs/v1")
+    weights = to_reward_weights(initial_parameters(5, seed=1, width=128), slice(0, 5), mean, scale, "obs/v1")
     moved_mean, moved_scale = input_statistics(new)
     parameters = warm_start_parameters(weights, moved_mean, moved_scale)
     again = forward(parameters, standardised_inputs(new, moved_mean, moved_scale).expand(5, -1, -1)).numpy()
