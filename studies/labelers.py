@@ -29,6 +29,7 @@ from shared.contracts.events import EpochFinished, SegmentReady
 from shared.contracts.ids import Digest, JudgeName
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, SegmentScores
+from shared.game.observation import counters
 from shared.game.recording.segment import read_segment
 from shared.runtime.service import ServicePorts
 from shared.store import keys
@@ -151,8 +152,10 @@ class RandomRewardModel:
         prefix = keys.reward_model_prefix(finished.run, 0)
         if finished.epoch == 0:
             archives = [await self.store.get(ref.key, ref.digest) for ref in finished.segments[:STANDARDISING_SEGMENTS]]
-            states = np.concatenate([read_segment(archive).observations for archive in archives])
-            raw = rewardnet.standardise(rewardnet.random_weights(MEMBERS, record.config.seed), states)
+            counts = [read_segment(archive).counters for archive in archives]
+            states = np.concatenate([counters.features(one) for one in counts if one is not None])
+            untrained = rewardnet.random_weights(MEMBERS, record.config.seed, counters.VERSION)
+            raw = rewardnet.standardise(untrained, states)
             await self.store.put(f"{prefix}rm.safetensors", rewardnet.dump(raw))
         weights = await self.store.get(f"{prefix}rm.safetensors")
         return RewardModelRef(

@@ -13,7 +13,6 @@ from ray.rllib.execution.rollout_ops import synchronous_parallel_sample
 from bench.harness.games import GAMES
 from bench.harness.measure import interleave
 from bench.load_rom import load_game
-from services.rewardmodel.settings import PASSING
 from services.trainer.driver.session import TrainingSession
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv
@@ -30,7 +29,7 @@ from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start
 from shared.game.games.game import Game
-from shared.game.observation.layout import INDEX
+from shared.game.observation import counters
 
 CORES = 2
 ENVS = 16  # per runner; the peer gets as many processes

@@ -32,9 +32,7 @@ class SegmentFeatureLoader:
     async def load(self, ratings: Sequence[Rating]) -> list[tuple[Rating, SegmentFeatures]]:
         """Load the rated segments. Archives that are unreadable or lack the view are left out."""
         loaded = await asyncio.gather(*map(self._get, ratings))
-        return [
-            (rating, features) for rating, features in zip(ratings, loaded, strict=True) if features is not None
-        ]
+        return [(rating, features) for rating, features in zip(ratings, loaded, strict=True) if features is not None]
 
     async def _get(self, rating: Rating) -> SegmentFeatures | None:
         if rating.segment_digest in self._cache:

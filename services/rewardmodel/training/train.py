@@ -82,7 +82,9 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
 
 
 def _start_parameters(task: TrainingTask, config: TrainingConfig, mean: Floats, scale: Floats) -> dict[Fit, Parameters]:
-    starts: dict[Fit, Parameters] = {kind: initial_parameters(config.members, task.seed, task.width) for kind in ("full", "strict")}
+    starts: dict[Fit, Parameters] = {
+        kind: initial_parameters(config.members, task.seed, task.width) for kind in ("full", "strict")
+    }
     previous = task.previous
     if not config.warm_start or previous is None or not previous.value_weight.any():
         return starts

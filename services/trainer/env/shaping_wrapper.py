@@ -5,16 +5,16 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.shaping import ConservativePotential, Shaper
 from shared.contracts.run import ShapingConfig
+from shared.rewardnet import view_of
 
 
 class ShapingWrapper:
     """Implements `vector.Rewarder` for N environments and one reward model per epoch."""
 
-    def __init__(
-        self, envs: int, config: ShapingConfig, discount: float, weights: bytes, version: str, observation: str
-    ) -> None:
-        """`weights` is a reward model's file. Raises ContractError if it does not fit the layout `observation`."""
-        potential = ConservativePotential.from_bytes(weights, observation, config.conservatism, version)
+    def __init__(self, envs: int, config: ShapingConfig, discount: float, weights: bytes, version: str) -> None:
+        """`weights` is a reward model's file; ContractError if it is damaged."""
+        self.view = view_of(weights)
+        potential = ConservativePotential.from_bytes(weights, self.view, config.conservatism, version)
         self._shaper = Shaper(envs, config, discount, potential)
         self._sums = np.zeros(envs)
 

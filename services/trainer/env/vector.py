@@ -19,19 +19,19 @@ from services.trainer.env.env import action_space, observation_space, report_inf
 from services.trainer.env.game_session import EpisodeRecorder, GameSession
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
-from shared.game.observation import layout
+from shared.game.observation import counters, layout
 
 Step = tuple[np.ndarray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class Rewarder(Protocol):
-    """Adds rewards for all environments together; shaping by a reward model is one.
+    """Adds rewards for all environments together; shaping by a reward model is one."""
 
-    It always receives obs/v1, also when the policy sees pixels/v1.
-    """
+    view: str
+    """What it receives, also when the policy sees pixels: `counters/v1` or `obs/v1`."""
 
     def begin(self, observations: NDArray[np.float32]) -> None:
-        """Begin an episode in every environment; `observations` is (N, 128)."""
+        """Begin an episode in every environment; `observations` is (N, D)."""
         ...
 
     def advance(
@@ -81,6 +81,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         single = observation_space(self.config.observation)
         self._observations: np.ndarray = np.zeros((count, *single.shape), single.dtype)
         self._ended = np.zeros(count, np.bool_)
+        self._packed_counters, self._counters = b"", np.zeros((count, counters.SIZE), np.float32)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -93,7 +94,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._run_parts(self._reset_part)
         self._ended[:] = False
         if self.rewarder is not None:
-            self.rewarder.begin(self.features)
+            self.rewarder.begin(self._seen_by(self.rewarder))
         return self._observations.copy(), {}
 
     def step(self, actions: np.ndarray) -> Step:
@@ -105,7 +106,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._reports: dict[int, dict[str, Any]] = {}
         self._run_parts(self._step_part)
         if self.rewarder is not None:
-            self._rewards += self.rewarder.advance(self.features, self._terminated, self._truncated)
+            self._rewards += self.rewarder.advance(self._seen_by(self.rewarder), self._terminated, self._truncated)
         self._ended = self._terminated | self._truncated
         return self._observations.copy(), self._rewards, self._terminated, self._truncated, self._infos()
 
@@ -130,6 +131,16 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             return
         for future in [self._pool.submit(work, part) for part in self._parts]:
             future.result()
+
+    def _seen_by(self, rewarder: Rewarder) -> NDArray[np.float32]:
+        """The inputs of the rewarder's view, (N, D). Counters rarely change from one step to the next."""
+        if rewarder.view == layout.VERSION:
+            return self.features
+        packed = b"".join(session.counters.packed for session in self.sessions)
+        if packed != self._packed_counters:
+            self._packed_counters = packed
+            self._counters = counters.features(np.frombuffer(packed, "<u2").reshape(self.num_envs, counters.SIZE))
+        return self._counters
 
     def _reset_part(self, part: range) -> None:
         for env in part:

@@ -118,6 +118,10 @@ class CompletedSegment:
         """All event counters, uint16 (steps + 1, counters.SIZE)."""
         return np.frombuffer(b"".join(self.content.counters), "<u2").reshape(-1, counters.SIZE)
 
+    def states_in(self, view: str) -> NDArray[np.float32]:
+        """All states as a reward model of this view sees them, (steps + 1, D)."""
+        return counters.features(self.counters()) if view == counters.VERSION else self.observations()
+
     def candidate(self, disagreement: float | None) -> Candidate:
         """What the sampler decides by."""
         start, end = self.content.start, self.end

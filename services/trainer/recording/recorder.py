@@ -133,8 +133,11 @@ class RunnerRecorder:
     def _sample(self, segment: CompletedSegment) -> None:
         """Queue the segment if the sampler chooses it."""
         with self._lock:
-            disagreement = None if self._disagreement is None else self._disagreement(segment.observations())
-            reason = self._sampler.decide(segment.candidate(disagreement))
+            reason = self._sampler.decide(segment.candidate(self._measure_disagreement(segment)))
         if reason is not None:
             archive = partial(segment.archive, reason)
             self._queue.post(WriteJob(segment.name, segment.facts["episode"], segment.key, archive))
+
+    def _measure_disagreement(self, segment: CompletedSegment) -> float | None:
+        measure = self._disagreement
+        return None if measure is None else measure(segment.states_in(measure.view))

@@ -25,8 +25,6 @@ from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from shared.contracts.ids import Digest
 from shared.game.games.game import Game
-from shared.game.observation.layout import VERSION
-from shared.rewardnet import RewardNet
 
 EPOCH_STRIDE = 7_919  # a prime: equal episode numbers of two epochs must not get equal seeds
 MAX_SEED = 2**31
@@ -140,8 +138,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,
         )
-        model = None if plan.reward_model is None else RewardNet.from_bytes(plan.reward_model, VERSION)
-        return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement(model))
+        model = plan.reward_model
+        return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement.from_bytes(model))
 
     def _new_shaping(self) -> ShapingWrapper | None:
         plan, run = self._plan, self.config.run
@@ -149,7 +147,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if plan.reward_model is not None and run.shaping.mode != "none":
             version = plan.reward_model_digest or "unnamed"
             discount = self.config.hyperparameters.discount
-            self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model, version, VERSION)
+            self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model, version)
         return self._shaping
 
     def _summary(self, env: int, report: dict[str, Any]) -> EpisodeSummary:

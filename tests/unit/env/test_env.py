@@ -167,6 +167,7 @@ def test_the_vector_reports_endings_where_they_happened() -> None:
 
 def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
     class Constant:
+        view = "obs/v1"
         seen: np.ndarray | None = None
 
         def begin(self, observations: np.ndarray) -> None:

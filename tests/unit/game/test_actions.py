@@ -1,13 +1,13 @@
 """How actions press buttons: actions/v2 presses again with every step, actions/v1 holds what stays the same."""
 
 import pytest
+from tests.unit.env.walks import Ended, playing, solve_with
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession, StepResult
 from shared.contracts.run import ActionsName
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
-from tests.unit.env.walks import Ended, playing, solve_with
 
 PRESS_A = ACTIONS.index("a")
 PATIENCE = 120  # steps

@@ -34,7 +34,9 @@ from tests.unit.rewardmodel.synthetic_judge import rule
 RUN = RunId("demo")
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 # The synthetic judge rates the mean of a segment's states, including the place.
-QUICK = RewardModelGroup(view="obs/v1", pooling="mean", masked=(), poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=60, shuffles=1)
+QUICK = RewardModelGroup(
+    view="obs/v1", pooling="mean", masked=(), poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=60, shuffles=1
+)
 STEPS = 12  # short segments keep the tests fast
 
 
