@@ -23,7 +23,7 @@ app = typer.Typer(
 
 ENVS = 16
 BATCH = 2_048
-SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things at once
+SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things
 
 
 # Without this setting, a Typer group rejects options after its argument.

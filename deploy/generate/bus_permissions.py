@@ -2,8 +2,8 @@
 
 import yaml
 
+from shared.bus.subjects import pattern
 from shared.bus.topology import DEAD_ROOT, JUDGE_SEGMENTS, ROLES, STREAMS, Role, dead_subject, stream_of
-from shared.contracts.subjects import pattern
 
 Permissions = dict[str, list[str]]
 

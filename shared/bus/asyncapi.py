@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from shared.bus.subjects import ROOT
 from shared.bus.topology import ROLES, STREAMS
 from shared.contracts.events import EVENTS, EventData
 from shared.contracts.generate import ASYNCAPI, FOLDER
 from shared.contracts.ids import ID_PATTERN
-from shared.contracts.subjects import ROOT
 
 FILE: Final = FOLDER / ASYNCAPI
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from shared.bus.port import ConsumerMissing, DeadLetter, Subscription, one_line
+from shared.bus.subjects import subject
 from shared.bus.topology import ACK_WAIT_S, DUPLICATE_WINDOW_S, MAX_DELIVER, ROLES
 from shared.contracts.envelope import Envelope
-from shared.contracts.subjects import subject
 from shared.errors import Permanent, Transient
 
 

@@ -82,7 +82,7 @@ class Bus(Protocol):
         ...
 
     async def fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence[Delivery]:
-        """Up to `batch` messages, waiting at most `timeout_s`; empty if there are none."""
+        """Return up to `batch` messages; wait at most `timeout_s` for the first, then return an empty list."""
         ...
 
     async def pending(self, subscription: Subscription) -> int:
@@ -130,7 +130,7 @@ class DeadLetters(Protocol):
         ...
 
     async def get(self, number: int) -> DeadLetter:
-        """One dead letter, or Permanent if there is none of that number."""
+        """Return one dead letter; Permanent if the number is unknown."""
         ...
 
     async def replay(self, number: int) -> None:
@@ -138,5 +138,5 @@ class DeadLetters(Protocol):
         ...
 
     async def drop(self, number: int) -> None:
-        """Remove the dead letter, or Permanent if there is none of that number."""
+        """Remove the dead letter; Permanent if the number is unknown."""
         ...

@@ -14,10 +14,10 @@ from nats.js import errors as js_errors
 
 from shared.bus.jetstream.bus import AWAY, NatsBus, connect
 from shared.bus.jetstream.config import consumer_config, dead_stream_config, stream_config
+from shared.bus.subjects import pattern
 from shared.bus.topology import ROLES, STREAMS, stream_of
 from shared.config.configure import read_or_exit
 from shared.config.settings import BusOnlySettings, BusSettings
-from shared.contracts.subjects import pattern
 from shared.errors import Fatal, Transient, ZeldaError
 
 WAIT_S: Final = 60.0

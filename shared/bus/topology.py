@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.bus.port import Subscription
+from shared.bus.subjects import pattern
 from shared.contracts.events import (
     EpochFinished,
     EventData,
@@ -18,7 +19,6 @@ from shared.contracts.events import (
     SegmentExported,
     SegmentReady,
 )
-from shared.contracts.subjects import pattern
 
 ACK_WAIT_S: Final = 30.0  # redelivery delay after a worker died; longer work signals progress every third of it
 MAX_DELIVER: Final = 20  # the server stops delivering a message after this many; the loop dead-letters it before

@@ -11,12 +11,12 @@ from deploy.generate.bus_permissions import bus_yaml
 from shared.bus.open import open_bus
 from shared.bus.port import Subscription
 from shared.bus.provision import provision
+from shared.bus.subjects import ROOT as SUBJECTS
 from shared.bus.topology import DEAD_STREAM, ROLES, STREAMS, dead_subject, stream_of
 from shared.config.settings import BusSettings
 from shared.contracts.envelope import wrap
 from shared.contracts.events import EVENTS, EventData, RunChanged
 from shared.contracts.ids import Digest, RunId
-from shared.contracts.subjects import ROOT as SUBJECTS
 from shared.errors import Fatal
 from tests.helm.bus_server import RunningBus, running_bus, server_binary
 from tests.helm.rendering import CHART

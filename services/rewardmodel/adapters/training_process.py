@@ -59,7 +59,7 @@ async def _exchange(process: Process, request: TrainingRequest) -> TrainingResul
             await stdin.drain()
         stdin.write(b"\n")
         await stdin.drain()
-    # Standard input stays open: its end of file tells the child that this process is gone.
+    # Standard input stays open: the child takes its end of file as the end of this process.
     result, errors = await asyncio.gather(stdout.read(), stderr.read())
     code = await process.wait()
     if code == 0:

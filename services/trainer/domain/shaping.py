@@ -77,7 +77,7 @@ class ConservativePotential:
 
 
 class Shaper:
-    """Shaping rewards for N environments at once; a single environment is N = 1. Not thread-safe.
+    """Shaping rewards for N environments together; a single environment is N = 1. Not thread-safe.
 
     Usage, with the final observation of an episode available at its last step (autoreset mode SAME_STEP, or none):
 

@@ -21,10 +21,10 @@ from shared.bus.jetstream.config import CONSUMER_FIELDS, STREAM_FIELDS, consumer
 from shared.bus.jetstream.delivery import NatsDelivery
 from shared.bus.jetstream.pull_consumer import PullConsumer
 from shared.bus.port import ConsumerMissing, Delivery, Subscription
+from shared.bus.subjects import pattern, subject
 from shared.bus.topology import stream_of
 from shared.config.settings import BusSettings, read_secret
 from shared.contracts.envelope import MAX_EVENT_BYTES, Envelope
-from shared.contracts.subjects import pattern, subject
 from shared.errors import Fatal, Permanent, Transient
 
 CALL_S: Final = 5.0

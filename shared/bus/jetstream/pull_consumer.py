@@ -36,7 +36,7 @@ class PullConsumer:
         self._lock = asyncio.Lock()
 
     async def fetch(self, batch: int, timeout_s: float) -> list[Msg]:
-        """The waiting messages, up to `batch`; if there are none, the first one within `timeout_s`."""
+        """Return the waiting messages, up to `batch`; without any, wait `timeout_s` for the first."""
         async with self._lock:
             if self._answers is None:
                 self._answers = await self._client.subscribe(f"{self._inbox}.*", pending_bytes_limit=QUEUE_BYTES)

@@ -8,6 +8,7 @@ from services.trainer.env.game_session import GameSession, StepResult
 from shared.contracts.run import ActionsName
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
+from tests.unit.env.scripted_play import Ended, playing, solve_with
 
 PRESS_A = ACTIONS.index("a")
 PATIENCE = 120  # steps

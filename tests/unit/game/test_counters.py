@@ -9,6 +9,7 @@ from tests.unit.env.walks import solve
 from services.trainer.env.game_session import GameSession, StepResult
 from shared.game.observation import counters
 from shared.game.observation.counters import INDEX, SIZE
+from tests.unit.env.scripted_play import solve
 
 AROUND = 20  # steps: a milestone's flag and what the player notices of it are a text page apart
 

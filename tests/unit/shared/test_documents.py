@@ -7,13 +7,13 @@ import pytest
 from pydantic import ValidationError
 
 from shared.bus.jetstream.bus import connect
+from shared.bus.subjects import pattern
 from shared.config.settings import BusSettings
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import SegmentScores, values_of
-from shared.contracts.subjects import pattern
 from shared.errors import ContractError, Fatal
 from tests.events import segment_ready
 
