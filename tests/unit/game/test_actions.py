@@ -1,7 +1,6 @@
 """How actions press buttons: actions/v2 presses again with every step, actions/v1 holds what stays the same."""
 
 import pytest
-from tests.unit.env.walks import Ended, playing, solve_with
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession, StepResult

@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.unit.env.walks import solve
 
 from services.trainer.env.game_session import GameSession, StepResult
 from shared.game.observation import counters
