@@ -12,16 +12,16 @@ from torch import Tensor
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.algorithm import build
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.hyperparameters import Hyperparameters
-from services.trainer.rl.module import ActorCriticModule
+from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch
 from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from shared.contracts.ids import RunId
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 # Rewards are not scaled here: a clip for scaled rewards would hide the game.
-HYPER = Hyperparameters(value_clip=1e9)
+HYPER = PpoConfig()
 
 
 class StockActorCriticModule(ActorCriticModule):
@@ -93,7 +93,7 @@ def stock(config: SessionConfig) -> Any:
         .callbacks(EpochPlanCallback)
         .rl_module(
             rl_module_spec=RLModuleSpec(
-                module_class=StockActorCriticModule, model_config={"hidden": list(HYPER.hidden), "curiosity": False}
+                module_class=StockActorCriticModule, model_config={"hidden": list(HIDDEN), "curiosity": False}
             )
         )
     )

@@ -18,13 +18,14 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.hyperparameters import Hyperparameters
+from services.trainer.rl.module import HIDDEN
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SessionConfig
 from shared import rewardnet
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start
@@ -39,7 +40,7 @@ ACTIONS = 7  # without START, which opens the menu and then measures a menu
 TURN = 3  # batches
 POLL_S = 0.01
 EVERY = SamplingConfig(share=1.0, budget=100_000)
-HYPER = Hyperparameters(learning_rate=1e-12)
+HYPER = PpoConfig(learning_rate=1e-12)
 TITLE = f"Training, frame_skip {SKIP}, {CORES}x{ENVS} environments, batch {BATCH}"
 
 
@@ -164,7 +165,7 @@ def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:
     from stable_baselines3.common.vec_env import SubprocVecEnv
 
     env = SubprocVecEnv([partial(PeerEnv, name, number) for number in range(ENVS)], start_method="forkserver")
-    layers = list(HYPER.hidden)
+    layers = list(HIDDEN)
     model = PPO(
         "MlpPolicy",
         env,

@@ -37,9 +37,9 @@ class DriverGroup(SettingsGroup):
         None,
         description="state saved with that ROM where its episodes begin, with a hero who can walk; Bramble ignores it",
     )
-    learning_rate: float = Field(3e-4, gt=0, le=1)
-    entropy: float = Field(0.02, ge=0, le=1, description="weight of the entropy bonus; a larger one explores longer")
-    curiosity: float = Field(0.5, ge=0, le=100, description="weight of the curiosity advantage relative to the game's")
+    learning_rate: float | None = Field(None, gt=0, le=1, description="replaces ppo.learning_rate of every run")
+    entropy: float | None = Field(None, ge=0, le=1, description="replaces ppo.entropy of every run")
+    curiosity: float | None = Field(None, ge=0, le=100, description="replaces ppo.curiosity of every run")
     curriculum: list[float] = Field(
         default_factory=list,
         max_length=64,
@@ -52,6 +52,12 @@ class DriverGroup(SettingsGroup):
         """Refuse wrong shares here instead of in every env runner."""
         CurriculumShares(tuple(curriculum))
         return curriculum
+
+    @property
+    def ppo_values(self) -> dict[str, float]:
+        """Fields of a run's `ppo` block that these settings replace."""
+        names = ("learning_rate", "entropy", "curiosity")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class TrainerSettings(ServiceSettings):

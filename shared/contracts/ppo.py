@@ -4,12 +4,14 @@ Rewards are divided by the running deviation of their discounted sum before anyt
 are in that unit. `profile` names a set of values; fields that are given replace the profile's.
 """
 
+import math
 from typing import Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from shared.contracts.base import Contract
 
+CLAMPED_AT: Final = 10.0  # of the original system
 ValueLoss = Literal["squared", "huber", "clamped"]
 Profile = Literal["default", "seeds"]
 
@@ -76,6 +78,27 @@ class PpoConfig(Contract):
         return self
 
     @property
+    def value_clip(self) -> float:
+        """The squared value error above which there is no gradient; infinite unless `value_loss` is `clamped`."""
+        return CLAMPED_AT if self.value_loss == "clamped" else math.inf
+
+    def minibatch_of(self, batch_size: int) -> int:
+        """The minibatch for a batch: the whole batch if it is smaller than a minibatch."""
+        return min(self.minibatch, batch_size)
+
+    def learning_rate_at(self, done: float) -> float:
+        """The learning rate after `done`, the share of the planned steps in [0, 1]."""
+        return _scheduled(self.learning_rate, self.learning_rate_end, done)
+
+    def entropy_at(self, done: float) -> float:
+        """The weight of the entropy bonus after `done`, the share of the planned steps in [0, 1]."""
+        return _scheduled(self.entropy, self.entropy_end, done)
+
+    @property
     def scheduled(self) -> bool:
         """Whether a value changes over the planned steps."""
         return self.learning_rate_end is not None or self.entropy_end is not None
+
+
+def _scheduled(first: float, last: float | None, done: float) -> float:
+    return first if last is None else first + (last - first) * min(max(done, 0.0), 1.0)

@@ -89,6 +89,7 @@ class TrainingSession:
     def iterate(self) -> None:
         """Sample one batch and learn from it."""
         started = time.perf_counter()
+        self.learner.done = self.lifetime_steps / max(1, self.config.planned_steps)
         self.algorithm.train()
         figures = self.learner.drain_metrics()
         took = time.perf_counter() - started
@@ -121,6 +122,7 @@ class TrainingSession:
         optimizer = self.learner.get_optimizer(DEFAULT_MODULE_ID)
         state = {
             "observation": self.config.run.observation,
+            "actions": self.config.run.actions,
             "epoch": self.epoch,
             "iteration": self.iteration,
             "steps": self.steps,
@@ -140,11 +142,16 @@ class TrainingSession:
     def load(self, data: bytes) -> None:
         """Restore a checkpoint's policy, optimiser, statistics, generators and progress, here and on the runners."""
         checkpoint = unpack(data)
-        if checkpoint.state["observation"] != self.config.run.observation:
-            raise Permanent(
-                f"the checkpoint was trained on observation {checkpoint.state['observation']!r}, this run uses "
-                f"{self.config.run.observation!r}: start a new run"
-            )
+        # Checkpoints of before 2026-11-23 name no actions.
+        for name, trained in (
+            ("observation", checkpoint.state["observation"]),
+            ("actions", checkpoint.state.get("actions", "actions/v1")),
+        ):
+            wanted = getattr(self.config.run, name)
+            if trained != wanted:
+                raise Permanent(
+                    f"the checkpoint was trained on {name} {trained!r}, this run uses {wanted!r}: start a new run"
+                )
         self.network.load_state_dict(checkpoint.weights)
         restore_optimizer(self.learner.get_optimizer(DEFAULT_MODULE_ID), checkpoint.optimizer)
         self.learner.builder.streams.restore(checkpoint.state["streams"])

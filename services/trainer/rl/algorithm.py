@@ -7,10 +7,10 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.connectors import ObservationsToTensor, TensorsToArrays
-from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
-from services.trainer.rl.module import ActorCriticModule
+from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 SAMPLE_TIMEOUT_S = 600.0
@@ -33,7 +33,7 @@ def build(config: SessionConfig, env: type, callbacks: Any | None = None) -> PPO
         .framework("torch")
     )
     _sampling(algorithm, run)
-    _learning(algorithm, run, config.hyperparameters, space.shape)
+    _learning(algorithm, run, config.ppo, space.shape)
     if callbacks is not None:
         algorithm.callbacks(callbacks)
     return algorithm.build_algo()
@@ -59,7 +59,7 @@ def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:
     )
 
 
-def _learning(algorithm: PPOConfig, run: RunConfig, hyper: Hyperparameters, shape: tuple[int, ...]) -> None:
+def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tuple[int, ...]) -> None:
     """Configure our module and learner. The learner ignores RLlib's own loss settings; they are set to equal values."""
     algorithm.training(
         train_batch_size=run.batch_size,
@@ -83,6 +83,6 @@ def _learning(algorithm: PPOConfig, run: RunConfig, hyper: Hyperparameters, shap
     )
     algorithm.rl_module(
         rl_module_spec=RLModuleSpec(
-            module_class=ActorCriticModule, model_config={"hidden": list(hyper.hidden), "curiosity": run.rnd}
+            module_class=ActorCriticModule, model_config={"hidden": list(HIDDEN), "curiosity": run.rnd}
         )
     )

@@ -13,10 +13,10 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 
 from services.trainer.rl.gae import Floats, advantages
-from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
 from services.trainer.rl.reward_normalisation import RewardNormalisation
+from shared.contracts.ppo import PpoConfig
 
 ADVANTAGES = "advantages"
 GAME_TARGETS = "game_targets"
@@ -27,7 +27,7 @@ WHITENED = "whitened"
 class BatchBuilder:
     """Converts RLlib's episode chunks into tensors. Owns the running statistics of rewards and observations."""
 
-    def __init__(self, hyper: Hyperparameters, shape: tuple[int, ...], curiosity: bool) -> None:
+    def __init__(self, hyper: PpoConfig, shape: tuple[int, ...], curiosity: bool) -> None:
         self.hyper = hyper
         self.curiosity = curiosity
         self.streams = RewardNormalisation(novelty_shape(shape), hyper.discount, hyper.curiosity_discount)
@@ -85,6 +85,8 @@ class BatchBuilder:
         columns: dict[str, NDArray[Any]],
     ) -> None:
         """Add the novelty of reached states to the advantages. It is non-episodic: every end is bootstrapped."""
+        warming_up = self.streams.observations.count < self.hyper.warm_up_steps
+        weight = 0.0 if warming_up else self.hyper.curiosity
         reached = self.streams.whitened(np.concatenate([novelty_input(stretch[1:]) for stretch in observations]))
         with torch.inference_mode():
             novelty = torch.cat([network.novelty(part) for part in inference_chunks(torch.from_numpy(reached))]).numpy()
@@ -102,7 +104,7 @@ class BatchBuilder:
             for bonus, value in zip(bonuses, values, strict=True)
         ]
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
-        columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity * np.concatenate(found)
+        columns[ADVANTAGES] = columns[ADVANTAGES] + weight * np.concatenate(found)
         columns[CURIOSITY_TARGETS] = np.concatenate(targets)
         columns[WHITENED] = reached
         self.figures["novelty"] = float(novelty.mean())

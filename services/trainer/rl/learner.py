@@ -12,8 +12,8 @@ from ray.rllib.core.columns import Columns
 from torch import Tensor, nn
 
 from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, GAME_TARGETS, WHITENED, BatchBuilder
-from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
+from shared.contracts.ppo import PpoConfig
 
 HYPER = "hyper"
 CURIOSITY = "curiosity"
@@ -26,11 +26,12 @@ class CuriosityPPOLearner(PPOTorchLearner):
         """Build RLlib's learner, then replace its connector by our batch builder."""
         super().build()
         settings = self.config.learner_config_dict
-        self.hyper: Hyperparameters = settings[HYPER]
+        self.hyper: PpoConfig = settings[HYPER]
         self.builder = BatchBuilder(self.hyper, tuple(settings["shape"]), settings[CURIOSITY])
         self._learner_connector = self.builder
         self.losses: dict[str, list[Tensor]] = {}
         self.skipped_steps = 0
+        self.done = 0.0  # share of the planned steps, for the schedules
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         """One fused Adam over everything that learns."""
@@ -53,7 +54,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         value = self._value_loss(fwd_out[GAME_VALUES], batch[GAME_TARGETS])
         entropy = -(logits.exp() * logits).sum(-1).mean()
         parts = {"policy_loss": policy, "value_loss": value, "entropy": entropy, "kl": (ratio - 1 - change).mean()}
-        loss = policy + hyper.value_coefficient * value - hyper.entropy * entropy
+        loss = policy + hyper.value_coefficient * value - hyper.entropy_at(self.done) * entropy
         if WHITENED in batch:
             loss = loss + self._curiosity_loss(module_id, batch, fwd_out, parts)
         for name, part in parts.items():
@@ -61,7 +62,9 @@ class CuriosityPPOLearner(PPOTorchLearner):
         return loss
 
     def _value_loss(self, values: Tensor, targets: Tensor) -> Tensor:
-        """Squared error, without gradient above the value clip."""
+        """The error of the run's kind: `squared`, `huber`, or `clamped` without gradient above the value clip."""
+        if self.hyper.value_loss == "huber":
+            return nn.functional.huber_loss(values, targets) * 2  # equals the squared error below 1
         return (values - targets).square().clamp(max=self.hyper.value_clip).mean()
 
     def _curiosity_loss(
@@ -84,7 +87,10 @@ class CuriosityPPOLearner(PPOTorchLearner):
         if not bool(torch.isfinite(norm)):
             self.skipped_steps += 1
             return
+        rate = self.hyper.learning_rate_at(self.done)
         for optimizer in self._named_optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] = rate
             optimizer.step()
 
     def drain_metrics(self) -> dict[str, float]:

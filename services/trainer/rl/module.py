@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from services.trainer.rl.pixel_observation import ByteScaling, novelty_shape
 
+HIDDEN = (256, 256)  # widths of policy and critic
 EMBEDDING = 64  # width of the RND embedding
 LEARNER_ONLY = ("critic", "rnd_target", "rnd_predictor")
 GAME_VALUES = "game_values"

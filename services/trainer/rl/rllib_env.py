@@ -146,7 +146,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._shaping = None
         if plan.reward_model is not None and run.shaping.mode != "none":
             version = plan.reward_model_digest or "unnamed"
-            discount = self.config.hyperparameters.discount
+            discount = self.config.ppo.discount
             self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model, version)
         return self._shaping
 

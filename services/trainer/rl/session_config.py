@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 SESSION_CONFIG = "session_config"
@@ -25,7 +25,8 @@ class SessionConfig:
     run_id: RunId
     run: RunConfig
     """The run's configuration, as the coordinator ordered it."""
-    hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
+    ppo: PpoConfig = field(default_factory=PpoConfig)
+    """The run's `ppo` block, with the values that the driver's settings replace."""
     store: StoreSettings | None = None
     """Where segments are recorded; None records nothing."""
     rom: Path | None = None
@@ -41,14 +42,17 @@ class SessionConfig:
         return cls(
             run_id=run_id,
             run=run,
-            hyperparameters=Hyperparameters(
-                learning_rate=driver.learning_rate, entropy=driver.entropy, curiosity=driver.curiosity
-            ),
+            ppo=run.ppo.model_copy(update=driver.ppo_values),
             store=store,
             rom=driver.rom,
             start_state=driver.start_state,
             curriculum=tuple(driver.curriculum),
         )
+
+    @property
+    def planned_steps(self) -> int:
+        """Environment steps of the whole run, for schedules; 0 if only its hours are bounded."""
+        return (self.run.planned_epochs or 0) * self.run.epoch_steps
 
     @property
     def threads(self) -> int:

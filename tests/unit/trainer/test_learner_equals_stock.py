@@ -16,9 +16,9 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 from services.trainer.rl.batch import ADVANTAGES, GAME_TARGETS, BatchBuilder
-from services.trainer.rl.hyperparameters import Hyperparameters
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import ActorCriticModule
+from shared.contracts.ppo import PpoConfig
 from tests.unit.trainer.corridor_env import ACTION, OBSERVATION
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and bu
 GAPS = (("terminated", 30), ("truncated", 20), ("cut", 25))
 
 
-def learner(kind: type[Any], hyper: Hyperparameters, lean: bool) -> Any:
+def learner(kind: type[Any], hyper: PpoConfig, lean: bool) -> Any:
     """A built learner with the same weights every time."""
     torch.manual_seed(0)
     config = PPOConfig().environment(observation_space=OBSERVATION, action_space=ACTION)
@@ -78,13 +78,13 @@ def episodes() -> list[SingleAgentEpisode]:
 class Unscaled(BatchBuilder):
     """The batch builder with rewards left as they are, because stock PPO does not scale them."""
 
-    def __init__(self, hyper: Hyperparameters) -> None:
+    def __init__(self, hyper: PpoConfig) -> None:
         super().__init__(hyper, (128,), curiosity=False)
         self.streams.game.scaled = lambda chunks: [rewards for _, rewards, _ in chunks]  # type: ignore[method-assign]
 
 
 def test_advantages_and_value_targets_are_those_of_stock_rllib() -> None:
-    hyper = Hyperparameters()
+    hyper = PpoConfig()
     stock = learner(PPOTorchLearner, hyper, lean=False)
     theirs = stock._learner_connector(
         rl_module=stock.module, batch={}, episodes=episodes(), shared_data={}, metrics=stock.metrics
@@ -100,7 +100,7 @@ def test_advantages_and_value_targets_are_those_of_stock_rllib() -> None:
 
 
 def test_the_loss_and_its_gradient_are_those_of_stock_rllib() -> None:
-    hyper = Hyperparameters()
+    hyper = PpoConfig()
     stock, ours = learner(PPOTorchLearner, hyper, lean=False), learner(CuriosityPPOLearner, hyper, lean=True)
     weights = stock.module[DEFAULT_MODULE_ID].unwrapped().state_dict()
     ours.module[DEFAULT_MODULE_ID].unwrapped().load_state_dict(weights)
@@ -123,7 +123,7 @@ def test_the_loss_and_its_gradient_are_those_of_stock_rllib() -> None:
 
 def test_actions_are_sampled_from_the_softmax_with_their_log_probability() -> None:
     torch.manual_seed(3)
-    module = learner(CuriosityPPOLearner, Hyperparameters(), lean=True).module[DEFAULT_MODULE_ID].unwrapped()
+    module = learner(CuriosityPPOLearner, PpoConfig(), lean=True).module[DEFAULT_MODULE_ID].unwrapped()
     with torch.no_grad():
         module.pi[-1].weight.mul_(100.0)  # far from uniform
     draws = 40_000

@@ -1,0 +1,94 @@
+"""The `ppo` block: what it refuses, what its values do, and what runs of before it keep."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
+from torch import Tensor
+
+from services.trainer.rl.learner import CuriosityPPOLearner
+from services.trainer.rl.session_config import SessionConfig
+from services.trainer.settings import DriverGroup
+from shared.contracts.epoch import EpochStart
+from shared.contracts.ids import RunId
+from shared.contracts.ppo import PpoConfig, ValueLoss
+from shared.contracts.run import RunConfig
+from tests.unit.trainer.test_learner_equals_stock import learner
+
+RARE = 15.0  # deviations: what the sword is worth beside the rewards of random play
+
+
+def value_gradient(kind: ValueLoss, error: float) -> float:
+    """The gradient of the value loss at this error."""
+    critic = learner(CuriosityPPOLearner, PpoConfig(value_loss=kind), lean=True)
+    value = torch.tensor([error], requires_grad=True)
+    loss: Tensor = critic._value_loss(value, torch.zeros(1))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert value.grad is not None
+    return float(value.grad)
+
+
+def test_the_critic_learns_from_a_rare_large_reward() -> None:
+    assert value_gradient("squared", RARE) == pytest.approx(2 * RARE)
+    assert value_gradient("huber", RARE) == pytest.approx(2.0)
+    assert value_gradient("clamped", RARE) == 0.0
+
+
+def test_all_value_losses_agree_on_small_errors() -> None:
+    kinds: tuple[ValueLoss, ...] = ("squared", "huber", "clamped")
+    assert [value_gradient(kind, 0.5) for kind in kinds] == pytest.approx([1.0, 1.0, 1.0])
+
+
+def test_schedules_fall_on_a_straight_line_to_their_end() -> None:
+    ppo = PpoConfig(learning_rate=4e-4, learning_rate_end=0.0, entropy=0.02, entropy_end=0.01)
+    assert [ppo.learning_rate_at(done) for done in (0.0, 0.5, 1.0, 1.2)] == pytest.approx([4e-4, 2e-4, 0.0, 0.0])
+    assert [ppo.entropy_at(done) for done in (0.0, 0.5, 1.0)] == pytest.approx([0.02, 0.015, 0.01])
+
+
+def test_the_optimiser_steps_with_the_scheduled_learning_rate() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(learning_rate=4e-4, learning_rate_end=0.0), lean=True)
+    made.done = 0.25
+    made.apply_gradients({})
+    optimizer = made.get_optimizer(DEFAULT_MODULE_ID)
+    assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([3e-4])
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"learning_rate": 1e-4, "learning_rate_end": 1e-3}, "a schedule only falls"),
+        ({"profile": "seed"}, "profile"),
+        ({"gamma": 0.9}, "gamma"),
+        ({"discount": 1.0}, "discount"),
+    ],
+)
+def test_wrong_values_are_refused_with_their_field(values: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        PpoConfig.model_validate(values)
+
+
+def test_a_schedule_needs_planned_epochs() -> None:
+    with pytest.raises(ValueError, match="set epochs"):
+        RunConfig(run_hours=2, ppo=PpoConfig(entropy_end=0.001))
+
+
+def test_the_seeds_profile_keeps_fields_that_are_given() -> None:
+    seeds = PpoConfig.model_validate({"profile": "seeds", "epochs": 4})
+    assert (seeds.value_loss, seeds.entropy, seeds.epochs) == ("clamped", 0.01, 4)
+
+
+def test_a_stored_order_of_before_the_block_keeps_its_values() -> None:
+    order = EpochStart(run=RunId("old"), epoch=0, fence=0, config=RunConfig(), created=datetime.now(UTC))
+    stored = json.loads(order.to_bytes())
+    del stored["config"]["ppo"], stored["config"]["actions"]
+    read = EpochStart.from_bytes(json.dumps(stored).encode()).config
+    assert (read.actions, read.ppo.value_loss, read.ppo.entropy) == ("actions/v1", "clamped", 0.02)
+    assert EpochStart.from_bytes(order.to_bytes()).config == RunConfig()
+
+
+def test_the_drivers_settings_replace_three_values_of_every_run() -> None:
+    run = RunConfig(ppo=PpoConfig(entropy=0.05, discount=0.998))
+    ppo = SessionConfig.of(RunId("demo"), run, DriverGroup(entropy=0.1), None).ppo
+    assert (ppo.entropy, ppo.discount, ppo.learning_rate) == (0.1, 0.998, 3e-4)
