@@ -1,6 +1,6 @@
 """The card of a reward model: its data, its quality on held-out episodes, and whether it may shape."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AwareDatetime, Field
 
@@ -11,6 +11,9 @@ from shared.contracts.ids import Digest, RunId
 
 Pooling = Literal["mean", "gain"]
 Fit = Literal["none", "full", "strict", "warm"]
+
+REWARD_MODEL_VIEWS: Final = frozenset({"counters/v1", "obs/v1"})
+"""What a reward model may see: an episode's event counters, or (until 2026-11-22) the policy's observation."""
 
 
 class PairAccuracy(Contract):
@@ -47,7 +50,7 @@ class RewardModelCard(Contract):
     schema_version: Literal[1] = 1
     run: RunId
     epoch: Epoch
-    observation: str = Field(max_length=20, description="layout of its input; another layout is refused")
+    observation: str = Field(max_length=20, description="the view that it reads, one of REWARD_MODEL_VIEWS")
     weights_key: Key
     weights_digest: Digest
     data_digest: Digest = Field(description="SHA-256 over the sorted digests of the score objects used")

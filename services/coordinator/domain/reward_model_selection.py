@@ -14,10 +14,9 @@ from services.coordinator.domain.over_optimisation import (
     evidence_from,
 )
 from services.coordinator.domain.run_view import EpochView
-from shared.contracts.card import RewardModelCard
+from shared.contracts.card import REWARD_MODEL_VIEWS, RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.run import RunConfig
-from shared.game.observation.layout import VERSION
 
 TRUE_PROGRESS: Final = "milestones_mean"  # the trainer's metric: mean milestones per episode
 
@@ -34,8 +33,8 @@ def select_reward_model(epochs: Sequence[EpochView], config: RunConfig) -> Rewar
 
 
 def is_usable(card: RewardModelCard) -> bool:
-    """Whether the gates passed and the model reads this version of the observation. Segments hold it for any policy."""
-    return card.gates_passed and card.observation == VERSION
+    """Whether the gates passed and trainers of this version know the model's view."""
+    return card.gates_passed and card.observation in REWARD_MODEL_VIEWS
 
 
 def check_over_optimisation(epochs: Sequence[EpochView]) -> OverOptimisationResult:

@@ -184,7 +184,7 @@ class Harness:
         usual = RewardModelCard(
             run=RUN,
             epoch=epoch,
-            observation="obs/v1",
+            observation="counters/v1",
             weights_key=f"{keys.reward_model_prefix(RUN, epoch)}rm.safetensors",
             weights_digest=Digest(sha256(f"weights {epoch}".encode())),
             data_digest=Digest(sha256(b"data")),

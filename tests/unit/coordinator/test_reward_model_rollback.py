@@ -1,5 +1,7 @@
 """After over-optimisation, the run rolls back to the last good reward model and reports an alarm."""
 
+import pytest
+
 from shared.contracts.card import EpochScore
 from shared.contracts.progress import RunSummary
 from shared.store import keys
@@ -58,3 +60,14 @@ async def test_a_model_with_another_layout_is_replaced_by_the_last_good_one() ->
     await harness.train_reward_model(1, observation="obs/v0")
     await harness.passes()
     assert await shaped_by(harness, 2) == 0
+
+
+@pytest.mark.parametrize("view", ["counters/v1", "obs/v1"])
+async def test_a_model_of_either_view_shapes_the_next_epoch(view: str) -> None:
+    harness = await started_run()
+    await harness.complete_epoch(0)
+    await harness.train(1)
+    await harness.judge(1)
+    await harness.train_reward_model(1, observation=view)
+    await harness.passes()
+    assert await shaped_by(harness, 2) == 1
