@@ -1,8 +1,8 @@
 """ZeldaEnv: the game as one Gymnasium environment (https://gymnasium.farama.org/api/env/).
 
-8 actions: wait, up, down, left, right, A, B, START; each is held for `frame_skip` frames. Death and the end of the
-game terminate an episode, `episode_length` truncates it. At an episode's end `info["report"]` holds its
-EpisodeReport as plain data.
+8 actions: wait, up, down, left, right, A, B, START. A direction is held for `frame_skip` frames, the other buttons are
+released halfway (`actions/v2`). Death and the end of the game terminate an episode, `episode_length` truncates it. At
+an episode's end `info["report"]` holds its EpisodeReport as plain data.
 """
 
 from collections.abc import Sequence
