@@ -46,7 +46,7 @@ class Process:
             return subprocess.Popen(command, env=self.environment, cwd=ROOT, stderr=log)
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and body; status 0 while nobody listens."""
+        """Status and body; status 0 while no process listens."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=2) as answer:
                 return answer.status, answer.read().decode()

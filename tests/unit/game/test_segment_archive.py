@@ -92,7 +92,7 @@ WRONG: Final[dict[str, Callable[[], bytes]]] = {
     "a picture without a step": lambda: with_members({"frames/x.png": b"picture"}),
     "a start state that is not packed": lambda: with_members({START_STATE: b"state"}),
     "a start state that is cut short": lambda: with_members({START_STATE: pack_state(b"state" * 100)[:-6]}),
-    "an array that is none": lambda: with_members({OBSERVATIONS: b"\x93NUMPY"}),
+    "bytes that are no array": lambda: with_members({OBSERVATIONS: b"\x93NUMPY"}),
     "an array without end": lambda: with_members(
         {OBSERVATIONS: npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 128), }")}
     ),
@@ -103,7 +103,7 @@ WRONG: Final[dict[str, Callable[[], bytes]]] = {
     "an array of objects": lambda: with_members(
         {OBSERVATIONS: npy("{'descr': '|O', 'fortran_order': False, 'shape': (11, 128), }", b"x" * 11 * 128 * 8)}
     ),
-    "numbers that are none": lambda: with_members({OBSERVATIONS: numbers(float("nan"))}),
+    "a value that is not a number": lambda: with_members({OBSERVATIONS: numbers(float("nan"))}),
     "numbers without bound": lambda: with_members({OBSERVATIONS: numbers(float("inf"))}),
     "an action that no button is for": lambda: with_members({ACTIONS: presses(8, STEPS)}),
     "a prefix with such an action": lambda: with_members({PREFIX: presses(255, 3)}),

@@ -1,4 +1,4 @@
-"""Server errors rest the route, whatever their status; configuration errors name the settings to check."""
+"""Any server error rests the route; configuration errors name the settings to check."""
 
 import asyncio
 from collections.abc import AsyncIterator
