@@ -15,8 +15,16 @@ from services.coordinator.api.run_service import RunService
 from services.coordinator.api.tokens import TokenFile
 from services.coordinator.live.broadcaster import EventBroadcaster
 from services.coordinator.readmodels.read_models import ReadModels
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
 
+CONFIGURATION = (
+    NewRun,
+    RunConfig,
+    PpoConfig,
+    ShapingConfig,
+    SamplingConfig,
+)  # their fields are suggested for misspelt ones
 PAGES = {
     "/": ("index.html", "text/html"),
     "/hud.js": ("hud.js", "text/javascript"),
@@ -66,8 +74,7 @@ def create_app(
         app.include_router(routes.router)
     for path, (file, media_type) in PAGES.items():
         app.add_api_route(path, _page(file, media_type), include_in_schema=False)
-    names = [name for model in (NewRun, RunConfig, ShapingConfig, SamplingConfig) for name in model.model_fields]
-    problems.install_error_handlers(app, names)
+    problems.install_error_handlers(app, [name for model in CONFIGURATION for name in model.model_fields])
     _document_authentication(app)
     return RateLimit(AuthMiddleware(BodySizeLimit(app), tokens), requests_per_s, burst)
 
