@@ -56,6 +56,8 @@ def read_settings(settings_type: type[S], environ: Mapping[str, str] = os.enviro
     try:
         return settings_type(), problems
     except ValidationError as error:
+        if malformed := _malformed_lists(settings_type, environ):  # of an optional list
+            return None, problems + malformed
         # A misspelt name is also an extra field; it is already reported, with the intended name.
         others = [item for item in error.errors(include_url=False) if item["type"] != "extra_forbidden" or not problems]
         return None, problems + [_describe(settings_type, item) for item in others]
@@ -84,9 +86,14 @@ def unknown_names(settings_type: type[ProcessSettings], environ: Mapping[str, st
     return [_suggest(name, known) for name in unknown if not _is_foreign(name, environ[name], known)]
 
 
+def _takes_list(annotation: Any) -> bool:
+    """Whether a field is a list or a tuple, possibly an optional one."""
+    return any(get_origin(kind) in (list, tuple) for kind in (annotation, *get_args(annotation)))
+
+
 def _malformed_lists(settings_type: type[BaseModel], environ: Mapping[str, str]) -> list[str]:
     """One sentence for each malformed list; pydantic-settings would only name its group."""
-    lists = [name for name, info in _variables(settings_type) if get_origin(info.annotation) in (list, tuple)]
+    lists = [name for name, info in _variables(settings_type) if _takes_list(info.annotation)]
     advice = 'write the list as JSON: [] or [1, 2] or ["a", "b"]'
     return [f"{name}: {advice}" for name in lists if name in environ and not _is_json(environ[name])]
 
