@@ -27,6 +27,7 @@ class CardContext:
     outcomes: OutcomeCounts
     history: Sequence[RewardModelRef]
     group: RewardModelGroup
+    seed: int
     created: datetime
 
 
@@ -59,8 +60,10 @@ def build_card(
         spread=report.spread.deviation if report.spread else None,
         gates_passed=all(report.gates.values()),
         gates=report.gates,
+        thresholds=context.group.gates.model_dump(),
         seconds=round(result.seconds, 3),
         created=context.created,
+        seed=context.seed,
         pooling=context.group.pooling,
         fit=result.fit,
         validation_loss=result.validation_loss,

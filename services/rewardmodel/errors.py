@@ -4,7 +4,7 @@ from shared.errors import Transient
 
 
 class TrainingCancelled(Transient):
-    """The service is stopping, or a finished epoch needs the training slot. Not a fault."""
+    """The service is stopping. Not a fault."""
 
     def __init__(self) -> None:
         super().__init__("the training was cancelled; the redelivered event starts it again")

@@ -5,7 +5,6 @@ another process, which either finds the card and announces it, or trains again.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from services.rewardmodel.adapters.model_store import RewardModelStore, StoredCa
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.card_builder import CardContext, build_card
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
-from services.rewardmodel.interim_trainer import InterimTrainer
+from services.rewardmodel.score_arrivals import ScoreArrivals
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training_protocol import TrainingResult
 from services.rewardmodel.training_runner import TrainingRunner
@@ -53,19 +52,19 @@ class Handlers:
         scores: ScoreCache,
         models: RewardModelStore,
         runner: TrainingRunner,
-        interim_trainer: InterimTrainer,
+        arrivals: ScoreArrivals,
         group: RewardModelGroup,
         stopping: Callable[[], bool],
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self._store, self._scores, self._models, self._runner = store, scores, models, runner
-        self._interim_trainer, self._group, self._stopping, self._now = interim_trainer, group, stopping, now
+        self._arrivals, self._group, self._stopping, self._now = arrivals, group, stopping, now
         self._runs = RunRecords(store)
         self._in_progress: InProgress[tuple[RunId, int]] = InProgress()
 
     async def score_ready(self, event: Envelope) -> Sequence[Envelope]:
-        """Wake the handler that waits for this epoch's scores, and count the score towards an interim training."""
-        self._interim_trainer.record_score(event.runid, event.epoch, time.monotonic())
+        """Wake the handler that waits for this epoch's scores."""
+        self._arrivals.announce(event.runid, event.epoch)
         return []
 
     async def epoch_finished(self, event: Envelope) -> Sequence[Envelope]:
@@ -79,6 +78,16 @@ class Handlers:
             stored = await self._models.find(*epoch) or await self._produce_model(event)
         return [_trained_event(stored, event)] if stored is not None else []
 
+    async def train_now(self, run: RunId, epoch: int) -> StoredCard:
+        """Return the model of a finished epoch; without one, train and commit it from the scores that exist."""
+        stored = await self._models.find(run, epoch)
+        if stored is not None:
+            return stored
+        finished = EpochFinishedRecord.from_bytes(await self._store.get(keys.epoch_finished(run, epoch)))
+        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch)))
+        card, result = await self._train(finished, await self._count_outcomes(finished), start.config.seed)
+        return await self._models.commit(card, result.weights, result.state_dict)
+
     async def _produce_model(self, event: Envelope) -> StoredCard | None:
         """Train and commit the epoch's model. None if the run is halted, or was deleted during the training."""
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
@@ -88,9 +97,9 @@ class Handlers:
         if outcomes is None:
             log.info("epoch deferred: run halted", run=event.runid, epoch=event.epoch)
             return None
-        card, result = await self._train(finished, outcomes)
+        card, result = await self._train(finished, outcomes, start.config.seed)
         stored = await self._commit(event, card, result)
-        self._interim_trainer.close_epoch(event.runid, event.epoch)
+        self._arrivals.close_epoch(event.runid, event.epoch)
         return stored
 
     async def _commit(self, event: Envelope, card: RewardModelCard, result: TrainingResult) -> StoredCard | None:
@@ -106,7 +115,7 @@ class Handlers:
         """Wait until every segment has an outcome, at most until the deadline; None if the run is halted by then."""
         deadline = finished.deadline(judge_deadline_s)
         while True:
-            arrival = self._interim_trainer.next_arrival(finished.run, finished.epoch)
+            arrival = self._arrivals.next_arrival(finished.run, finished.epoch)
             outcomes = await self._count_outcomes(finished)
             remaining_s = (deadline - self._now()).total_seconds()
             if remaining_s <= 0 and not outcomes.complete:
@@ -137,20 +146,23 @@ class Handlers:
             return None
 
     async def _train(
-        self, finished: EpochFinishedRecord, outcomes: OutcomeCounts
+        self, finished: EpochFinishedRecord, outcomes: OutcomeCounts, run_seed: int
     ) -> tuple[RewardModelCard, TrainingResult]:
         run, epoch = finished.run, finished.epoch
         latest = await self._models.latest_before(run, epoch)
-        previous = self._interim_trainer.latest_model(run, epoch) or await self._previous_weights(latest)
-        data = await self._runner.load_data(run, epoch)
-        result = await self._runner.train_final(data, epoch, outcomes.quorum(self._group.quorum), previous)
-        context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, self._now())
+        previous = await self._previous_weights(latest)
+        data = await self._runner.load_data(run, epoch, run_seed)
+        result = await self._runner.train(data, epoch, outcomes.quorum(self._group.quorum), previous)
+        context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, data.seed, self._now())
         card = build_card(context, data.ratings, result, load(result.weights, self._group.view))
         _record_metrics(card, result)
         return card, result
 
     async def _previous_weights(self, latest: StoredCard | None) -> RewardWeights | None:
         if latest is None:
+            return None
+        if latest.card.seed is None:  # its folds were others: it may have trained on what is held out now
+            log.info("warm start skipped", epoch=latest.card.epoch, error="the card is of before 2026-11-24")
             return None
         try:
             return await self._models.load_weights(latest, self._group.view)

@@ -12,7 +12,7 @@ from shared.game.observation.layout import FEATURES
 LASTING_BLOCKS: Final = frozenset({"dungeon", "health", "items", "keys"})
 LASTING_COUNTS: Final = frozenset({"rooms_seen", "levers", "torches", "shutters_open"})
 View = Literal["counters/v1", "obs/v1"]
-NAMES: Final[dict[View, tuple[str, ...]]] = {
+INPUTS: Final[dict[View, tuple[str, ...]]] = {
     "counters/v1": counters.NAMES,
     "obs/v1": tuple(feature.name for feature in FEATURES),
 }
@@ -68,24 +68,29 @@ class RewardModelGroup(SettingsGroup):
         description="inputs hidden from the model, as a JSON list, [] for none; the default hides nothing of "
         "counters/v1, and of obs/v1 all but lasting achievements",
     )
+    monotone: bool = Field(
+        True, description="of counters/v1 only: no score may fall when a counter rises; see ADR 0010"
+    )
     steps: int = Field(2_000, ge=10, le=100_000, description="maximum steps per training; bounds an epoch's wait")
     shuffles: int = Field(
         4, ge=1, le=10, description="trainings on shuffled labels; with few segments up to three times as many"
     )
     threads: int = Field(1, ge=1, le=64, description="number of torch threads")
     poll_s: float = Field(2.0, ge=0.05, le=60, description="interval of polling for scores, in addition to events")
-    streaming: bool = Field(True, description="train interim models while scores arrive, to start the final one warm")
-    quiet_s: float = Field(5.0, ge=0, le=600, description="pause in the scores that triggers an interim training")
-    rest_s: float = Field(60.0, ge=0, le=3_600, description="minimum time between two interim trainings")
     gates: GateSettings = Field(default_factory=GateSettings)
 
     @model_validator(mode="after")
     def _known_inputs(self) -> Self:
-        unknown = [name for name in self.masked or () if name not in NAMES[self.view]]
+        unknown = [name for name in self.masked or () if name not in INPUTS[self.view]]
         if unknown:
             page = "counters.md" if self.view == "counters/v1" else "observation.md"
             raise ValueError(f"masked: {self.view} has no input {', '.join(unknown)}; docs/{page} lists them")
         return self
+
+    @property
+    def monotone_inputs(self) -> bool:
+        """Whether every input counts progress, so that the model must rise with each of them."""
+        return self.monotone and self.view == counters.VERSION
 
     @property
     def hidden(self) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
 """Loads the data of a training and runs one training at a time. The wiring chooses where a training runs."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.adapters.segment_features import SegmentFeatureLoader
-from services.rewardmodel.card_builder import data_digest
 from services.rewardmodel.domain.dataset import SegmentFeatures
 from services.rewardmodel.domain.folds import fold_of
 from services.rewardmodel.domain.ratings import Rating
@@ -19,11 +19,12 @@ from shared.rewardnet import RewardWeights, dump
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The segments of one training: three lists of equal length."""
+    """The segments of one training, three lists of equal length, and its seed."""
 
     ratings: Sequence[Rating]
     features: Sequence[SegmentFeatures]
     folds: Sequence[int]
+    seed: int
 
 
 class TrainingRunner:
@@ -40,44 +41,27 @@ class TrainingRunner:
         self._scores, self._features, self._group = scores, features, group
         self._train, self._should_cancel = train, should_cancel
         self._training_lock = asyncio.Lock()
-        self._final_trainings = 0  # waiting for the lock or running
 
     @property
     def view(self) -> str:
         """What the models see, one of `rewardnet.WIDTHS`."""
         return self._group.view
 
-    @property
-    def busy(self) -> bool:
-        """Whether a training is running."""
-        return self._training_lock.locked()
-
-    async def load_data(self, run: RunId, epoch: int) -> TrainingData:
-        """Select and load the run's judged segments up to `epoch`."""
+    async def load_data(self, run: RunId, epoch: int, run_seed: int) -> TrainingData:
+        """Select and load the run's judged segments up to `epoch`, in the order of their names."""
         ratings = await self._scores.ratings(run, epoch)
         selected = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
         loaded = await self._features.load(selected)
-        folds = [fold_of(run, rating.episode, self._group.members) for rating, _ in loaded]
-        return TrainingData([rating for rating, _ in loaded], [features for _, features in loaded], folds)
+        folds = [fold_of(run_seed, rating.episode, self._group.members) for rating, _ in loaded]
+        seed = training_seed(run_seed, epoch)
+        return TrainingData([rating for rating, _ in loaded], [features for _, features in loaded], folds, seed)
 
-    async def train_final(
+    async def train(
         self, data: TrainingData, epoch: int, quorum: bool, previous: RewardWeights | None
     ) -> TrainingResult:
         """Train and evaluate for a finished epoch; raise TrainingCancelled when the service is stopping."""
-        self._final_trainings += 1
-        try:
-            async with self._training_lock:
-                return await self._train(self._request(data, epoch, quorum, previous), self._should_cancel)
-        finally:
-            self._final_trainings -= 1
-
-    async def train_interim(self, data: TrainingData, epoch: int, previous: RewardWeights | None) -> TrainingResult:
-        """Train and evaluate on the scores so far; raise TrainingCancelled when a finished epoch needs the slot."""
         async with self._training_lock:
-            return await self._train(self._request(data, epoch, False, previous), self._should_cancel_interim)
-
-    def _should_cancel_interim(self) -> bool:
-        return self._final_trainings > 0 or self._should_cancel()
+            return await self._train(self._request(data, epoch, quorum, previous), self._should_cancel)
 
     def _request(self, data: TrainingData, epoch: int, quorum: bool, previous: RewardWeights | None) -> TrainingRequest:
         return TrainingRequest(
@@ -86,9 +70,13 @@ class TrainingRunner:
             features=list(data.features),
             folds=list(data.folds),
             observation=self._group.view,
-            # The data determine the seed, so that another training on them gives the same model.
-            seed=int(data_digest(data.ratings)[:8], 16),
+            seed=data.seed,
             epoch=epoch,
             quorum=quorum,
             previous=dump(previous) if previous is not None else None,
         )
+
+
+def training_seed(run_seed: int, epoch: int) -> int:
+    """The seed of an epoch's training, below 2**32. Run seed and epoch determine it; time and arrival do not."""
+    return int.from_bytes(hashlib.sha256(f"{run_seed}/{epoch}".encode()).digest()[:4], "big")

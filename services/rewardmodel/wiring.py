@@ -4,9 +4,8 @@ from services.rewardmodel.adapters.model_store import RewardModelStore
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.adapters.segment_features import SegmentFeatureLoader
 from services.rewardmodel.adapters.training_process import train_in_subprocess
-from services.rewardmodel.domain.debounce import DebounceConfig
 from services.rewardmodel.handlers import Handlers
-from services.rewardmodel.interim_trainer import InterimTrainer
+from services.rewardmodel.score_arrivals import ScoreArrivals
 from services.rewardmodel.settings import RewardModelGroup, RewardModelSettings
 from services.rewardmodel.training_protocol import TrainFunction
 from services.rewardmodel.training_runner import TrainingRunner
@@ -16,26 +15,21 @@ from shared.runtime.service import Service, ServicePorts
 
 
 async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
-    """Return the service: two consumers, and interim training as a background job."""
-    handlers, interim_trainer = build_components(settings.rewardmodel, ports, train_in_subprocess)
+    """Return the service: two consumers."""
+    handlers = build_handlers(settings.rewardmodel, ports, train_in_subprocess)
     return Service(
         consumers=[
             Consumer(topology.REWARDMODEL_SCORES, handlers.score_ready),
             Consumer(topology.REWARDMODEL_EPOCHS, handlers.epoch_finished),
         ],
-        background=[interim_trainer.run] if settings.rewardmodel.streaming else [],
     )
 
 
-def build_components(
-    group: RewardModelGroup, ports: ServicePorts, train: TrainFunction
-) -> tuple[Handlers, InterimTrainer]:
-    """Build the components without a runtime, for studies and tests; `train` runs the trainings."""
+def build_handlers(group: RewardModelGroup, ports: ServicePorts, train: TrainFunction) -> Handlers:
+    """Build the handlers without a runtime, for studies and tests; `train` runs the trainings."""
     scores = ScoreCache(ports.store)
     features = SegmentFeatureLoader(ports.store, group.capacity, group.view)
     should_cancel = ports.stopping.is_set
     runner = TrainingRunner(scores, features, group, train, should_cancel)
-    config = DebounceConfig(quiet_s=group.quiet_s, min_interval_s=group.rest_s)
-    interim_trainer = InterimTrainer(ports.store, runner, config)
     models = RewardModelStore(ports.store)
-    return Handlers(ports.store, scores, models, runner, interim_trainer, group, should_cancel), interim_trainer
+    return Handlers(ports.store, scores, models, runner, ScoreArrivals(), group, should_cancel)

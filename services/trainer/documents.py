@@ -4,17 +4,15 @@ The heartbeat extends the public one; the checkpoint pointer is private. Losing 
 """
 
 import re
-from typing import Literal
 
 from pydantic import Field
 
 from shared.contracts.base import Contract
-from shared.contracts.driver import DriverHeartbeat
+from shared.contracts.driver import DriverHeartbeat, DriverState
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, Id, RunId
 from shared.store import keys
 
-DriverState = Literal["starting", "idle", "training", "evaluating", "ended"]
 HEARTBEAT_S = 2.0  # how often a driver writes; a longer interval delays the detection of a dead driver
 STALE_S = 30.0  # silence after which a driver counts as dead; below a slow store call, live ones do
 

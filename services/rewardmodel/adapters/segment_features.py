@@ -10,10 +10,8 @@ from services.rewardmodel import telemetry
 from services.rewardmodel.domain.dataset import SegmentFeatures, pack_states, subsample
 from services.rewardmodel.domain.ratings import Rating
 from shared.errors import Permanent
-from shared.game.observation import counters, layout
-from shared.game.recording.segment import Segment, read_segment
+from shared.game.recording.segment import read_segment
 from shared.process.bounded_cache import BoundedCache
-from shared.rewardnet import WIDTHS, Floats
 from shared.store.port import Store
 
 PARALLEL_READS: Final = 8
@@ -53,23 +51,9 @@ class SegmentFeatureLoader:
 def _extract(raw: bytes, view: str) -> SegmentFeatures:
     segment = read_segment(raw)
     return SegmentFeatures(
-        packed=pack_states(subsample(_states(segment, view))),
+        packed=pack_states(subsample(segment.states_in(view))),
         first_step=segment.manifest.first_step,
         steps=segment.manifest.steps,
         milestones=segment.manifest.milestones_end,
         view=view,
     )
-
-
-def _states(segment: Segment, view: str) -> Floats:
-    """All states (T, D) of a segment in this view; Permanent if it was recorded without it."""
-    name, width = segment.manifest.segment, WIDTHS[view]
-    if view == counters.VERSION and segment.manifest.counters == view and segment.counters is not None:
-        states = counters.features(segment.counters)
-    elif view == layout.VERSION and segment.manifest.observation == view:
-        states = segment.observations
-    else:
-        raise Permanent(f"segment {name} was recorded without {view}: judge segments of a newer run")
-    if states.shape[1] != width:
-        raise Permanent(f"segment {name}: {states.shape[1]} inputs, {view} has {width}")
-    return states

@@ -2,7 +2,8 @@
 
 Segments of one episode resemble each other, and one segment is in many pairs. So the split is by episode, never by
 segment or pair. Fold m is held out for member m, fold m + 1 stops its training early, and the other folds train it. The
-fold depends on names only: a model that is trained further in the next epoch never trains on its held-out episodes.
+fold depends on the run's seed and the episode's name only: a model that is trained further in the next epoch never
+trains on its held-out episodes, and two runs with equal seeds split equally.
 """
 
 import hashlib
@@ -10,14 +11,14 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.contracts.ids import EpisodeId, RunId
+from shared.contracts.ids import EpisodeId
 
 Ints = NDArray[np.int64]
 
 
-def fold_of(run: RunId, episode: EpisodeId, folds: int) -> int:
+def fold_of(run_seed: int, episode: EpisodeId, folds: int) -> int:
     """The fold of an episode, 0 to `folds` - 1; the same in every epoch and every process."""
-    digest = hashlib.sha256(f"{run}/{episode}".encode()).digest()
+    digest = hashlib.sha256(f"{run_seed}/{episode}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % folds
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from services.rewardmodel.errors import TrainingCancelled
 from services.rewardmodel.training.batches import BatchStream, PairBatch
-from services.rewardmodel.training.ensemble import Parameters, forward
+from services.rewardmodel.training.ensemble import WEIGHTS, Parameters, clamp_weights, forward
 from services.rewardmodel.training.state_sampler import StateSampler
 
 
@@ -25,6 +25,7 @@ class FitConfig:
     patience: int = 8  # validations without improvement before a member stops
     unvalidated_steps: int = 150  # for members without validation pairs; more steps would fit the noise of few ratings
     strata: int = 8  # states sampled per segment, with `mean` pooling
+    monotone: bool = False  # constrain the signs of weights, so that no score falls when an input rises
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ def fit(
 
     Raises TrainingCancelled soon after `should_cancel()` returns True.
     """
-    parameters = {name: tensor.clone().requires_grad_() for name, tensor in start.items()}
+    parameters = {name: tensor.clone() for name, tensor in start.items()}
+    if config.monotone:
+        clamp_weights(parameters)
+    for tensor in parameters.values():
+        tensor.requires_grad_()
     optimiser = torch.optim.Adam(list(parameters.values()), lr=config.learning_rate, foreach=True)
     decay = 1.0 - config.learning_rate * torch.tensor([each.weight_decay for each in regularisations])
     dropout = torch.tensor([each.feature_dropout for each in regularisations])
@@ -76,6 +81,8 @@ def fit(
         torch.autograd.backward(_loss(parameters, sampler, stream.next(), dropout, config))
         optimiser.step()
         _decay_weights(parameters, decay)
+        if config.monotone:
+            clamp_weights(parameters)
         if step % validation_interval == 0 or step == steps:
             best.update(parameters, sampler, step)
             if best.converged:
@@ -86,7 +93,7 @@ def fit(
 def _decay_weights(parameters: Parameters, decay: Tensor) -> None:
     """Decoupled weight decay (AdamW, arXiv:1711.05101) with one factor (M,) per member; biases are not decayed."""
     with torch.no_grad():
-        for name in ("hidden1_weight", "hidden2_weight", "value_weight"):
+        for name in WEIGHTS:
             weight = parameters[name]
             weight.mul_(decay.reshape(-1, *[1] * (weight.dim() - 1)))
 

@@ -19,7 +19,7 @@ from services.rewardmodel.domain.preferences import (
     training_blocks,
 )
 from services.rewardmodel.training.batches import BatchStream, validation_batch
-from services.rewardmodel.training.ensemble import Parameters
+from services.rewardmodel.training.ensemble import Parameters, initial_parameters, monotone_parameters
 from services.rewardmodel.training.fit import FitConfig, FitResult, Regularisation, fit
 from services.rewardmodel.training.state_sampler import StateSampler
 from shared.contracts.card import Pooling
@@ -76,6 +76,12 @@ class FitProblem:
 def standardised_inputs(states: Floats, mean: Floats, scale: Floats) -> Tensor:
     """The network's input (n, S, 128) from states (n, S, 128), mean (128,) and scale (128,)."""
     return torch.from_numpy((states - mean) * scale)
+
+
+def fresh_parameters(problem: FitProblem, members: int) -> Parameters:
+    """Where `members` members start from scratch, of the form that the problem's configuration demands."""
+    drawn = initial_parameters(members, problem.seed, problem.inputs.shape[-1])
+    return monotone_parameters(drawn) if problem.config.fit.monotone else drawn
 
 
 def fit_members(

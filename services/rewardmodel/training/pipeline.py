@@ -10,7 +10,7 @@ import torch
 from services.rewardmodel.domain.dataset import build_dataset
 from services.rewardmodel.domain.gates import GateThresholds
 from services.rewardmodel.domain.preferences import PairingConfig
-from services.rewardmodel.settings import NAMES, RewardModelGroup
+from services.rewardmodel.settings import INPUTS, RewardModelGroup
 from services.rewardmodel.training.fit import FitConfig
 from services.rewardmodel.training.fit_problem import TrainingConfig
 from services.rewardmodel.training.report import build_report
@@ -31,7 +31,7 @@ def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) ->
     started = time.monotonic()
     task = _task(request)
     trained = train(task, _config(request.group), should_cancel)
-    names = list(NAMES[request.group.view])
+    names = list(INPUTS[request.group.view])
     thresholds = GateThresholds(**request.group.gates.model_dump())
     report = build_report(task, trained, request.epoch, request.quorum, names, thresholds, should_cancel)
     weights = trained.weights
@@ -49,7 +49,7 @@ def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) ->
 
 def _task(request: TrainingRequest) -> TrainingTask:
     data = build_dataset(request.ratings, request.features, request.folds, WIDTHS[request.observation])
-    masked = [NAMES[request.group.view].index(name) for name in request.group.hidden]
+    masked = [INPUTS[request.group.view].index(name) for name in request.group.hidden]
     previous = load(request.previous, request.observation) if request.previous is not None else None
     return TrainingTask(data, request.observation, masked, previous, request.seed)
 
@@ -60,6 +60,6 @@ def _config(group: RewardModelGroup) -> TrainingConfig:
         pooling=group.pooling,
         warm_start=group.warm_start,
         shuffles=group.shuffles,
-        fit=FitConfig(max_steps=group.steps),
+        fit=FitConfig(max_steps=group.steps, monotone=group.monotone_inputs),
         pairs=PairingConfig(margin=group.tie_margin, cap=group.pairs_per_segment),
     )

@@ -14,9 +14,9 @@ import torch
 from services.rewardmodel.domain.metrics import accuracy
 from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, RatingArrays
 from services.rewardmodel.training import evaluation
-from services.rewardmodel.training.ensemble import Parameters, forward, initial_parameters
+from services.rewardmodel.training.ensemble import Parameters, forward
 from services.rewardmodel.training.fit import LIGHT
-from services.rewardmodel.training.fit_problem import FitProblem, fit_members
+from services.rewardmodel.training.fit_problem import FitProblem, fit_members, fresh_parameters
 
 MAX_SEGMENTS: Final = 600  # the expected accuracy is one half at any size
 STEPS: Final = 100  # enough to memorise the training pairs, which is what a leak would reveal
@@ -34,7 +34,7 @@ def shuffled_accuracy(problem: FitProblem, should_cancel: Callable[[], bool]) ->
     if not blocks or all(block is None or not block.pairs for block in blocks):
         return None
     short = replace(config.fit, unvalidated_steps=STEPS, min_steps=STEPS, max_steps=STEPS, strata=4)
-    start = initial_parameters(len(blocks), problem.seed, problem.inputs.shape[-1])
+    start = fresh_parameters(problem, len(blocks))
     validation, regularisations = [_no_pairs()] * len(blocks), [LIGHT] * len(blocks)
     fitted = fit_members(problems[0], blocks, validation, start, regularisations, short, should_cancel)
     accuracies = []

@@ -14,12 +14,17 @@ from services.rewardmodel.domain.preferences import PairBlocks
 from services.rewardmodel.training.ensemble import (
     Parameters,
     concatenate,
-    initial_parameters,
     to_reward_weights,
     warm_start_parameters,
 )
 from services.rewardmodel.training.fit import LIGHT, STRICT, Regularisation
-from services.rewardmodel.training.fit_problem import FitProblem, TrainingConfig, fit_members, standardised_inputs
+from services.rewardmodel.training.fit_problem import (
+    FitProblem,
+    TrainingConfig,
+    fit_members,
+    fresh_parameters,
+    standardised_inputs,
+)
 from shared.contracts.card import Fit
 from shared.rewardnet import WIDTHS, Floats, RewardWeights, input_statistics, standardise, zero_weights
 
@@ -62,7 +67,7 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
     blocks = problem.blocks()
     if all(block is None or not block.pairs for block in blocks):
         return TrainedEnsemble(zero_weights(config.members, task.observation), blocks, "none", {}, problem)
-    starts = _start_parameters(task, config, mean, scale)
+    starts = _start_parameters(task, problem, mean, scale)
     fitted = fit_members(
         problem,
         blocks * len(starts),
@@ -81,11 +86,9 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
     return TrainedEnsemble(weights, blocks, best, known, problem)
 
 
-def _start_parameters(task: TrainingTask, config: TrainingConfig, mean: Floats, scale: Floats) -> dict[Fit, Parameters]:
-    starts: dict[Fit, Parameters] = {
-        kind: initial_parameters(config.members, task.seed, task.width) for kind in ("full", "strict")
-    }
-    previous = task.previous
+def _start_parameters(task: TrainingTask, problem: FitProblem, mean: Floats, scale: Floats) -> dict[Fit, Parameters]:
+    config, previous = problem.config, task.previous
+    starts: dict[Fit, Parameters] = {kind: fresh_parameters(problem, config.members) for kind in ("full", "strict")}
     if not config.warm_start or previous is None or not previous.value_weight.any():
         return starts
     if previous.members == config.members and previous.observation == task.observation:

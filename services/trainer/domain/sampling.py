@@ -11,12 +11,15 @@ Use, one `Sampler` per env runner and epoch:
 
 `novelty` is any number that grows with how new the segment was (mean curiosity bonus, new tiles per step);
 `disagreement` is the mean standard deviation of the reward model ensemble over the segment. Omit unknown values.
+With `milestones` false, milestones influence neither the reserve nor the strata, which then are those of novelty. A
+study of judges needs this; otherwise the truth chooses what they see.
 """
 
 import hashlib
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from math import frexp
 from typing import Literal, Self
 
 from shared.contracts.run import SamplingConfig
@@ -26,6 +29,7 @@ Reason = Literal["share", "milestone", "novelty", "disagreement"]
 MILESTONE_RESERVE = 0.25  # part of the budget reserved for milestones; if too small, a late breakthrough goes unjudged
 RANKED_PART = 1 / 3  # of the paced rate, for novelty and disagreement each; if too large, ordinary play goes unseen
 WINDOW = 256  # values kept for a quantile; if too small, one outlier moves the threshold
+NOTHING_NEW = -2_000  # the stratum below any power of two
 WARM_UP = 16  # values needed before a quantile is meaningful
 
 
@@ -92,13 +96,13 @@ class RecentRanks:
 
 @dataclass
 class Sampler:
-    """Decides segment by segment. Counts the segments seen and taken, in total and by milestone level."""
+    """Decides segment by segment. Counts the segments seen and taken, in total and by stratum."""
 
     quota: Quota
     seed: int
     seen: int = 0
     taken: Counter[str] = field(default_factory=Counter)
-    _levels_seen: Counter[int] = field(default_factory=Counter)
+    _strata_seen: Counter[int] = field(default_factory=Counter)
     _novelty: RecentRanks = field(default_factory=RecentRanks)
     _disagreement: RecentRanks = field(default_factory=RecentRanks)
 
@@ -106,7 +110,7 @@ class Sampler:
         """The reason to record this segment, or None."""
         rate = self.rate()
         self.seen += 1
-        self._levels_seen[candidate.level] += 1
+        self._strata_seen[self._stratum(candidate)] += 1
         reason = self._reason(candidate, rate)
         if reason is not None:
             self.taken[reason] += 1
@@ -140,11 +144,17 @@ class Sampler:
         return "share" if chance >= 1 or self._draw(candidate) < chance else None
 
     def _uniform(self, candidate: Candidate, rate: float, ranked: int) -> float:
-        """Probability of an ordinary segment: higher at rare milestone levels, lower at common ones."""
-        even = self.seen / len(self._levels_seen)
-        stratum = even / self._levels_seen[candidate.level]
+        """Probability of an ordinary segment: higher in rare strata, lower in common ones."""
+        even = self.seen / len(self._strata_seen)
+        weight = even / self._strata_seen[self._stratum(candidate)]
         plain = rate if rate >= 1 else rate * (1 - ranked * RANKED_PART)
-        return min(self.quota.share, plain * stratum) if plain < 1 else 1.0
+        return min(self.quota.share, plain * weight) if plain < 1 else 1.0
+
+    def _stratum(self, candidate: Candidate) -> int:
+        """The milestone level, or without milestones the novelty by powers of two; `NOTHING_NEW` for none."""
+        if self.quota.milestones:
+            return candidate.level
+        return frexp(candidate.novelty)[1] if candidate.novelty and candidate.novelty > 0 else NOTHING_NEW
 
     def _draw(self, candidate: Candidate) -> float:
         """A number in [0, 1) from seed and segment alone, so that repeated play draws the same."""

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.contracts.run import ShapingConfig
-from shared.rewardnet import Floats, RewardNet
-
-PHI_LIMIT = 5.0  # standard deviations; a score beyond it means an unknown state, which must not be rewarded more
+from shared.rewardnet import Floats, RewardNet, conservative_potential
 
 Mask = NDArray[np.bool_]
 Rewards = NDArray[np.float64]
@@ -67,13 +65,7 @@ class ConservativePotential:
         return self._last[1]
 
     def _evaluated(self, observations: Floats) -> Floats:
-        scores = self._net.forward(observations)
-        members = len(scores)
-        mean = np.add.reduce(scores, axis=0) / members
-        spread = np.add.reduce(np.square(scores - mean), axis=0) / members
-        phi: Floats = mean - self._k * (np.sqrt(spread) - self._usual)
-        np.clip(phi, -PHI_LIMIT, PHI_LIMIT, out=phi)
-        return phi
+        return conservative_potential(self._net.forward(observations), self._k, self._usual)
 
 
 class Shaper:

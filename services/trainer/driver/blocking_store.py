@@ -51,6 +51,10 @@ class BlockingStore:
         self.wait(self.store.delete(key))
 
     def close(self) -> None:
-        """Stop the loop. Calls still in flight fail."""
+        """Stop the loop. Calls still in flight fail. A second call has no effect."""
+        if self._loop.is_closed():
+            return
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
+        if not self._thread.is_alive():
+            self._loop.close()

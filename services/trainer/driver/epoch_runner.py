@@ -13,6 +13,7 @@ from services.trainer.driver.evaluation import Evaluation, step_limit
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
+from shared.contracts.driver import EVALUATION_S
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import EpisodeId
 from shared.process.failpoints import failpoint
@@ -32,10 +33,12 @@ class EpochRunner:
         session: TrainingSession,
         evaluation: Evaluation,
         clock: Callable[[], float] = time.monotonic,
+        evaluation_limit: Callable[[int, int], int] = step_limit,
     ) -> None:
+        """`evaluation_limit` gives the longest evaluation episode from the lengths of an episode and an epoch."""
         self.driver_store, self.heartbeat, self.session, self.evaluation = driver_store, heartbeat, session, evaluation
         self.last_checkpoint: str | None = None
-        self._clock = clock
+        self._clock, self._evaluation_limit = clock, evaluation_limit
 
     def run(self, order: EpochStart) -> None:
         """Execute the order. The record is committed unless the epoch was cut short."""
@@ -102,6 +105,9 @@ class EpochRunner:
             **{name: round(value, 4) for name, value in session.figures.items()},
         )
 
+    def _report_evaluation(self, share: float) -> None:
+        self.heartbeat.update(evaluated=share)
+
     def _save(self, order: EpochStart, former: CheckpointPointer | None) -> CheckpointPointer:
         session = self.session
         pointer = self.driver_store.save_checkpoint(session.save(), order.epoch, session.iteration, session.steps)
@@ -113,21 +119,23 @@ class EpochRunner:
 
     def _finish(self, order: EpochStart, pointer: CheckpointPointer) -> None:
         session = self.session
+        began = self._clock()
         evaluation = self._evaluate(order)
+        took = self._clock() - began
         segments = self.driver_store.list_segments(order.epoch, session.segments)
         failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return
-        self.driver_store.commit_epoch(self._record(order, pointer, segments, evaluation))
+        self.driver_store.commit_epoch(self._record(order, pointer, segments, evaluation, took))
         log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
 
     def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
         config = order.config
         if not config.eval_interval or (order.epoch + 1) % config.eval_interval:
             return None
-        self.heartbeat.update(state="evaluating")
-        limit = step_limit(config.episode_length, config.epoch_steps)
-        return self.evaluation.run(self.session.network.pi, order.epoch, limit)
+        self.heartbeat.update(state="evaluating", evaluated=0.0)
+        limit = self._evaluation_limit(config.episode_length, config.epoch_steps)
+        return self.evaluation.run(self.session.network.pi, order.epoch, limit, self._report_evaluation)
 
     def _record(
         self,
@@ -135,9 +143,11 @@ class EpochRunner:
         pointer: CheckpointPointer,
         segments: list[SegmentRef],
         evaluation: dict[str, float] | None,
+        evaluation_s: float,
     ) -> EpochFinishedRecord:
         session = self.session
         metrics = epoch_metrics(session.summaries) | {f"learner/{n}": v for n, v in session.figures.items()}
+        metrics[EVALUATION_S] = evaluation_s if evaluation is not None else 0.0
         metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
         metrics["lifetime_steps"] = float(session.lifetime_steps)
         return EpochFinishedRecord(

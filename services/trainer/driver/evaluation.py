@@ -35,15 +35,21 @@ class Evaluation:
         self._seed = seed
         self._env: Any = None
 
-    def run(self, policy: torch.nn.Module, epoch: int, limit: int) -> dict[str, float]:
-        """Play one episode of at most `limit` steps in each environment; return the metrics by name."""
+    def run(
+        self, policy: torch.nn.Module, epoch: int, limit: int, report: Callable[[float], None] = lambda share: None
+    ) -> dict[str, float]:
+        """Play one episode of at most `limit` steps in each environment; return the metrics by name.
+
+        `report` receives the share of the steps played so far.
+        """
         if self._env is None:
             self._env = self._make(ENVIRONMENTS)
         self._env.begin_epoch(EpochPlan(epoch))
         generator = torch.Generator().manual_seed(self._seed + epoch)
         observations, _ = self._env.reset(seed=self._seed)
         open_ = np.ones(ENVIRONMENTS, bool)
-        for _ in range(limit):
+        for step in range(limit):
+            report(step / limit)
             actions = choose(policy, observations, generator)
             observations, _, terminated, truncated, _ = self._env.step(actions)
             open_ &= ~(terminated | truncated)

@@ -13,8 +13,9 @@ from typing import Literal
 
 import structlog
 
-from services.trainer.documents import HEARTBEAT_S, DriverState, Heartbeat
+from services.trainer.documents import HEARTBEAT_S, Heartbeat
 from services.trainer.driver.driver_store import DriverStore
+from shared.contracts.driver import DriverState
 from shared.contracts.run import RunRecord
 from shared.errors import ZeldaError
 from shared.store.port import NotFound
@@ -35,6 +36,7 @@ class DriverProgress:
     epoch_steps: int = 0
     steps_per_s: float | None = None
     segments: int = 0
+    evaluated: float = 0.0
 
 
 class HeartbeatThread:
@@ -118,4 +120,5 @@ class HeartbeatThread:
             state=progress.state,
             epoch_steps=progress.epoch_steps,
             segments=progress.segments,
+            evaluated=progress.evaluated,
         )

@@ -41,14 +41,14 @@ def check_playable(config: SessionConfig) -> None:
         raise UnplayableRun(str(error)) from error
 
 
-def create_session(config: SessionConfig, driver: DriverGroup) -> TrainingSession:
+def create_session(config: SessionConfig, driver: DriverGroup, env: type = RLlibVectorEnv) -> TrainingSession:
     """Return a new session that plays the run's game; start Ray, or join the cluster that the settings name.
 
-    Raises UnplayableRun first if there is nothing to play.
+    Raises UnplayableRun first if there is nothing to play. `env` implements `EpochVectorEnv`.
     """
     check_playable(config)
     start_ray(config.run.env_runners, driver)
-    return TrainingSession(config)
+    return TrainingSession(config, env)
 
 
 def create_evaluation(config: SessionConfig) -> Evaluation:

@@ -4,13 +4,13 @@ Unknown fields are refused: a typing error in an experiment must not pass as a d
 """
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.trainer.games import GAMES
-from shared.contracts.base import first_problem
-from shared.contracts.run import WORLD_PATTERN, ActionsName, Difficulty, ObservationName, RunConfig
+from shared.config.problems import first_problem
+from shared.contracts.run import ActionsName, Difficulty, ObservationName, RunConfig, World
 from shared.errors import ContractError
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
@@ -22,7 +22,7 @@ class EnvConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     game: str = "bramble"
-    world: Annotated[str, Field(pattern=WORLD_PATTERN)] = "vale"
+    world: World = "vale"
     difficulty: Difficulty = "normal"
     rom: Path | None = Field(None, description="the user's own ROM image, for games that need one")
     true_start: Path | None = Field(None, description="the user's own saved state that is such a game's true start")
@@ -33,7 +33,7 @@ class EnvConfig(BaseModel):
     frame_skip: int = Field(4, ge=1, le=60)
     episode_length: int = Field(30_000, ge=1, le=10_000_000)
     segment_steps: int = Field(300, ge=10, le=5_000)
-    observation: ObservationName = "obs/v1"
+    observation: ObservationName = "obs/v2"
     actions: ActionsName = "actions/v2"
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
     start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
@@ -46,7 +46,7 @@ class EnvConfig(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ContractError(f"environment configuration: {first_problem(error)}") from error
+            raise ContractError(f"environment configuration: {first_problem(error, cls)}") from error
 
     @classmethod
     def of_run(cls, run: RunConfig, **more: object) -> Self:

@@ -18,13 +18,15 @@ from services.trainer.env.game_session import NUMBER_OF_ACTIONS, EpisodeRecorder
 from services.trainer.env.pixels import PixelEncoder
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
-from shared.game.observation import layout
+from shared.game.observation import layout, with_counters
 
 
 def observation_space(name: str) -> spaces.Box:
     """The Gymnasium space of an observation layout."""
     if name == layout.VERSION:
         return spaces.Box(-1.0, 1.0, (layout.SIZE,), np.float32)
+    if name == with_counters.VERSION:
+        return spaces.Box(-1.0, 1.0, (with_counters.SIZE,), np.float32)
     return spaces.Box(0, 255, PixelEncoder.shape, np.uint8)
 
 

@@ -29,6 +29,8 @@ from shared.game.games.game import Game
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
 from shared.game.observation.trace import EpisodeTrace
+from shared.game.observation.with_counters import VERSION as WITH_COUNTERS
+from shared.game.observation.with_counters import CounterObservation
 
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
@@ -96,9 +98,18 @@ class GameSession:
     """Plays episodes of one game. Not thread-safe; two sessions may run in two threads."""
 
     def __init__(
-        self, config: EnvConfig, env: int = 0, recording: EpisodeRecorder | None = None, game: Game | None = None
+        self,
+        config: EnvConfig,
+        env: int = 0,
+        recording: EpisodeRecorder | None = None,
+        game: Game | None = None,
+        window: str = "null",
     ) -> None:
-        """`env` is the index of this environment within its runner; `game` replaces the configured one."""
+        """`env` is the index of this environment within its runner; `game` replaces the configured one.
+
+        With `window` "SDL2" a person can watch, at the speed of the game.
+        """
+        self._window = window
         self.config, self.env = config, env
         self._frame_skip, self._episode_length = config.frame_skip, config.episode_length
         self.game = game or config.open_game()
@@ -108,6 +119,7 @@ class GameSession:
         self.decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)
         self.pixels: Encoder | None = None
+        self._with_counters = CounterObservation() if config.observation == WITH_COUNTERS else None
         self.seed, self._count = config.seed, 0
         self.starts: Sequence[StartState] = tuple(
             StartState(path.stem, path.read_bytes()) for path in config.start_states
@@ -120,10 +132,20 @@ class GameSession:
     def emulator(self) -> Emulator:
         """The emulator, created on first use: building an environment stays cheap."""
         if self._emulator is None:
-            self._emulator = Emulator(self.game)
-            if self.config.observation == "pixels/v1":
-                self.pixels = PixelEncoder(self._emulator)
+            return self.adopt(Emulator(self.game, self._window))
         return self._emulator
+
+    def adopt(self, emulator: Emulator) -> Emulator:
+        """Play on this running emulator of the same game: every episode begins with a load, so none shows another's."""
+        self._emulator = emulator
+        if self.config.observation == "pixels/v1":
+            self.pixels = PixelEncoder(emulator)
+        return emulator
+
+    def release(self) -> Emulator | None:
+        """Give away the running emulator, if there is one; `close` then has nothing to end."""
+        emulator, self._emulator = self._emulator, None
+        return emulator
 
     def set_starts(self, starts: Sequence[StartState]) -> None:
         """Set where episodes begin from the next reset on, drawn uniformly. Empty means the game's true start."""
@@ -159,7 +181,7 @@ class GameSession:
         self.features = self.vector.begin(self.state, self.trace)
         if self.recording is not None:
             self.recording.begin_episode(self)
-        return self.features if self.pixels is None else self.pixels.begin(self.state, self.trace)
+        return self._seen() if self.pixels is None else self.pixels.begin(self.state, self.trace)
 
     def step(self, action: int) -> StepResult:
         """Make one step. Raises EmulatorFault, and keeps the emulator's state if `config.report` names a folder."""
@@ -225,9 +247,13 @@ class GameSession:
         terminated = died or finished
         truncated = not terminated and episode.steps >= self._episode_length
         self.features = self.vector.step(state, trace)
-        seen = self.features if self.pixels is None else self.pixels.step(state, trace)
+        seen = self._seen() if self.pixels is None else self.pixels.step(state, trace)
         report = self._report(died, finished) if terminated or truncated else None
         return StepResult(seen, reward, terminated, truncated, report)
+
+    def _seen(self) -> np.ndarray:
+        """What the policy sees of features and counters."""
+        return self.features if self._with_counters is None else self._with_counters.of(self.features, self.counters)
 
     def _reach_milestones(self, previous: GameState, state: GameState) -> bool:
         """Check for new milestones where progress or inventory changed; True when the last one was just reached."""

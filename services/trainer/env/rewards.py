@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from services.trainer.env.terms import TERMS, Steady, Term, Transition, When
-from shared.contracts.base import first_problem
+from shared.config.problems import first_problem
 from shared.errors import ContractError
 from shared.game.decoding.state import GameState
 

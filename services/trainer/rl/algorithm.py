@@ -6,7 +6,7 @@ from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from services.trainer.env.env import action_space, observation_space
-from services.trainer.rl.connectors import ObservationsToTensor, TensorsToArrays
+from services.trainer.rl.env_runner import BatchedEnvRunner
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
@@ -40,14 +40,13 @@ def build(config: SessionConfig, env: type, callbacks: Any | None = None) -> PPO
 
 
 def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:
-    """Configure vectorised env runners with our two connectors; RLlib restarts failed ones."""
+    """Configure our vectorised env runners, which need no connectors; RLlib restarts failed ones."""
     algorithm.env_runners(
+        env_runner_cls=BatchedEnvRunner,
         num_env_runners=run.env_runners,
         num_envs_per_env_runner=run.envs_per_runner,
         rollout_fragment_length="auto",
         gym_env_vectorize_mode="vector_entry_point",
-        env_to_module_connector=lambda env, spaces, device: ObservationsToTensor(),
-        module_to_env_connector=lambda env, spaces: TensorsToArrays(),
         add_default_connectors_to_env_to_module_pipeline=False,
         add_default_connectors_to_module_to_env_pipeline=False,
         sample_timeout_s=SAMPLE_TIMEOUT_S,
@@ -83,6 +82,7 @@ def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tup
     )
     algorithm.rl_module(
         rl_module_spec=RLModuleSpec(
-            module_class=ActorCriticModule, model_config={"hidden": list(HIDDEN), "curiosity": run.rnd}
+            module_class=ActorCriticModule,
+            model_config={"hidden": list(HIDDEN), "curiosity": hyper.curiosity_view if run.rnd else None},
         )
     )

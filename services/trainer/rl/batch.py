@@ -1,9 +1,10 @@
 """Builds the training batch from sampled episodes: scaled rewards, curiosity, advantages, value targets.
 
 It replaces RLlib's default connectors by one pass over whole episodes. So one place handles the ends of episodes
-(terminated, truncated, cut), and the two reward streams keep their own values.
+(terminated, truncated, cut), and the two reward streams keep their own values. Minibatches are rows chosen by index.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from ray.rllib.core.columns import Columns
 
 from services.trainer.rl.gae import Floats, advantages
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
-from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
+from services.trainer.rl.novelty_view import NoveltyView
+from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.reward_normalisation import RewardNormalisation
 from shared.contracts.ppo import PpoConfig
 
@@ -23,6 +25,8 @@ GAME_TARGETS = "game_targets"
 CURIOSITY_TARGETS = "curiosity_targets"
 WHITENED = "whitened"
 
+Rows = dict[str, torch.Tensor]
+
 
 class BatchBuilder:
     """Converts RLlib's episode chunks into tensors. Owns the running statistics of rewards and observations."""
@@ -30,7 +34,8 @@ class BatchBuilder:
     def __init__(self, hyper: PpoConfig, shape: tuple[int, ...], curiosity: bool) -> None:
         self.hyper = hyper
         self.curiosity = curiosity
-        self.streams = RewardNormalisation(novelty_shape(shape), hyper.discount, hyper.curiosity_discount)
+        self.view = NoveltyView(shape, hyper.curiosity_view)
+        self.streams = RewardNormalisation(self.view.shape, hyper.discount, hyper.curiosity_discount)
         self.figures: dict[str, float] = {}
 
     def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, dict[str, torch.Tensor]]:
@@ -43,7 +48,8 @@ class BatchBuilder:
         if self.curiosity:
             self._add_curiosity(network, chunks, observations, values[CURIOSITY_VALUES], columns)
         spread = columns[ADVANTAGES]
-        columns[ADVANTAGES] = (spread - spread.mean()) / max(1e-4, float(spread.std()))
+        columns[ADVANTAGES] = (spread - spread.mean()) / max(self.hyper.advantage_floor, float(spread.std()))
+        self.figures["advantage_deviation"] = float(spread.std())
         columns[Columns.OBS] = np.concatenate([stretch[:-1] for stretch in observations])
         columns[Columns.ACTIONS] = joined(chunks, lambda chunk: chunk.get_actions())
         columns[Columns.ACTION_LOGP] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(Columns.ACTION_LOGP))
@@ -84,10 +90,14 @@ class BatchBuilder:
         values: list[Floats],
         columns: dict[str, NDArray[Any]],
     ) -> None:
-        """Add the novelty of reached states to the advantages. It is non-episodic: every end is bootstrapped."""
+        """Add the novelty of reached states to the advantages. It is non-episodic: every end is bootstrapped.
+
+        While warming up it only measures the observations, so the predictor does not learn from badly whitened ones.
+        """
         warming_up = self.streams.observations.count < self.hyper.warm_up_steps
-        weight = 0.0 if warming_up else self.hyper.curiosity
-        reached = self.streams.whitened(np.concatenate([novelty_input(stretch[1:]) for stretch in observations]))
+        reached = self.streams.whitened(np.concatenate([self.view.of(stretch[1:]) for stretch in observations]))
+        if warming_up:
+            return
         with torch.inference_mode():
             novelty = torch.cat([network.novelty(part) for part in inference_chunks(torch.from_numpy(reached))]).numpy()
         cuts = np.cumsum([len(chunk) for chunk in chunks])[:-1]
@@ -104,7 +114,7 @@ class BatchBuilder:
             for bonus, value in zip(bonuses, values, strict=True)
         ]
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
-        columns[ADVANTAGES] = columns[ADVANTAGES] + weight * np.concatenate(found)
+        columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity * np.concatenate(found)
         columns[CURIOSITY_TARGETS] = np.concatenate(targets)
         columns[WHITENED] = reached
         self.figures["novelty"] = float(novelty.mean())
@@ -121,3 +131,34 @@ def explained(targets: Floats, values: list[Floats]) -> float:
     predicted = np.concatenate([value[:-1] for value in values])
     variance = float(targets.var())
     return 0.0 if variance < 1e-12 else 1.0 - float((targets - predicted).var()) / variance
+
+
+def minibatches(batch: Rows, *, size: int, epochs: int, shuffle: bool) -> Iterator[Rows]:
+    """Minibatches of `size` rows until each row of `batch` was used `epochs` times; the last ones may use some again.
+
+    Rows and random numbers are those of RLlib's MiniBatchCyclicIterator, which shuffles, slices and joins every column;
+    here each minibatch is one selection per column. The first pass keeps the batch's order, as there: it is shuffled
+    only after each pass. ValueError for an empty batch.
+    """
+    count = len(next(iter(batch.values())))
+    for rows in _cyclic(count, size, epochs, shuffle):
+        chosen = torch.from_numpy(rows)
+        yield {name: column.index_select(0, chosen) for name, column in batch.items()}
+
+
+def _cyclic(count: int, size: int, epochs: int, shuffle: bool) -> Iterator[NDArray[np.int64]]:
+    if not count:
+        raise ValueError("a batch without steps has no minibatches")
+    order = np.arange(count)
+    start, passes = 0, 0
+    while passes < epochs:
+        missing, parts = size, []
+        while start + missing >= count:
+            parts.append(order[start:])
+            missing -= count - start
+            start, passes = 0, passes + 1
+            if shuffle:
+                order = order[np.random.permutation(count)]
+        parts.append(order[start : start + missing])
+        start += missing
+        yield np.concatenate(parts)

@@ -1,17 +1,27 @@
 """The learner: PPO's clipped loss with two value heads and the RND predictor, and one fused optimiser.
 
-Unlike RLlib's stock learner it has no KL term beside the clipping, and it computes one norm and one finiteness check
-per step instead of one per parameter.
+Unlike RLlib's stock learner it has no KL term beside the clipping. It draws minibatches by indices, computes one norm
+and one finiteness check per step instead of one per parameter, and keeps no metrics of RLlib's.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
+from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 from torch import Tensor, nn
 
-from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, GAME_TARGETS, WHITENED, BatchBuilder
+from services.trainer.rl.batch import (
+    ADVANTAGES,
+    CURIOSITY_TARGETS,
+    GAME_TARGETS,
+    WHITENED,
+    BatchBuilder,
+    Rows,
+    minibatches,
+)
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from shared.contracts.ppo import PpoConfig
 
@@ -19,16 +29,24 @@ HYPER = "hyper"
 CURIOSITY = "curiosity"
 
 
+class Minibatch(NamedTuple):
+    """A minibatch under the name by which RLlib's learner asks for it."""
+
+    policy_batches: dict[str, Rows]
+
+
 class CuriosityPPOLearner(PPOTorchLearner):
     """PPO with curiosity. Reads `hyper` and `curiosity` from the configuration's learner_config_dict."""
 
     def build(self) -> None:
-        """Build RLlib's learner, then replace its connector by our batch builder."""
+        """Build RLlib's learner and our batch builder."""
         super().build()
         settings = self.config.learner_config_dict
         self.hyper: PpoConfig = settings[HYPER]
         self.builder = BatchBuilder(self.hyper, tuple(settings["shape"]), settings[CURIOSITY])
-        self._learner_connector = self.builder
+        predictor = self.module[DEFAULT_MODULE_ID].unwrapped().predictor
+        apart = {id(parameter) for parameter in predictor}
+        self._clipped = [[p for p in self._params.values() if id(p) not in apart], predictor]
         self.losses: dict[str, list[Tensor]] = {}
         self.skipped_steps = 0
         self.done = 0.0  # share of the planned steps, for the schedules
@@ -40,6 +58,39 @@ class CuriosityPPOLearner(PPOTorchLearner):
         self.register_optimizer(
             module_id=module_id, optimizer=optimizer, params=parameters, lr_or_lr_schedule=config.lr
         )
+
+    def _create_iterator_if_necessary(
+        self,
+        *,
+        training_data: Any,
+        num_total_minibatches: int = 0,
+        num_epochs: int = 1,
+        minibatch_size: int | None = None,
+        shuffle_batch_per_epoch: bool = False,
+        **kwargs: Any,
+    ) -> Iterator[Minibatch]:
+        """The minibatches of the sampled episodes, drawn without RLlib's work on every column."""
+        batch = self.builder(rl_module=self.module, episodes=training_data.episodes)[DEFAULT_MODULE_ID]
+        size = minibatch_size or len(batch[ADVANTAGES])
+        for rows in minibatches(batch, size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch):
+            yield Minibatch({DEFAULT_MODULE_ID: rows})
+
+    def _update(self, batch: dict[str, Rows]) -> tuple[Any, Any, Any]:
+        """One gradient step on a minibatch; RLlib's steps for several modules, devices and learners are left out."""
+        rows = batch[DEFAULT_MODULE_ID]
+        found = self.module[DEFAULT_MODULE_ID].unwrapped()._forward_train(rows)
+        loss = self.compute_loss_for_module(module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=found)
+        for optimizer in self._named_optimizers.values():
+            optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.apply_gradients({})
+        return {DEFAULT_MODULE_ID: found}, {DEFAULT_MODULE_ID: loss.detach()}, {}
+
+    def _log_metrics(self, batch: Any) -> None:
+        """Nothing: `drain_metrics` has the learner's figures, and RLlib's cost more than an optimiser's step."""
+
+    def _log_steps_trained_metrics(self, batch: Any) -> None:
+        """Nothing, as above."""
 
     def compute_loss_for_module(
         self, *, module_id: str, config: Any, batch: dict[str, Tensor], fwd_out: dict[str, Tensor]
@@ -82,9 +133,12 @@ class CuriosityPPOLearner(PPOTorchLearner):
         return gradients_dict
 
     def apply_gradients(self, gradients_dict: dict[str, Tensor]) -> None:
-        """Clip to the norm and step. A step with a non-finite gradient is skipped and counted."""
-        norm = nn.utils.clip_grad_norm_(list(self._params.values()), self.hyper.gradient_norm)
-        if not bool(torch.isfinite(norm)):
+        """Clip to the norm and step. A step with a non-finite gradient is skipped and counted.
+
+        The RND predictor has its own norm: a surprising batch must not shrink the policy's step.
+        """
+        norms = [nn.utils.clip_grad_norm_(group, self.hyper.gradient_norm, foreach=True) for group in self._clipped]
+        if not all(bool(torch.isfinite(norm)) for norm in norms):
             self.skipped_steps += 1
             return
         rate = self.hyper.learning_rate_at(self.done)

@@ -13,7 +13,8 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor, nn
 
-from services.trainer.rl.pixel_observation import ByteScaling, novelty_shape
+from services.trainer.rl.novelty_view import NoveltyView
+from services.trainer.rl.pixel_observation import ByteScaling
 
 HIDDEN = (256, 256)  # widths of policy and critic
 EMBEDDING = 64  # width of the RND embedding
@@ -26,17 +27,23 @@ class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
     """Separate networks for the policy, the values and the novelty of a state."""
 
     def setup(self) -> None:
-        """Build the networks that this process needs. `model_config`: `hidden` widths and `curiosity`."""
+        """Build the networks that this process needs. `model_config`: `hidden` widths, and the view
+        of `curiosity` or None without it."""
         hidden = tuple(self.model_config["hidden"])
         shape = tuple(self.observation_space.shape)
         self.pi = build_network(shape, hidden, self.action_space.n, gain=0.01)
         if self.inference_only:
             return
-        self.critic = build_network(shape, hidden, 2 if self.model_config["curiosity"] else 1)
-        if self.model_config["curiosity"]:
-            shape = novelty_shape(shape)
+        self.critic = build_network(shape, hidden, 1 if self.model_config["curiosity"] is None else 2)
+        if self.model_config["curiosity"] is not None:
+            shape = NoveltyView(shape, self.model_config["curiosity"]).shape
             self.rnd_target = build_network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
             self.rnd_predictor = build_network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
+
+    @property
+    def predictor(self) -> list[nn.Parameter]:
+        """Parameters of the RND predictor; empty without curiosity."""
+        return list(self.rnd_predictor.parameters()) if hasattr(self, "rnd_predictor") else []
 
     def get_non_inference_attributes(self) -> list[str]:
         """Networks that never travel to env runners."""

@@ -27,16 +27,6 @@ def as_network_input(observations: Any) -> NDArray[Any]:
     return array if array.dtype == np.uint8 else array.astype(np.float32, copy=False)
 
 
-def novelty_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of curiosity's input: all features, or the newest picture alone (Burda et al. 2018)."""
-    return shape if len(shape) == 1 else (1, *shape[1:])
-
-
-def novelty_input(observations: NDArray[Any]) -> NDArray[Any]:
-    """Curiosity's part of observations (N, *shape)."""
-    return observations if observations.ndim == 2 else observations[:, :1]
-
-
 def inference_chunks(observations: Tensor) -> tuple[Tensor, ...]:
     """Split observations (N, *shape) into chunks of at most `CHUNK_BYTES`."""
     rows = max(1, CHUNK_BYTES // (4 * observations[0].numel()))

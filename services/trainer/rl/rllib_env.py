@@ -1,10 +1,10 @@
 """RLlibVectorEnv: the games of one env runner as RLlib and the driver see them, rebuilt for every epoch's plan.
 
-It joins games, recording, shaping and start states around a ZeldaVectorEnv. Every epoch gets a new one: segments carry
-the epoch's number, and building it costs less than one batch.
+It joins games, recording, shaping and start states around a ZeldaVectorEnv. Every epoch gets a new one, because
+segments carry the epoch's number; the emulators, which are slow to start, play on in it.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -18,17 +18,26 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.shaping_wrapper import ShapingWrapper
-from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
 from shared.contracts.ids import Digest
+from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 
 EPOCH_STRIDE = 7_919  # a prime: equal episode numbers of two epochs must not get equal seeds
 MAX_SEED = 2**31
 TRUE_START_NAME = "start"  # of shared.game.start.true_start
+
+
+class EpisodeRewarder(Rewarder, Protocol):
+    """A rewarder that sums what it added in each episode; ShapingWrapper is one."""
+
+    def pop(self, env: int) -> float:
+        """Return the sum of the episode that ended in `env`, and begin the next one."""
+        ...
 
 
 class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
@@ -48,13 +57,18 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._plan = EpochPlan(0)
         self._summaries: list[EpisodeSummary] = []
-        self._shaping: ShapingWrapper | None = None
+        self._shaping: EpisodeRewarder | None = None
         self._behaviour = BehaviourStats(self.num_envs)
         self._ended = np.zeros(self.num_envs, np.bool_)
         self._dropped = 0
+        self._game: Game | None = None
+        self._emulators: list[Emulator] = []
 
     def begin_epoch(self, plan: EpochPlan) -> None:
-        """Close the last epoch's games. The next reset builds those of the new plan."""
+        """Close the last epoch's games but keep their emulators. The next reset builds the games of the new plan."""
+        if self._games is not None:
+            released = [session.release() for session in self._games.sessions]
+            self._emulators = [emulator for emulator in released if emulator is not None]
         self._close_games()
         self._plan, self._summaries, self._dropped = plan, [], 0
 
@@ -97,6 +111,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
     def close_extras(self, **kwargs: Any) -> None:
         """End the emulators and the recording."""
         self._close_games()
+        for emulator in self._emulators:
+            emulator.close()
+        self._emulators = []
 
     def _build(self) -> ZeldaVectorEnv:
         """Build the games of the present plan, numbered and seeded for it."""
@@ -108,12 +125,14 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             rom=self.config.rom,
             true_start=self.config.start_state,
         )
-        game = self.open_game(config)
+        self._game = game = self._game or self.open_game(config)
         self._recorder = self._new_recorder(config)
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
         if self.config.curriculum:
             games.set_starts(starts_for(game, run, self.config.curriculum))
         for env, session in enumerate(games.sessions):
+            if self._emulators:
+                session.adopt(self._emulators.pop())
             session.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             session.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
@@ -123,11 +142,18 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return config.open_game()
 
     def _new_recorder(self, config: EnvConfig) -> RunnerRecorder | None:
-        """Build the epoch's recorder, which spreads the rest of the budget over the rest of the steps."""
+        """Build the epoch's recorder."""
+        recording, model = self._recording_config(), self._plan.reward_model
+        if recording is None:
+            return None
+        return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement.from_bytes(model))
+
+    def _recording_config(self) -> RecordingConfig | None:
+        """Return what the epoch records; it spreads the rest of the budget over the rest of the steps."""
         if self.config.store is None:
             return None
         plan, run = self._plan, self.config.run
-        recording = RecordingConfig(
+        return RecordingConfig(
             run=self.config.run_id,
             epoch=plan.epoch,
             store=self.config.store,
@@ -138,10 +164,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,
         )
-        model = plan.reward_model
-        return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement.from_bytes(model))
 
-    def _new_shaping(self) -> ShapingWrapper | None:
+    def _new_shaping(self) -> EpisodeRewarder | None:
         plan, run = self._plan, self.config.run
         self._shaping = None
         if plan.reward_model is not None and run.shaping.mode != "none":

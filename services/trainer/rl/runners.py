@@ -104,7 +104,6 @@ def _begin(runner: Any, plan: EpochPlan) -> None:
     _seed_actions(runner, plan)
     runner.env.unwrapped.begin_epoch(plan)
     runner._needs_initial_reset = True
-    runner._ongoing_episodes_for_metrics.clear()
 
 
 def _seed_actions(runner: Any, plan: EpochPlan) -> None:
@@ -121,7 +120,5 @@ def _collect(runner: Any, final: bool, steps: int, recorded: int) -> RolloutResu
     plan = getattr(runner, PLAN, None)
     if plan is not None:  # a new runner receives its plan with the next sample
         setattr(runner, PLAN, replace(plan, steps=steps, recorded=recorded))
-    # RLlib keeps all chunks of open episodes for metrics that are unused here: with pictures, a gigabyte per episode.
-    runner._ongoing_episodes_for_metrics.clear()
     found: RolloutResult = runner.env.unwrapped.collect(final=final)
     return found

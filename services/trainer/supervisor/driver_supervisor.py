@@ -72,7 +72,7 @@ class DriverSupervisor:
     async def recover(self) -> None:
         """After a start: register every active run."""
         for record in await self._records.all():
-            if record.state in ACTIVE:
+            if record.state in ACTIVE and not record.external:
                 self.register(record.run)
 
     def register(self, run: RunId) -> SupervisedRun:

@@ -4,6 +4,7 @@ Every checkpoint, segment and reward model records the version; a changed layout
 capability the game lacks is `UNKNOWN`, a value that a known feature never has.
 """
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 VERSION: Final = "obs/v1"
@@ -184,14 +185,21 @@ if len(FEATURES) != SIZE or len(INDEX) != SIZE:
     raise ValueError(f"layout {VERSION} has {len(FEATURES)} features with {len(INDEX)} names, it must have {SIZE}")
 
 
-def markdown() -> str:
-    """The table of docs/observation.md."""
+def markdown(curiosity: Collection[str]) -> str:
+    """The table of docs/observation.md. `curiosity`: names of the features that curiosity sees."""
     head = (
         f"# The observation `{VERSION}`\n\nGenerated from `shared/game/observation/layout.py` by "
         "`python -m shared.game.generate`: do not edit.\n\n"
         f"{SIZE} features, float32, each in [-1, 1]. If the game lacks its capability, a feature is always "
         f"{UNKNOWN:g}. With a capability other than `core` it never has that value.\n\n"
-        "| index | name | meaning | capability |\n|---|---|---|---|\n"
+        "The observation `obs/v2`, the default of new runs, is these features followed by the event counters of the "
+        "episode ([counters/v1](counters.md)): 148 numbers. Segments hold both apart.\n\n"
+        f"Curiosity (RND) sees only the {len(curiosity)} features with a mark: places, lasting possessions and the "
+        "state of puzzles (`shared/game/observation/novelty.py`).\n\n"
+        "| index | name | meaning | capability | curiosity |\n|---|---|---|---|---|\n"
     )
-    lines = [f"| {n} | `{f.name}` | {f.meaning} | {f.capability} |" for n, f in enumerate(FEATURES)]
+    lines = [
+        f"| {n} | `{f.name}` | {f.meaning} | {f.capability} | {'x' if f.name in curiosity else ''} |"
+        for n, f in enumerate(FEATURES)
+    ]
     return head + "\n".join(lines) + "\n"

@@ -35,6 +35,7 @@ from shared.contracts.segment import (
 )
 from shared.errors import ContractError
 from shared.game.decoding.names import BUTTON_OF_ACTION
+from shared.game.observation import counters, layout
 
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the time of every member: the bytes depend on the content alone
 _STORED: Final = (START_STATE, FRAMES)  # already compressed
@@ -59,6 +60,22 @@ class Segment:
     frames: Mapping[int, bytes]
     counters: Counts | None
     """(steps + 1, N) of the layout that the manifest names; None in archives of before 2026-11-23."""
+
+    def states_in(self, view: str) -> Observations:
+        """All states (steps + 1, D) as a reward model of this view sees them; ContractError if recorded without it."""
+        manifest, counts = self.manifest, self.counters
+        if view == counters.VERSION and manifest.counters == view and counts is not None:
+            self._check_inputs(counts.shape[1], counters.SIZE, view)
+            return counters.features(counts)
+        if view == layout.VERSION and manifest.observation == view:
+            self._check_inputs(self.observations.shape[1], layout.SIZE, view)
+            return self.observations
+        name = manifest.segment
+        raise ContractError(f"segment {name} was recorded without {view}: judge segments of a newer run")
+
+    def _check_inputs(self, found: int, wanted: int, view: str) -> None:
+        if found != wanted:
+            raise ContractError(f"segment {self.manifest.segment}: {found} inputs, {view} has {wanted}")
 
 
 def frame_name(step: int) -> str:
@@ -170,10 +187,10 @@ def _members(archive: SegmentArchive) -> dict[str, bytes]:
 def _counters(data: bytes | None, manifest: SegmentManifest) -> Counts | None:
     if data is None:
         return None
-    counters = _array(data, COUNTERS, np.dtype("<u2"), 2)
-    if len(counters) != manifest.steps + 1:
-        raise ContractError(f"segment {manifest.segment}: {len(counters)} rows of counters for {manifest.steps} steps")
-    return counters
+    counts = _array(data, COUNTERS, np.dtype("<u2"), 2)
+    if len(counts) != manifest.steps + 1:
+        raise ContractError(f"segment {manifest.segment}: {len(counts)} rows of counters for {manifest.steps} steps")
+    return counts
 
 
 def _npy(array: NDArray[Any]) -> bytes:

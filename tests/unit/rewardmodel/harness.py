@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from services.rewardmodel.handlers import Handlers
-from services.rewardmodel.interim_trainer import InterimTrainer
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training.pipeline import train_in_thread
 from services.rewardmodel.training_protocol import TrainFunction
-from services.rewardmodel.wiring import build_components
+from services.rewardmodel.wiring import build_handlers
 from shared.bus.memory import MemoryBus
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
@@ -34,9 +33,7 @@ from tests.unit.rewardmodel.synthetic_judge import rule
 RUN = RunId("demo")
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 # The synthetic judge rates the mean of a segment's states, including the place.
-QUICK = RewardModelGroup(
-    view="obs/v1", pooling="mean", masked=(), poll_s=0.05, quiet_s=0.0, rest_s=0.0, steps=60, shuffles=1
-)
+QUICK = RewardModelGroup(view="obs/v1", pooling="mean", masked=(), poll_s=0.05, steps=60, shuffles=1)
 STEPS = 12  # short segments keep the tests fast
 
 
@@ -68,7 +65,9 @@ def archive(epoch: int, episode: EpisodeId, segment: SegmentId, states: Floats, 
     return write_segment(facts, Members(["{}"] * STEPS, states, actions, actions[:0], pack_state(b"state"), {}))
 
 
-def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus = "judged") -> SegmentScores:
+def score(
+    reference: SegmentRef, epoch: int, value: float, status: ScoreStatus = "judged", created: datetime = NOW
+) -> SegmentScores:
     """A score object as the judges write it, with one judge's three votes."""
     vote = round(value * 5)
     dimension = {"votes": [vote] * 3, "value": vote / 5, "unanimous": True, "spread": 0}
@@ -88,31 +87,33 @@ def score(reference: SegmentRef, epoch: int, value: float, status: ScoreStatus =
             "weights": {"progress": 1.0} if judged else {},
             "weighted": value if judged else None,
             "agreement": 1.0 if judged else None,
-            "created": NOW,
+            "created": created,
         }
     )
 
 
 @dataclass
 class Harness:
-    """The environment of the service. `deadline_s` is the run's judge deadline, `observation` its policy's layout."""
+    """The environment of the service. `deadline_s` is the run's judge deadline, `observation` its policy's layout,
+    `seed` the run's."""
 
     store: Store = field(default_factory=MemoryStore)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     deadline_s: float = 600.0
+    seed: int = 0
     observation: ObservationName = "obs/v1"
     group: RewardModelGroup = QUICK
     training: TrainFunction = train_in_thread
     values: dict[SegmentId, float] = field(default_factory=dict)
 
-    def service(self) -> tuple[Handlers, InterimTrainer]:
-        """New handlers and interim trainer on this store, as in a new process."""
-        return build_components(self.group, ServicePorts(MemoryBus(), self.store, self.stopping), self.training)
+    def service(self) -> Handlers:
+        """New handlers on this store, as in a new process."""
+        return build_handlers(self.group, ServicePorts(MemoryBus(), self.store, self.stopping), self.training)
 
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
         """Write an epoch's start, archives and finished record; return its `epoch.finished`."""
         rng = np.random.default_rng(epoch)
-        config = RunConfig(judge_deadline_s=self.deadline_s, observation=self.observation)
+        config = RunConfig(judge_deadline_s=self.deadline_s, observation=self.observation, seed=self.seed)
         start = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, reward_model=None, created=NOW)
         await self.store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
         listed = [await self._record(rng, epoch, number, index) for number in range(episodes) for index in range(each)]
@@ -149,12 +150,12 @@ class Harness:
         return EpochFinishedRecord.from_bytes(await self.store.get(keys.epoch_finished(RUN, epoch))).segments
 
     async def judge(
-        self, epoch: int, references: Sequence[SegmentRef], status: ScoreStatus = "judged"
+        self, epoch: int, references: Sequence[SegmentRef], status: ScoreStatus = "judged", created: datetime = NOW
     ) -> list[Envelope]:
         """Write score objects; return their events."""
         events = []
         for reference in references:
-            raw = score(reference, epoch, self.values[reference.segment], status).to_bytes()
+            raw = score(reference, epoch, self.values[reference.segment], status, created).to_bytes()
             key = keys.score(RUN, epoch, reference.segment)
             await self.store.create(key, raw)
             digest = Digest(sha256(raw))

@@ -5,7 +5,7 @@ import numpy as np
 from services.rewardmodel.domain.dataset import STORED_STEPS, SegmentDataset
 from services.rewardmodel.domain.folds import fold_of
 from services.rewardmodel.domain.preferences import RatingArrays, Reals
-from shared.contracts.ids import EpisodeId, RunId
+from shared.contracts.ids import EpisodeId
 from shared.rewardnet import Floats
 
 
@@ -39,7 +39,7 @@ def judged(
     return SegmentDataset(
         states=states,
         rated=RatingArrays(value, np.full(segments, 0.02), np.full(segments, 0.8)),
-        fold=np.array([fold_of(RunId("synthetic"), name, folds) for name in names]),
+        fold=np.array([fold_of(0, name, folds) for name in names]),
         epoch=episode * epochs // episodes,
         episode=np.unique(episode, return_inverse=True)[1],
         first_step=rng.integers(0, 10, segments).astype(np.float64) * 300,

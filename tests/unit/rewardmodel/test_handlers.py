@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import torch
 
+from services.rewardmodel.offline import train_epoch
 from services.rewardmodel.settings import GateSettings, RewardModelGroup
 from services.rewardmodel.training.pipeline import train_in_thread
 from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
@@ -17,6 +18,7 @@ from shared.errors import Transient
 from shared.process import failpoints
 from shared.rewardnet import RewardNet
 from shared.store import keys
+from shared.store.port import NotFound
 from tests.unit.rewardmodel.harness import QUICK, RUN, Harness
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
@@ -26,7 +28,7 @@ async def test_complete_scores_train_a_model_and_announce_its_card() -> None:
     world = Harness(group=QUICK.model_copy(update={"steps": 600}))
     finished = await world.play(0)
     await world.judge(0, await world.listed(0))
-    handlers, _ = world.service()
+    handlers = world.service()
 
     (event,) = await handlers.epoch_finished(finished)
 
@@ -45,11 +47,26 @@ async def test_complete_scores_train_a_model_and_announce_its_card() -> None:
     assert net.weights.temperature == pytest.approx(card.calibration.temperature if card.calibration else 0)
 
 
+async def test_a_model_is_trained_once_without_bus_and_waiting() -> None:
+    world = Harness()
+    await world.play(0)
+    await world.judge(0, (await world.listed(0))[:60])  # the deadline is far away, and 36 scores are missing
+    stored = await train_epoch(QUICK, world.store, RUN, 0, train_in_thread)
+    assert stored.card == await world.card(0)
+    assert stored.card.outcomes == {"judged": 60, "abstained": 0, "dead": 0, "missing": 36}
+    assert await train_epoch(QUICK, world.store, RUN, 0, unexpected_training) == stored
+
+
+async def test_a_model_of_an_unfinished_epoch_is_refused() -> None:
+    with pytest.raises(NotFound):
+        await train_epoch(QUICK, Harness().store, RUN, 0, unexpected_training)
+
+
 async def test_a_run_with_pixel_observations_gets_a_model_of_features() -> None:
     world = Harness(observation="pixels/v1")
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
 
     card = await world.card(0)
     assert (card.observation, card.segments) == ("obs/v1", 32)
@@ -59,7 +76,7 @@ async def test_plain_copies_equal_the_committed_weights() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card, prefix = await world.card(0), keys.reward_model_prefix(RUN, 0)
     assert sha256(await world.store.get(f"{prefix}rm.safetensors")) == card.weights_digest
     state = torch.load(io.BytesIO(await world.store.get(f"{prefix}rm.pt")), weights_only=True)
@@ -70,7 +87,7 @@ async def test_the_handler_waits_for_the_last_listed_score_despite_repeats() -> 
     world = Harness()
     finished = await world.play(0, episodes=8)
     first, *others = await world.listed(0)
-    handlers, _ = world.service()
+    handlers = world.service()
     for event in await world.judge(0, others):
         await handlers.score_ready(event)
         await handlers.score_ready(event)  # repeats are no progress
@@ -90,7 +107,7 @@ async def test_abstained_and_dead_segments_are_outcomes_without_ratings() -> Non
     await world.judge(0, listed[:40])
     await world.judge(0, listed[40:44], "abstained")
     await world.judge(0, listed[44:], "dead")
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert card.segments == 40
     assert card.outcomes == {"judged": 40, "abstained": 4, "dead": 4, "missing": 0}
@@ -101,7 +118,7 @@ async def test_a_quorum_trains_at_the_deadline() -> None:
     finished = await world.play(0, ended=LONG_AGO)
     listed = await world.listed(0)
     await world.judge(0, listed[:72])
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert card.outcomes["missing"] == 24
     assert card.gates["quorum"]
@@ -111,7 +128,7 @@ async def test_a_card_without_a_quorum_fails_its_gates_with_a_note() -> None:
     world = Harness()
     finished = await world.play(0, ended=LONG_AGO)
     await world.judge(0, (await world.listed(0))[:10])
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert not card.gates["quorum"]
     assert not card.gates_passed
@@ -124,7 +141,7 @@ async def test_no_note_blames_the_deadline_for_abstentions() -> None:
     first, *others = await world.listed(0)
     await world.judge(0, [first])
     await world.judge(0, others, "abstained")
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert not card.gates["quorum"]
     assert [note for note in card.notes if "deadline" in note] == []
@@ -135,7 +152,7 @@ async def test_an_epoch_of_a_stopped_run_is_deferred_until_the_resume() -> None:
     finished = await world.play(0, episodes=8, ended=LONG_AGO)
     first, *others = await world.listed(0)
     await world.judge(0, [first])
-    handlers, _ = world.service()
+    handlers = world.service()
     await world.set_run_state("stopped", revision=0)
     assert await handlers.epoch_finished(finished) == []
     assert not await world.store.exists(keys.reward_model_card(RUN, 0))
@@ -160,14 +177,14 @@ async def test_a_run_deleted_during_its_training_gets_no_model() -> None:
 
     world.training = deleted_meanwhile
     finished = await world.play(0, episodes=2, ended=LONG_AGO)
-    assert await world.service()[0].epoch_finished(finished) == []
+    assert await world.service().epoch_finished(finished) == []
     assert await world.store.list(keys.run_prefix(RUN)) == []
 
 
 async def test_no_scores_give_a_neutral_model_that_fails_its_gates() -> None:
     world = Harness()
     finished = await world.play(0, episodes=2, ended=LONG_AGO)
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert card.fit == "none"
     assert card.segments == 0
@@ -187,10 +204,10 @@ async def test_a_repeated_event_announces_the_same_card_without_training() -> No
     world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
-    handlers, _ = world.service()
+    handlers = world.service()
     (first,) = await handlers.epoch_finished(finished)
     before, world.training = await world.card(0), unexpected_training
-    (second,) = await world.service()[0].epoch_finished(finished)
+    (second,) = await world.service().epoch_finished(finished)
     assert second.id == first.id
     assert await world.card(0) == before
 
@@ -204,10 +221,10 @@ async def test_the_next_process_recovers_a_crash_between_weights_and_card(
     monkeypatch.setenv("ZELDA_FAILPOINTS", "rewardmodel.after_weights=error:1")
     failpoints.arm()
     with pytest.raises(Transient, match="failpoint"):
-        await world.service()[0].epoch_finished(finished)
+        await world.service().epoch_finished(finished)
     assert not await world.store.exists(keys.reward_model_card(RUN, 0))
 
-    (event,) = await world.service()[0].epoch_finished(finished)
+    (event,) = await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert event.data.key == keys.reward_model_card(RUN, 0)
     # Equal data give equal seeds and weights, so the card names the first attempt's file.
@@ -219,7 +236,7 @@ async def test_two_concurrent_processes_agree_on_one_card() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
-    first, second = world.service()[0], world.service()[0]
+    first, second = world.service(), world.service()
     ((one,), (two,)) = await asyncio.gather(first.epoch_finished(finished), second.epoch_finished(finished))
     assert one.id == two.id
 
@@ -227,7 +244,7 @@ async def test_two_concurrent_processes_agree_on_one_card() -> None:
 async def test_a_repeated_event_occupies_no_slot_during_the_training() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
-    handlers, _ = world.service()
+    handlers = world.service()
     waiting = asyncio.create_task(handlers.epoch_finished(finished))
     await asyncio.sleep(0.1)
     assert await asyncio.wait_for(handlers.epoch_finished(finished), 1) == []
@@ -246,7 +263,7 @@ async def test_an_unreadable_earlier_model_is_not_continued(lost: str) -> None:
         await world.judge(epoch, await world.listed(epoch))
         if epoch:
             await world.corrupt(0, lost)
-        await world.service()[0].epoch_finished(finished)
+        await world.service().epoch_finished(finished)
     card = await world.card(1)
     assert set(card.validation_loss) == {"full", "strict"}
     assert card.segments == 64
@@ -257,7 +274,7 @@ async def test_the_next_epoch_uses_old_segments_and_cites_passed_models() -> Non
     for epoch in (0, 1):
         finished = await world.play(epoch)
         await world.judge(epoch, await world.listed(epoch))
-        await world.service()[0].epoch_finished(finished)
+        await world.service().epoch_finished(finished)
     first, second = await world.card(0), await world.card(1)
     assert first.gates_passed, first.gates
     assert second.segments == 192
@@ -268,54 +285,46 @@ async def test_the_next_epoch_uses_old_segments_and_cites_passed_models() -> Non
     assert second.data_digest != first.data_digest
 
 
-async def test_an_interim_model_is_trained_but_not_published() -> None:
+async def test_neither_time_nor_order_of_scores_changes_a_model() -> None:
+    """Two runs with equal seeds get byte-equal models, in the epoch that continues the first one, too."""
+    first = await _models_of_two_epochs(Harness(), LONG_AGO, backwards=False)
+    second = await _models_of_two_epochs(Harness(), datetime.now(UTC), backwards=True)
+    assert first == second
+    other = await _models_of_two_epochs(Harness(seed=1), LONG_AGO, backwards=False)
+    assert not set(first) & set(other)
+
+
+async def _models_of_two_epochs(world: Harness, judged: datetime, *, backwards: bool) -> list[str]:
+    """Digests of the weights after two epochs whose scores were created at `judged`."""
+    found: list[str] = []
+    for epoch in (0, 1):
+        finished = await world.play(epoch, episodes=8)
+        listed = await world.listed(epoch)
+        await world.judge(epoch, listed[::-1] if backwards else listed, created=judged)
+        await world.service().epoch_finished(finished)
+        card = await world.card(epoch)
+        found.append(card.weights_digest)
+    assert "warm" in card.validation_loss
+    return found
+
+
+async def test_a_model_of_before_the_seeds_is_not_continued() -> None:
+    """Its episodes were split differently, so it may have trained on what is held out now."""
     world = Harness()
-    finished = await world.play(0, episodes=16)
-    handlers, streaming = world.service()
-    listed = await world.listed(0)
-    background = asyncio.create_task(streaming.run())
-    for event in await world.judge(0, listed[:-1]):
-        await handlers.score_ready(event)
-    async with asyncio.timeout(60):
-        while streaming.latest_model(RUN, 0) is None:  # noqa: ASYNC110 - the background job has no event to offer
-            await asyncio.sleep(0.1)
-    assert await world.store.list(keys.reward_model_prefix(RUN, 0)) == []
-    for event in await world.judge(0, listed[-1:]):
-        await handlers.score_ready(event)
-    await handlers.epoch_finished(finished)
-    background.cancel()
-    assert set((await world.card(0)).validation_loss) == {"full", "strict", "warm"}
-    assert streaming.latest_model(RUN, 0) is None
-
-
-async def test_a_stale_interim_model_is_not_continued() -> None:
-    world = Harness()
-    warm_start_parameters: list[bytes | None] = []
-
-    async def noted(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-        warm_start_parameters.append(request.previous)
-        return await train_in_thread(request, should_cancel)
-
-    world.training = noted
-    ours, streaming = world.service()
-    first = await world.play(0, episodes=8)
-    listed = await world.listed(0)
-    for event in await world.judge(0, listed[:24]):
-        await ours.score_ready(event)
-    await streaming.retrain(RUN, 0)
-    await world.judge(0, listed[24:])
-    await world.service()[0].epoch_finished(first)
-
-    second = await world.play(1, episodes=8)
-    await world.judge(1, await world.listed(1))
-    await ours.epoch_finished(second)
-    assert warm_start_parameters[-1] == await world.store.get((await world.card(0)).weights_key)
+    for epoch in (0, 1):
+        finished = await world.play(epoch, episodes=8)
+        await world.judge(epoch, await world.listed(epoch))
+        if epoch:
+            earlier = (await world.card(0)).model_copy(update={"seed": None})
+            await world.store.put(keys.reward_model_card(RUN, 0), earlier.to_bytes())
+        await world.service().epoch_finished(finished)
+    assert set((await world.card(1)).validation_loss) == {"full", "strict"}
 
 
 async def test_a_stopping_service_returns_its_event() -> None:
     world = Harness()
     finished = await world.play(0, episodes=8)
-    handlers, _ = world.service()
+    handlers = world.service()
     waiting = asyncio.create_task(handlers.epoch_finished(finished))
     await asyncio.sleep(0.1)
     world.stopping.set()
@@ -323,7 +332,7 @@ async def test_a_stopping_service_returns_its_event() -> None:
         await asyncio.wait_for(waiting, 5)
     await world.judge(0, await world.listed(0))
     with pytest.raises(Transient, match="cancelled"):
-        await asyncio.wait_for(world.service()[0].epoch_finished(finished), 20)
+        await asyncio.wait_for(world.service().epoch_finished(finished), 20)
 
 
 async def test_a_damaged_segment_or_score_is_skipped() -> None:
@@ -333,7 +342,7 @@ async def test_a_damaged_segment_or_score_is_skipped() -> None:
     await world.judge(0, listed[1:])
     await world.store.put(keys.score(RUN, 0, listed[0].segment), b"{")
     await world.store.put(listed[1].key, b"PK damaged")
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert card.segments == 46
     assert card.outcomes["missing"] == 1
@@ -348,7 +357,7 @@ async def test_a_masked_feature_is_on_the_card_and_has_no_influence() -> None:
     world = Harness(group=QUICK.model_copy(update={"masked": ("x",)}))
     finished = await world.play(0, episodes=8)
     await world.judge(0, await world.listed(0))
-    await world.service()[0].epoch_finished(finished)
+    await world.service().epoch_finished(finished)
     card = await world.card(0)
     assert card.masked == ["x"]
     assert "x" not in card.sensitivity

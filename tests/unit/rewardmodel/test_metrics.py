@@ -10,7 +10,6 @@ from scipy import stats
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
-from services.rewardmodel.domain.debounce import Debounce, DebounceConfig
 from services.rewardmodel.domain.gates import GateInputs, GateThresholds, evaluate_gates
 from services.rewardmodel.domain.metrics import (
     HeldoutPairs,
@@ -262,31 +261,3 @@ def test_only_listed_segments_count_for_completeness() -> None:
 def test_exactly_the_required_share_is_a_quorum() -> None:
     assert OutcomeCounts(judged=14, abstained=0, dead=0, missing=11).quorum(0.56)
     assert not OutcomeCounts(judged=13, abstained=0, dead=0, missing=12).quorum(0.56)
-
-
-def test_debounce_waits_for_a_pause_and_a_minimum_interval() -> None:
-    debounce = Debounce(DebounceConfig(quiet_s=5, burst=100, min_interval_s=30, min_scores=20))
-    for number in range(50):
-        debounce.record_score(now=number * 0.1)
-    assert not debounce.due(now=6.0)  # 1.1 s after the last score
-    assert debounce.due(now=10.0)
-    debounce.record_training(now=10.0)
-    for _ in range(200):
-        debounce.record_score(now=11.0)
-    assert not debounce.due(now=20.0)  # within min_interval_s
-    assert debounce.due(now=40.5)
-    debounce.record_training(now=41.0)
-    for _ in range(19):
-        debounce.record_score(now=50.0)
-    assert not debounce.due(now=500.0)  # fewer than min_scores
-    debounce.record_score(now=500.0)
-    assert debounce.due(now=505.0)
-
-
-def test_debounce_is_due_after_a_burst_without_a_pause() -> None:
-    debounce = Debounce(DebounceConfig(quiet_s=5, burst=100, min_interval_s=30, min_scores=20))
-    due = []
-    for number in range(120):
-        debounce.record_score(now=number * 0.5)
-        due.append(debounce.due(now=number * 0.5))
-    assert due.index(True) == 99

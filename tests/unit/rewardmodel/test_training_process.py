@@ -32,7 +32,7 @@ async def training_request(episodes: int = 6) -> TrainingRequest:
     finished = await world.play(0, episodes=episodes)
     await world.judge(0, await world.listed(0))
     with pytest.raises(TrainingCancelled):
-        await world.service()[0].epoch_finished(finished)
+        await world.service().epoch_finished(finished)
     return kept[0]
 
 

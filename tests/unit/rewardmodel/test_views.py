@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from services.rewardmodel.adapters.segment_features import _states
-from services.rewardmodel.settings import NAMES, PASSING, RewardModelGroup
+from services.rewardmodel.settings import INPUTS, PASSING, RewardModelGroup
 from shared.contracts.card import REWARD_MODEL_VIEWS
 from shared.contracts.ids import EpisodeId, SegmentId
-from shared.errors import ContractError, Permanent
+from shared.errors import ContractError
 from shared.game.observation import counters, layout
 from shared.game.recording.segment import read_segment
 from shared.rewardnet import WIDTHS, dump, random_weights, view_of
@@ -15,8 +14,8 @@ from tests.unit.rewardmodel.harness import STEPS, archive
 
 
 def test_every_place_that_lists_the_views_lists_the_same() -> None:
-    assert set(WIDTHS) == set(NAMES) == REWARD_MODEL_VIEWS == {counters.VERSION, layout.VERSION}
-    assert {view: len(names) for view, names in NAMES.items()} == WIDTHS
+    assert set(WIDTHS) == set(INPUTS) == REWARD_MODEL_VIEWS == {counters.VERSION, layout.VERSION}
+    assert {view: len(names) for view, names in INPUTS.items()} == WIDTHS
 
 
 def test_the_default_view_hides_nothing_and_obs_hides_what_passes() -> None:
@@ -36,9 +35,9 @@ def test_a_model_file_names_its_view() -> None:
 def test_an_archive_without_counters_is_left_out_with_a_sentence() -> None:
     states = np.zeros((STEPS + 1, 128), np.float32)
     raw = archive(0, EpisodeId("e0000-r00-v00-0000"), SegmentId("e0000-r00-v00-0000-s000"), states, 0)
-    assert _states(read_segment(raw), "obs/v1").shape == (STEPS + 1, 128)
-    with pytest.raises(Permanent, match="was recorded without counters/v1"):
-        _states(read_segment(raw), "counters/v1")
+    assert read_segment(raw).states_in("obs/v1").shape == (STEPS + 1, 128)
+    with pytest.raises(ContractError, match="was recorded without counters/v1"):
+        read_segment(raw).states_in("counters/v1")
 
 
 def test_counters_become_inputs_between_0_and_1_and_unknown_ones_minus_1() -> None:

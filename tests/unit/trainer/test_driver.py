@@ -239,7 +239,7 @@ def test_a_driver_killed_while_it_evaluates_loses_nothing_of_the_account(store: 
         pass
 
     class NoEvaluation(Evaluation):
-        def run(self, policy: Any, epoch: int, limit: int) -> dict[str, float]:
+        def run(self, *arguments: Any) -> dict[str, float]:
             raise Killed
 
     killed = driver(store, "d1")

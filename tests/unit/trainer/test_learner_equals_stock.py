@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and bu
 GAPS = (("terminated", 30), ("truncated", 20), ("cut", 25))
 
 
-def learner(kind: type[Any], hyper: PpoConfig, lean: bool) -> Any:
+def learner(kind: type[Any], hyper: PpoConfig, lean: bool, curiosity: bool = False) -> Any:
     """A built learner with the same weights every time."""
     torch.manual_seed(0)
     config = PPOConfig().environment(observation_space=OBSERVATION, action_space=ACTION)
@@ -43,10 +43,13 @@ def learner(kind: type[Any], hyper: PpoConfig, lean: bool) -> Any:
     config.learners(
         learner_class=kind,
         add_default_connectors_to_learner_pipeline=not lean,
-        learner_config_dict={HYPER: hyper, CURIOSITY: False, "shape": (128,)} if lean else {},
+        learner_config_dict={HYPER: hyper, CURIOSITY: curiosity, "shape": (128,)} if lean else {},
     )
     config.rl_module(
-        rl_module_spec=RLModuleSpec(ActorCriticModule, model_config={"hidden": [32, 32], "curiosity": False})
+        rl_module_spec=RLModuleSpec(
+            ActorCriticModule,
+            model_config={"hidden": [32, 32], "curiosity": hyper.curiosity_view if curiosity else None},
+        )
     )
     return config.build_learner(spaces={"__env__": (OBSERVATION, ACTION), DEFAULT_MODULE_ID: (OBSERVATION, ACTION)})
 

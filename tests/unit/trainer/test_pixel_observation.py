@@ -9,11 +9,13 @@ import torch
 from services.trainer.driver.session_factory import create_evaluation, create_session
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import build_network
-from services.trainer.rl.pixel_observation import as_network_input, inference_chunks, novelty_input, novelty_shape
+from services.trainer.rl.novelty_view import NoveltyView
+from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 from shared.game.observation.layout import SIZE
 from shared.game.recording.segment import read_segment
@@ -22,7 +24,13 @@ from shared.rewardnet import dump, zero_weights
 SHAPE = (6, 72, 80)
 RUN = RunId("pictures")
 CONFIG = RunConfig(
-    world="garden", observation="pixels/v1", batch_size=128, epoch_steps=600, env_runners=0, envs_per_runner=2
+    world="garden",
+    observation="pixels/v1",
+    batch_size=128,
+    epoch_steps=600,
+    env_runners=0,
+    envs_per_runner=2,
+    ppo=PpoConfig(warm_up_steps=128),
 )
 
 
@@ -33,11 +41,10 @@ def test_bytes_are_scaled_once_on_their_way_into_a_network() -> None:
     assert torch.equal(net(picture), net(picture.float() / 255))
 
 
-def test_curiosity_sees_the_newest_picture_or_all_features() -> None:
-    pictures, features = np.zeros((5, *SHAPE), np.uint8), np.zeros((5, SIZE), np.float32)
+def test_curiosity_sees_the_newest_picture_of_a_stack() -> None:
+    view = NoveltyView(SHAPE, "novelty/v1")
 
-    assert novelty_input(pictures).shape == (5, *novelty_shape(SHAPE)) == (5, 1, 72, 80)
-    assert novelty_input(features).shape == (5, *novelty_shape((SIZE,))) == (5, SIZE)
+    assert view.of(np.zeros((5, *SHAPE), np.uint8)).shape == (5, *view.shape) == (5, 1, 72, 80)
 
 
 def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:
@@ -54,7 +61,7 @@ def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_path: Path) -> None:
     model = dump(zero_weights(5))
-    config = SessionConfig(RUN, CONFIG, store=StoreSettings(url=f"file://{tmp_path}"))
+    config = SessionConfig(RUN, CONFIG, CONFIG.ppo, StoreSettings(url=f"file://{tmp_path}"))
     session = create_session(config, DriverGroup())
     session.begin(lambda numbers: EpochPlan(1, reward_model=model, reward_model_digest="0" * 64), 1)
     before = {name: weights.clone() for name, weights in session.network.state_dict().items()}

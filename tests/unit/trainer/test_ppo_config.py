@@ -8,6 +8,7 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 from torch import Tensor
 
+from services.trainer.rl.batch import ADVANTAGES
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup
@@ -15,7 +16,7 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.ppo import PpoConfig, ValueLoss
 from shared.contracts.run import RunConfig
-from tests.unit.trainer.test_learner_equals_stock import learner
+from tests.unit.trainer.test_learner_equals_stock import Unscaled, episodes, learner
 
 RARE = 15.0  # deviations: what the sword is worth beside the rewards of random play
 
@@ -39,6 +40,18 @@ def test_the_critic_learns_from_a_rare_large_reward() -> None:
 def test_all_value_losses_agree_on_small_errors() -> None:
     kinds: tuple[ValueLoss, ...] = ("squared", "huber", "clamped")
     assert [value_gradient(kind, 0.5) for kind in kinds] == pytest.approx([1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(("floor", "divided_by_floor"), [(1e-4, False), (10.0, True)])
+def test_small_advantages_stay_small_below_the_floor(floor: float, divided_by_floor: bool) -> None:
+    hyper = PpoConfig(advantage_floor=floor)
+    builder = Unscaled(hyper)
+    network = learner(CuriosityPPOLearner, hyper, lean=True).module
+
+    found = builder(rl_module=network, episodes=episodes())[DEFAULT_MODULE_ID][ADVANTAGES]
+
+    wanted = builder.figures["advantage_deviation"] / floor if divided_by_floor else 1.0
+    assert float(found.std(correction=0)) == pytest.approx(wanted, rel=1e-3)
 
 
 def test_schedules_fall_on_a_straight_line_to_their_end() -> None:
@@ -82,10 +95,19 @@ def test_the_seeds_profile_keeps_fields_that_are_given() -> None:
 def test_a_stored_order_of_before_the_block_keeps_its_values() -> None:
     order = EpochStart(run=RunId("old"), epoch=0, fence=0, config=RunConfig(), created=datetime.now(UTC))
     stored = json.loads(order.to_bytes())
-    del stored["config"]["ppo"], stored["config"]["actions"]
+    del stored["config"]["ppo"], stored["config"]["actions"], stored["config"]["observation"]
     read = EpochStart.from_bytes(json.dumps(stored).encode()).config
     assert (read.actions, read.ppo.value_loss, read.ppo.entropy) == ("actions/v1", "clamped", 0.02)
+    assert (read.observation, read.ppo.curiosity_view) == ("obs/v1", "obs/v1")
     assert EpochStart.from_bytes(order.to_bytes()).config == RunConfig()
+
+
+def test_a_stored_block_without_later_fields_keeps_the_old_values() -> None:
+    order = EpochStart(run=RunId("old"), epoch=0, fence=0, config=RunConfig(), created=datetime.now(UTC))
+    stored = json.loads(order.to_bytes())
+    del stored["config"]["ppo"]["curiosity_view"], stored["config"]["ppo"]["advantage_floor"]
+    read = EpochStart.from_bytes(json.dumps(stored).encode()).config
+    assert read.ppo == RunConfig().ppo.model_copy(update={"curiosity_view": "obs/v1", "advantage_floor": 1e-4})
 
 
 def test_the_drivers_settings_replace_three_values_of_every_run() -> None:

@@ -118,3 +118,21 @@ def test_own_files_are_checked_before_anything_starts(own_files: DriverGroup, tm
     with pytest.raises(UnplayableRun, match="ZELDA_DRIVER__START_STATE must name a state"):
         check_playable(training(config, DriverGroup(rom=own_files.rom, start_state=tmp_path / "no.state")))
     check_playable(training(CONFIG, DriverGroup()))
+
+
+def test_an_epoch_on_kept_emulators_plays_like_one_on_new_ones() -> None:
+    config = {SESSION_CONFIG: SessionConfig(RunId("play"), CONFIG), "num_envs": 2}
+    actions = np.random.default_rng(1).integers(0, 7, (40, 2))
+
+    def play(games: RLlibVectorEnv, epoch: int) -> list[bytes]:
+        games.begin_epoch(EpochPlan(epoch))
+        games.reset()
+        return [games.step(row)[0].tobytes() for row in actions]
+
+    kept, new = RLlibVectorEnv(config), RLlibVectorEnv(config)
+    play(kept, 0)
+    emulators = {id(session.emulator) for session in kept._open_games().sessions}
+    assert play(kept, 1) == play(new, 1)
+    assert {id(session.emulator) for session in kept._open_games().sessions} == emulators
+    kept.close()
+    new.close()

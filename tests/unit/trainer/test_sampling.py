@@ -79,12 +79,33 @@ def test_an_epoch_that_has_its_budget_already_gets_no_segment_more() -> None:
 
 
 def test_rare_levels_are_seen_more_often_than_their_share() -> None:
-    sampler = Sampler(Quota(share=1.0, milestones=False, budget=200, expected=2_000), seed=5)
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=200, expected=2_000), seed=5)
     taken: Counter[int] = Counter()
     for i in range(2_000):
         level = 1 if i % 20 == 0 else 0
         taken[level] += sampler.decide(ordinary(i, level)) is not None
     assert taken[1] / 100 > 2 * taken[0] / 1_900
+
+
+def test_without_milestones_rare_novelty_is_seen_more_often() -> None:
+    sampler = Sampler(Quota(share=1.0, milestones=False, budget=200, expected=2_000), seed=5)
+    taken: Counter[float] = Counter()
+    for i in range(2_000):
+        novelty = 0.1 if i % 20 == 0 else 0.5 + i % 7 / 20  # little is rare here, so the rank of novelty is no reason
+        taken[novelty == 0.1] += sampler.decide(ordinary(i, novelty=novelty)) == "share"
+    assert taken[True] / 100 > 2 * taken[False] / 1_900
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.floats(0, 1)), min_size=30, max_size=200))
+def test_without_milestones_the_choice_is_blind_to_them(rows: list[tuple[int, int, float]]) -> None:
+    def taken(known: bool) -> list[str | None]:
+        sampler = Sampler(Quota(share=0.5, milestones=False, budget=20, expected=100), seed=5)
+        return [
+            sampler.decide(Candidate(str(i), level * known, gained * known, novelty))
+            for i, (level, gained, novelty) in enumerate(rows)
+        ]
+
+    assert taken(True) == taken(False)
 
 
 def test_what_the_reward_model_disagrees_on_comes_first() -> None:
@@ -137,7 +158,7 @@ def test_what_is_new_or_disputed_is_what_has_the_highest_values() -> None:
 
 
 def test_ranked_segments_are_part_of_the_share_and_not_beside_it() -> None:
-    sampler = Sampler(Quota(share=0.3, milestones=False, budget=1_000, expected=1_000), seed=7)
+    sampler = Sampler(Quota(share=0.3, milestones=True, budget=1_000, expected=1_000), seed=7)
     taken = [sampler.decide(ordinary(i, disagreement=(i * 31) % 97, novelty=(i * 17) % 89)) for i in range(1_000)]
     assert 260 <= sum(reason is not None for reason in taken) <= 340
 

@@ -84,13 +84,13 @@ def test_the_acting_policy_follows_a_rollback_to_an_older_checkpoint() -> None:
     learner.close()
 
 
-def test_runners_drop_chunks_of_open_episodes_that_the_learner_has() -> None:
+def test_runners_keep_no_steps_of_open_episodes_that_the_learner_has() -> None:
     learner = session()
     learner.begin(lambda numbers: plan(0), 0)
     learner.iterate()
     runner = learner.algorithm.env_runner
-    assert any(episode.t > 0 for episode in runner._ongoing_episodes), "no episode is open: nothing is shown"
-    assert not runner._ongoing_episodes_for_metrics
+    assert not runner._rollout.ended.all(), "no episode is open: nothing is shown"
+    assert (len(runner._rollout.observations), runner._rollout.steps) == (1, 0)
     learner.close()
 
 

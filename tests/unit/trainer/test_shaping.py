@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from services.trainer.domain.shaping import PHI_LIMIT, ConservativePotential, Rewards, Shaper, shaping
+from services.trainer.domain.shaping import ConservativePotential, Rewards, Shaper, shaping
 from shared.contracts.run import ShapingConfig
-from shared.rewardnet import Floats, RewardNet, input_statistics, random_weights, standardise
+from shared.rewardnet import PHI_LIMIT, Floats, RewardNet, input_statistics, random_weights, standardise
 
 GAMMA = 0.99
 NO = np.zeros(1, np.bool_)

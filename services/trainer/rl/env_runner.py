@@ -1,0 +1,133 @@
+"""BatchedEnvRunner: samples a vector environment into arrays, and cuts them into RLlib's episode chunks at the end.
+
+RLlib's runner handles every environment of every step in Python: episode objects, callbacks, connector pipelines. On a
+light game that costs as much as the game. This one keeps one array a step for all environments together.
+"""
+
+import uuid
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core.columns import Columns
+from ray.rllib.env import INPUT_ENV_SINGLE_SPACES
+from ray.rllib.env.env_runner import ENV_STEP_FAILURE
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+from ray.rllib.env.utils.infinite_lookback_buffer import InfiniteLookbackBuffer
+
+from services.trainer.rl.pixel_observation import as_network_input
+
+Mask = NDArray[np.bool_]
+
+
+class Rollout:
+    """What N environments did in one call of `sample`: one array a step and column."""
+
+    def __init__(self, observations: NDArray[Any], ended: Mask, names: list[str]) -> None:
+        """`ended` (N,) marks environments whose next step only resets them; `names` are the open episodes' ids."""
+        self.observations, self.ended, self.names = [observations], ended, names
+        self.columns: dict[str, list[NDArray[Any]]] = {"actions": [], "logp": [], "rewards": []}
+        self.steps = 0
+        self._endings: list[tuple[int, int, bool]] = []  # step, environment, whether it terminated
+        self._begins = ended.astype(int).tolist()  # step at which each open chunk begins
+
+    def add(self, actions: NDArray[Any], logp: NDArray[Any], results: tuple[Any, ...]) -> None:
+        """Add a vector step. An environment that had ended was reset by it, which counts as no step."""
+        observations, rewards, terminated, truncated, _ = results
+        for name, column in (("actions", actions), ("logp", logp), ("rewards", rewards)):
+            self.columns[name].append(column)
+        self.observations.append(observations)
+        self.steps += len(actions) - int(np.count_nonzero(self.ended))
+        self.ended = terminated | truncated
+        if self.ended.any():
+            step = len(self.observations) - 2
+            self._endings += [(step, int(env), bool(terminated[env])) for env in np.flatnonzero(self.ended)]
+
+    def chunks(self) -> list[SingleAgentEpisode]:
+        """Ended episodes in the order of their ends, then the open ones."""
+        length = len(self.observations) - 1
+        by_env = {name: np.stack(column, axis=1) for name, column in self.columns.items()}
+        observations = np.stack(self.observations, axis=1)
+        found = []
+        for step, env, terminated in self._endings:
+            found.append(self._chunk(observations, by_env, env, step + 1))
+            found[-1].is_terminated, found[-1].is_truncated = terminated, not terminated
+            self._begins[env], self.names[env] = step + 2, uuid.uuid4().hex
+        open_ = [env for env, begin in enumerate(self._begins) if begin < length]
+        return found + [self._chunk(observations, by_env, env, length) for env in open_]
+
+    def _chunk(
+        self, observations: NDArray[Any], by_env: dict[str, NDArray[Any]], env: int, end: int
+    ) -> SingleAgentEpisode:
+        begin = self._begins[env]
+        column = {name: InfiniteLookbackBuffer(values[env, begin:end]) for name, values in by_env.items()}
+        return SingleAgentEpisode(
+            id_=self.names[env],
+            observations=InfiniteLookbackBuffer(observations[env, begin : end + 1]),
+            infos=InfiniteLookbackBuffer([{}] * (end + 1 - begin)),
+            actions=column["actions"],
+            rewards=column["rewards"],
+            extra_model_outputs={Columns.ACTION_LOGP: column["logp"]},
+            len_lookback_buffer=0,
+        )
+
+
+class BatchedEnvRunner(SingleAgentEnvRunner):
+    """RLlib's runner with another inner loop. Environments reset themselves in the step after an end (NEXT_STEP)."""
+
+    _rollout: Rollout
+    _needs_initial_reset: bool
+
+    def get_spaces(self) -> Any:
+        """RLlib's spaces; the policy sees what the environment shows, because no connector is between them."""
+        spaces = super().get_spaces()
+        return spaces if self.env is None else spaces | {DEFAULT_MODULE_ID: spaces[INPUT_ENV_SINGLE_SPACES]}
+
+    def _sample(
+        self,
+        *,
+        num_timesteps: int | None = None,
+        num_episodes: int | None = None,
+        explore: bool,
+        random_actions: bool = False,
+        force_reset: bool = False,
+    ) -> list[SingleAgentEpisode]:
+        """Play at least `num_timesteps` steps with the policy and return the chunks of their episodes.
+
+        A step that fails discards what this call has sampled: the environment is rebuilt, and sampling starts again.
+        """
+        if num_timesteps is None or random_actions or not explore:
+            raise ValueError("this runner samples steps of the exploring policy: neither episodes nor random actions")
+        if force_reset or self._needs_initial_reset:
+            self._begin()
+        while self._rollout.steps < num_timesteps:
+            if not self._step():
+                self._begin()
+        rollout = self._rollout
+        chunks = rollout.chunks()
+        self._rollout = Rollout(rollout.observations[-1], rollout.ended, rollout.names)  # frees the columns
+        self._log_env_steps(metric=self._metrics_num_env_steps_sampled, num_steps=rollout.steps)
+        self._increase_sampled_metrics(rollout.steps, sum(chunk.is_done for chunk in chunks))
+        return chunks
+
+    def _begin(self) -> None:
+        """Begin an episode in every environment."""
+        observations, _ = self._try_env_reset(seed=self._seed if self._needs_initial_reset else None)
+        self._needs_initial_reset = False
+        names = [uuid.uuid4().hex for _ in range(self.num_envs)]
+        self._rollout = Rollout(observations, np.zeros(self.num_envs, np.bool_), names)
+
+    def _step(self) -> bool:
+        """Make a step of all environments; False if it failed and RLlib has rebuilt them."""
+        inputs = torch.from_numpy(as_network_input(self._rollout.observations[-1]))
+        # Not `forward_exploration`: it switches all layers to evaluation mode first, which takes as long as the rest.
+        outputs = self.module._forward_exploration({Columns.OBS: inputs})
+        actions = outputs[Columns.ACTIONS].numpy()
+        results = self._try_env_step(actions)
+        if results == ENV_STEP_FAILURE:
+            return False
+        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results)
+        return True

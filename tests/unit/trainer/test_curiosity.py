@@ -1,0 +1,89 @@
+"""Curiosity: what it sees, when it begins to pay, and that its predictor leaves the policy's step alone."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
+
+from services.trainer.rl.batch import CURIOSITY_TARGETS, WHITENED
+from services.trainer.rl.learner import CuriosityPPOLearner
+from services.trainer.rl.novelty_view import NoveltyView
+from shared.contracts.ppo import CuriosityView, PpoConfig
+from shared.game.observation.layout import BLOCKS, INDEX, SIZE
+from shared.game.observation.novelty import VIEWS
+from shared.game.observation.with_counters import SIZE as WITH_COUNTERS
+from tests.unit.trainer.test_learner_equals_stock import episodes, learner
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
+
+RESTLESS = ("trace", "health", "enemies", "people", "things", "frontier", "neighbours")
+"""Blocks that change by themselves, with every button, or with the episode's history."""
+
+
+def changed(observation: np.ndarray, *names: str) -> np.ndarray:
+    """The observation with other values of these features."""
+    other = observation.copy()
+    other[:, [INDEX[name] for name in names]] += 0.5
+    return other
+
+
+def test_a_pressed_button_a_clock_or_a_lost_heart_is_no_news() -> None:
+    view, before = NoveltyView((SIZE,), "novelty/v1"), np.zeros((2, SIZE), np.float32)
+    kept = {"max_health", "heart_pieces"}
+    restless = [f.name for block in BLOCKS for f in block if f.block in RESTLESS and f.name not in kept]
+
+    assert np.array_equal(view.of(changed(before, *restless)), view.of(before))
+
+
+@pytest.mark.parametrize("name", ["x", "room_bit_0", "sword", "treasures", "small_keys", "dialog", "shutters_open"])
+def test_a_place_a_possession_or_a_solved_puzzle_is_news(name: str) -> None:
+    view, before = NoveltyView((SIZE,), "novelty/v1"), np.zeros((2, SIZE), np.float32)
+
+    assert view.of(before).shape == (2, *view.shape)
+    assert not np.array_equal(view.of(changed(before, name)), view.of(before))
+
+
+def test_runs_of_before_the_views_see_all_features_in_their_order() -> None:
+    view, before = NoveltyView((SIZE,), "obs/v1"), np.random.default_rng(0).random((2, SIZE))
+
+    assert np.array_equal(view.of(before), before)
+    assert view.shape == (SIZE,)
+
+
+def test_curiosity_does_not_see_event_counters() -> None:
+    seen = np.random.default_rng(0).random((2, WITH_COUNTERS))
+
+    assert np.array_equal(NoveltyView((WITH_COUNTERS,), "obs/v1").of(seen), seen[:, :SIZE])
+
+
+def test_every_view_that_a_run_may_name_has_a_list_of_features() -> None:
+    assert set(get_args(CuriosityView)) == set(VIEWS)
+
+
+def test_a_surprised_predictor_does_not_shrink_the_policys_step() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(gradient_norm=0.5), lean=True, curiosity=True)
+    module = made.module[DEFAULT_MODULE_ID].unwrapped()
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    module.pi[-1].bias.grad.fill_(0.01)
+    module.rnd_predictor[-1].weight.grad.fill_(1e6)
+
+    made.apply_gradients({})
+
+    assert torch.allclose(module.pi[-1].bias.grad, torch.tensor(0.01))
+    predictor = torch.cat([parameter.grad.flatten() for parameter in module.predictor])
+    assert float(predictor.norm()) == pytest.approx(0.5, rel=1e-3)
+
+
+def test_the_bonus_begins_once_the_observations_are_measured() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(warm_up_steps=70), lean=True, curiosity=True)
+    network = made.module
+
+    first = made.builder(rl_module=network, episodes=episodes())[DEFAULT_MODULE_ID]
+    second = made.builder(rl_module=network, episodes=episodes())[DEFAULT_MODULE_ID]
+
+    assert not {CURIOSITY_TARGETS, WHITENED} & set(first)
+    assert {CURIOSITY_TARGETS, WHITENED} <= set(second)
+    assert made.builder.streams.observations.count == 2 * len(first["obs"])

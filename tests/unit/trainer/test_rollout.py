@@ -1,0 +1,70 @@
+"""A rollout cuts arrays of all environments into the chunks of their episodes."""
+
+import numpy as np
+import pytest
+
+from services.trainer.rl.env_runner import Rollout
+
+ENVS = 3
+
+
+def play(rollout: Rollout, endings: dict[int, tuple[int, bool]], steps: int) -> None:
+    """Observation and reward of a step are its number and environment. `endings`: step -> (environment, terminated)."""
+    for step in range(steps):
+        ended = np.zeros((2, ENVS), np.bool_)
+        if step in endings:
+            env, terminated = endings[step]
+            ended[0 if terminated else 1, env] = True
+        numbers = 100.0 * (step + 1) + np.arange(ENVS)
+        results = (numbers[:, None].astype(np.float32), numbers, *ended, {})
+        rollout.add(np.full(ENVS, step), np.full(ENVS, -float(step)), results)
+
+
+@pytest.fixture
+def rollout() -> Rollout:
+    first = np.arange(ENVS, dtype=np.float32)[:, None]
+    return Rollout(first, np.zeros(ENVS, np.bool_), ["a", "b", "c"])
+
+
+def test_an_open_episode_has_one_observation_more_than_steps(rollout: Rollout) -> None:
+    play(rollout, {}, steps=4)
+    chunks = rollout.chunks()
+    assert [chunk.id_ for chunk in chunks] == ["a", "b", "c"]
+    assert rollout.steps == 4 * ENVS
+    second = chunks[1]
+    assert second.get_observations()[:, 0].tolist() == [1, 101, 201, 301, 401]
+    assert second.get_rewards().tolist() == [101, 201, 301, 401]
+    assert second.get_actions().tolist() == [0, 1, 2, 3]
+    assert second.get_extra_model_outputs("action_logp").tolist() == [0, -1, -2, -3]
+    assert not any(chunk.is_done for chunk in chunks)
+
+
+def test_the_step_after_an_ending_only_resets_its_environment(rollout: Rollout) -> None:
+    play(rollout, {1: (2, True)}, steps=5)
+    ended, *open_ = rollout.chunks()
+    assert rollout.steps == 5 * ENVS - 1
+    assert (ended.id_, ended.is_terminated, ended.is_truncated) == ("c", True, False)
+    assert ended.get_rewards().tolist() == [102, 202]
+    following = open_[-1]
+    assert following.id_ not in "abc"  # a new episode: its rewards must not continue the old one's sum
+    assert following.get_observations()[:, 0].tolist() == [302, 402, 502]  # 302 is the reset's
+    assert following.get_rewards().tolist() == [402, 502]
+    assert sum(map(len, (ended, *open_))) == rollout.steps
+
+
+def test_an_ending_in_the_last_step_is_continued_by_a_reset(rollout: Rollout) -> None:
+    play(rollout, {3: (0, False)}, steps=4)
+    ended, *open_ = rollout.chunks()
+    assert ended.is_truncated
+    assert len(open_) == ENVS - 1
+    after = Rollout(rollout.observations[-1], rollout.ended, rollout.names)
+    play(after, {}, steps=2)
+    first = after.chunks()[0]
+    assert (first.get_rewards().tolist(), after.steps) == ([200], 2 * ENVS - 1)
+
+
+def test_ended_episodes_come_in_the_order_of_their_ends(rollout: Rollout) -> None:
+    play(rollout, {0: (1, True), 2: (0, True), 3: (1, True)}, steps=5)
+    ended = [chunk for chunk in rollout.chunks() if chunk.is_done]
+    assert [len(chunk) for chunk in ended] == [1, 3, 2]
+    assert [chunk.get_rewards().tolist()[-1] % 100 for chunk in ended] == [1, 0, 1]
