@@ -1,24 +1,24 @@
-"""Where a trial's reward model comes from: labels of the judge, labels of an oracle, random weights, or nowhere.
+"""Where the labels of a trial's reward model come from: the judge, the judge with permuted scores, or an oracle.
 
-`JudgeLabeler` and `OracleLabeler` differ only in the labels: both write score objects, from which the reward model
-service's own handler trains and the coordinator's own rule selects a model.
+The labelers differ only in the labels: all write score objects, from which the reward model service's own handler
+trains. The newest model that passes the gates shapes the next epoch. The coordinator's rollback is left out: it reads
+the true milestones, which must not choose what trains a judged arm.
 """
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
-from services.coordinator.domain.reward_model_selection import select_reward_model
+from services.coordinator.domain.reward_model_selection import is_usable
 from services.coordinator.readmodels.run_views import RunViewReader
 from services.judge.config import JudgesFile, JudgeSpec
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training.pipeline import train_in_thread
-from services.rewardmodel.wiring import build_components
-from shared import rewardnet
+from services.rewardmodel.wiring import build_handlers
 from shared.bus.memory import MemoryBus
 from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
@@ -29,15 +29,13 @@ from shared.contracts.events import EpochFinished, SegmentReady
 from shared.contracts.ids import Digest, JudgeName
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, SegmentScores
-from shared.game.observation import counters
-from shared.game.recording.segment import read_segment
+from shared.contracts.segment import SegmentManifest
 from shared.runtime.service import ServicePorts
 from shared.store import keys
 from shared.store.create import create_if_absent
 from shared.store.port import Store
 
-MEMBERS = 5
-STANDARDISING_SEGMENTS = 16  # segments whose states standardise the random reward model
+UNSHUFFLED: Final = "unshuffled"  # the rubric version that keeps the scores of `shuffled` before their permutation
 
 
 class RewardModelSource(Protocol):
@@ -59,15 +57,17 @@ class NoShaping:
 class Labeler:
     """Base class: labels all segments, then trains and selects a reward model with the services' own code."""
 
+    gated = True
+    """Whether a model must pass the gates."""
+
     def __init__(self, store: Store, pooling: Pooling) -> None:
         self.store = store
-        group = RewardModelGroup(streaming=False, pooling=pooling)
-        self._handlers, _ = build_components(group, ServicePorts(MemoryBus(), store, asyncio.Event()), train_in_thread)
+        group = RewardModelGroup(pooling=pooling)
+        self._handlers = build_handlers(group, ServicePorts(MemoryBus(), store, asyncio.Event()), train_in_thread)
 
     async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """Label all segments of the epoch, train a reward model, and apply the coordinator's selection."""
-        for ref in finished.segments:
-            await self.label(finished, ref)
+        """Label all segments of the epoch, train a reward model, and select the newest usable one."""
+        await self.label_all(record, finished)
         key = keys.epoch_finished(finished.run, finished.epoch)
         data = EpochFinished(
             run=finished.run,
@@ -78,20 +78,33 @@ class Labeler:
         )
         await self._handlers.epoch_finished(wrap(data, source="study"))
         view = await RunViewReader(self.store).read(record)
-        return select_reward_model(view.epochs, record.config)
+        for epoch in reversed(view.epochs):
+            if epoch.card is not None and (not self.gated or is_usable(epoch.card.document)):
+                return epoch.card.document.reference(epoch.card.key, epoch.card.digest)
+        return None
+
+    async def label_all(self, record: RunRecord, finished: EpochFinishedRecord) -> None:
+        """Write the score objects of the epoch's segments."""
+        for ref in finished.segments:
+            await self.label(finished, ref)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
         """Write the score object of one segment."""
         raise TypeError(f"{type(self).__name__} must implement label()")
 
 
-class JudgeLabeler(Labeler):
-    """Labels with the rules judge in this process: the default judge of `zelda up`."""
+def rules_judge(store: Store, rubric: str = keys.RUBRIC) -> JudgeRuntime:
+    """Return the rules judge in this process: the default judge of `zelda up`."""
+    spec = JudgeSpec(name=JudgeName("rules"), kind="rules", dimensions=DIMENSIONS, votes=(1,))
+    return JudgeRuntime(store, JudgesFile(judges=(spec,), rubric=rubric), JudgeGroup(), monitoring=False)
 
-    def __init__(self, store: Store, pooling: Pooling) -> None:
+
+class JudgeLabeler(Labeler):
+    """Labels with the rules judge."""
+
+    def __init__(self, store: Store, pooling: Pooling, rubric: str = keys.RUBRIC) -> None:
         super().__init__(store, pooling)
-        spec = JudgeSpec(name=JudgeName("rules"), kind="rules", dimensions=DIMENSIONS, votes=(1,))
-        self._runtime = JudgeRuntime(store, JudgesFile(judges=(spec,)), JudgeGroup(), monitoring=False)
+        self._runtime = rules_judge(store, rubric)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
         """Judge the segment with the handler of the judge service."""
@@ -106,13 +119,43 @@ class JudgeLabeler(Labeler):
         await self._runtime.handlers.segment_ready(wrap(data, source="study"))
 
 
+class ShuffledLabeler(JudgeLabeler):
+    """Judges all segments, then gives each the scores of another segment of the same epoch.
+
+    Labels, their distribution and the training stay the same; only their relation to play is lost. The gates refuse
+    such models, so this arm ignores the gates: otherwise it would be the arm without a reward model.
+    """
+
+    gated = False
+
+    def __init__(self, store: Store, pooling: Pooling) -> None:
+        super().__init__(store, pooling, UNSHUFFLED)
+
+    async def label_all(self, record: RunRecord, finished: EpochFinishedRecord) -> None:
+        """Judge, then write the score objects of the epoch with permuted scores."""
+        await super().label_all(record, finished)
+        refs = sorted(finished.segments, key=lambda ref: ref.segment)
+        order = np.random.default_rng([record.config.seed, finished.epoch]).permutation(len(refs))
+        for ref, source in zip(refs, order, strict=True):
+            key = keys.score(finished.run, finished.epoch, refs[source].segment, UNSHUFFLED)
+            scores = SegmentScores.from_bytes(await self.store.get(key)).model_copy(
+                update={
+                    "episode": ref.episode,
+                    "segment": ref.segment,
+                    "segment_key": ref.key,
+                    "segment_digest": ref.digest,
+                    "rubric": keys.RUBRIC,
+                }
+            )
+            await create_if_absent(self.store, keys.score(finished.run, finished.epoch, ref.segment), scores.to_bytes())
+
+
 class OracleLabeler(Labeler):
-    """Labels with the share of true milestones at the end of a segment: what an ideal judge would know."""
+    """Labels with the share of the true milestones that a segment gained: what an ideal judge of progress would see."""
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
         """Score the segment from its manifest."""
-        manifest = read_manifest(await self.store.get(ref.key, ref.digest))
-        value = manifest.milestones_end / max(1, manifest.milestones_total)
+        value = gained_share(read_manifest(await self.store.get(ref.key, ref.digest)))
         vote = round(value * 5)
         dimension = DimensionScore(votes=[vote], value=value, unanimous=True, spread=0)
         result = JudgeResult(
@@ -141,27 +184,6 @@ class OracleLabeler(Labeler):
         await create_if_absent(self.store, keys.score(finished.run, finished.epoch, ref.segment), scores.to_bytes())
 
 
-class RandomRewardModel:
-    """A random reward model of the same shape and scale: the control for the effect of the labels."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-
-    async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """Return the model; create it after epoch 0, standardised on the states of that epoch."""
-        prefix = keys.reward_model_prefix(finished.run, 0)
-        if finished.epoch == 0:
-            archives = [await self.store.get(ref.key, ref.digest) for ref in finished.segments[:STANDARDISING_SEGMENTS]]
-            counts = [read_segment(archive).counters for archive in archives]
-            states = np.concatenate([counters.features(one) for one in counts if one is not None])
-            untrained = rewardnet.random_weights(MEMBERS, record.config.seed, counters.VERSION)
-            raw = rewardnet.standardise(untrained, states)
-            await self.store.put(f"{prefix}rm.safetensors", rewardnet.dump(raw))
-        weights = await self.store.get(f"{prefix}rm.safetensors")
-        return RewardModelRef(
-            epoch=0,
-            weights_key=f"{prefix}rm.safetensors",
-            weights_digest=Digest(sha256(weights)),
-            card_key=f"{prefix}rm.safetensors",
-            card_digest=Digest(sha256(weights)),
-        )
+def gained_share(manifest: SegmentManifest) -> float:
+    """Share of the world's milestones reached within the segment. A level at its end would rate earlier segments."""
+    return (manifest.milestones_end - manifest.milestones_start) / max(1, manifest.milestones_total)

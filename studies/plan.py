@@ -1,31 +1,52 @@
 """The plan of a study and the files of its folder. A resumed study must have the same plan."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shared.contracts.base import first_problem
+from shared.config.problems import first_problem
 from shared.contracts.card import Pooling
-from shared.contracts.run import RunConfig
-from studies.arms import ARMS
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, StoredRunConfig
+from studies.curves import Curve
 
-PLAN_FILE = "study.json"
+PLAN_FILE: Final = "study.json"
+FORMAT: Final = 2
+"""1: one world, seeds as a number, labels of `oracle` by level, segments selected by milestones."""
 
 
 class InvalidStudy(Exception):
     """The study cannot run as requested. The message is one sentence for the person at the terminal."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One arm trained with one seed on one world."""
+
+    arm: str
+    world: str
+    seed: int
+
+    @property
+    def name(self) -> RunId:
+        """The trial's run, and the name of its files."""
+        return RunId(f"{self.arm}-{self.world.replace(':', '-')}-{self.seed}")
+
+
 class StudyPlan(BaseModel):
-    """One world, several arms, the same seeds and steps for each. `run` is the configuration of every trial."""
+    """Several arms with the same worlds, seeds and steps. `run` is the configuration of every trial."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    format: int = Field(FORMAT, ge=1, le=FORMAT)
+    worlds: tuple[str, ...] = Field(min_length=1)
+    episode_lengths: tuple[int, ...] = Field(description="steps of an episode, one number per world")
     arms: tuple[str, ...] = Field(min_length=1)
-    seeds: int = Field(5, ge=1, le=100)
-    run: RunConfig
+    seeds: tuple[int, ...] = Field(min_length=1)
+    run: StoredRunConfig
     pooling: Pooling = Field("gain", description="what a label rates: the mean of a segment, or its gain")
 
     def save_or_extend(self, folder: Path) -> Self:
@@ -33,64 +54,87 @@ class StudyPlan(BaseModel):
         file = folder / PLAN_FILE
         if not file.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            self._write(file)
             return self
         saved = self.load(folder)
-        if (saved.run, saved.pooling) != (self.run, self.pooling):
+        if saved.format != self.format:
+            raise InvalidStudy(
+                f"{folder} contains a study of an earlier version: read it with --show, or choose another folder."
+            )
+        if saved.settings() != self.settings():
             raise InvalidStudy(
                 f"{folder} contains another study: resume it with its original options, or choose another folder."
             )
-        arms = tuple(dict.fromkeys((*saved.arms, *self.arms)))  # finished trials of other arms stay in the comparison
-        both = saved.model_copy(update={"arms": arms, "seeds": max(saved.seeds, self.seeds)})
+        # Finished trials of other arms and seeds stay in the comparison.
+        arms = tuple(dict.fromkeys((*saved.arms, *self.arms)))
+        seeds = tuple(dict.fromkeys((*saved.seeds, *self.seeds)))
+        both = saved.model_copy(update={"arms": arms, "seeds": seeds})
         if both != saved:
-            file.write_text(both.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            both._write(file)
         return self
+
+    def _write(self, file: Path) -> None:
+        part = file.with_suffix(".part")
+        part.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        part.replace(file)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Load the plan of a folder; InvalidStudy if it is missing or damaged."""
         try:
-            return cls.model_validate_json((folder / PLAN_FILE).read_bytes())
+            return cls.model_validate(_present_form(json.loads((folder / PLAN_FILE).read_bytes())))
         except FileNotFoundError as error:
             raise InvalidStudy(f"{folder} contains no study: start one with `zelda study WORLD`.") from error
         except ValidationError as error:
             raise InvalidStudy(f"{folder / PLAN_FILE} is damaged: {first_problem(error)}.") from error
+        except ValueError as error:
+            raise InvalidStudy(f"{folder / PLAN_FILE} is damaged: {error}.") from error
 
-    def trials(self) -> list[tuple[str, int]]:
-        """Return all (arm, seed) pairs, seed by seed: an unfinished study has equal numbers of seeds per arm."""
-        return [(arm, seed) for seed in range(self.seeds) for arm in self.arms]
+    def trials(self) -> list[Trial]:
+        """Return all trials, seed by seed: an unfinished study has equal numbers of seeds per arm."""
+        return [Trial(arm, world, seed) for seed in self.seeds for world in self.worlds for arm in self.arms]
+
+    def settings(self) -> dict[str, Any]:
+        """Return what must be equal for trials to be comparable: all but arms and seeds, as JSON data."""
+        run = self.run.model_dump(mode="json", exclude={"seed", "world", "episode_length"})
+        return {
+            "format": self.format,
+            "worlds": list(self.worlds),
+            "episode_lengths": list(self.episode_lengths),
+            "pooling": self.pooling,
+            "run": run,
+        }
+
+    def run_of(self, trial: Trial) -> RunConfig:
+        """Return the run's configuration for the trial's world and seed, without the changes of the arm."""
+        length = self.episode_lengths[self.worlds.index(trial.world)]
+        return self.run.model_copy(update={"world": trial.world, "episode_length": length, "seed": trial.seed})
+
+    @property
+    def steps(self) -> int:
+        """Planned environment steps of each trial."""
+        return self.run.epoch_steps * (self.run.planned_epochs or 1)
+
+    def result_file(self, folder: Path, trial: Trial) -> Path:
+        """Return the path of a finished trial's rows of metrics."""
+        name = trial.name if self.format == FORMAT else f"{trial.arm}-{trial.seed}"
+        return folder / "trials" / f"{name}.json"
+
+    def load_curves(self, folder: Path) -> dict[Trial, Curve]:
+        """Load the curves of all finished trials of the folder."""
+        files = {trial: self.result_file(folder, trial) for trial in self.trials()}
+        return {trial: Curve.of(json.loads(file.read_bytes())) for trial, file in files.items() if file.exists()}
 
 
-def parse_arms(names: str) -> tuple[str, ...]:
-    """Parse a comma-separated list of arms. Duplicates are removed: two equal trials would share a store."""
-    chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    if not chosen:
-        raise InvalidStudy(f"--arms: name at least one arm; choose from {', '.join(ARMS)}.")
-    unknown = [name for name in chosen if name not in ARMS]
-    if unknown:
-        raise InvalidStudy(f"--arms: unknown arm {', '.join(unknown)}; choose from {', '.join(ARMS)}.")
-    return chosen
-
-
-def check_rewards(name: str) -> str:
-    """Return the name of a reward profile; InvalidStudy if it is unknown. Call it before the plan is written."""
-    from services.trainer.env.rewards import profiles
-
-    if name not in profiles():
-        raise InvalidStudy(f"--rewards: unknown profile {name!r}; choose from {', '.join(profiles())}.")
-    return name
-
-
-def result_file(folder: Path, arm: str, seed: int) -> Path:
-    """Return the path of a finished trial's curve."""
-    return folder / "trials" / f"{arm}-{seed}.json"
-
-
-def load_curves(folder: Path, plan: StudyPlan) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """Load the curves of all finished trials, by arm and seed: one row of metrics per epoch."""
-    found: dict[str, dict[int, list[dict[str, float]]]] = {arm: {} for arm in plan.arms}
-    for arm, seed in plan.trials():
-        file = result_file(folder, arm, seed)
-        if file.exists():
-            found[arm][seed] = json.loads(file.read_bytes())
-    return found
+def _present_form(stored: Any) -> Any:
+    """Convert a stored plan of format 1, which names no format."""
+    if not isinstance(stored, dict) or "format" in stored or not isinstance(stored.get("seeds"), int):
+        return stored
+    run = stored.get("run") or {}
+    return {
+        **stored,
+        "format": 1,
+        "worlds": [run.get("world", "vale")],
+        "episode_lengths": [run.get("episode_length", 0)],
+        "seeds": list(range(stored["seeds"])),
+    }

@@ -1,4 +1,4 @@
-"""The result of a study as data: the IQM of each arm, the probability of improvement of each comparison."""
+"""The result of a study as data: the scores of each arm by seed, and the judges compared with each other arm."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,95 +6,77 @@ from typing import Any, Final
 import numpy as np
 
 from studies.arms import ARMS
-from studies.plan import StudyPlan
-from studies.stats import Reals, improvement_estimate, iqm_estimate
+from studies.curves import SCORES, Curve
+from studies.plan import Trial
+from studies.stats import Reals, improvement_estimate, iqm_estimate, permutation_p
 
-Curve = list[dict[str, float]]
-MEASURE: Final = "evaluation/milestones_share_mean"
-"""Share of the world's milestones that evaluation episodes reach, from the true start."""
 SUBJECT: Final = "judges"
-RIVALS: Final = ("none", "rnd", "random", "oracle")
+DIGITS: Final = 4
+
+Curves = Mapping[Trial, Curve]
 
 
-def learning_speed(curve: Curve) -> float:
-    """Mean of the measure over all epochs (area under the curve): high for learning early and keeping it."""
-    return float(np.mean([row[MEASURE] for row in curve]))
+def summarise(curves: Curves) -> dict[str, Any]:
+    """Return `arms` with the scores of each seed, and `against` with each comparison by learning speed.
 
-
-def final_value(curve: Curve) -> float:
-    """The measure after the last epoch."""
-    return curve[-1][MEASURE]
-
-
-SCORES: Final = {"learning_speed": learning_speed, "final": final_value}
-
-
-def summarise(plan: StudyPlan, curves: Mapping[str, Mapping[int, Curve]]) -> dict[str, Any]:
-    """Summarise the study as JSON data. Arms without a finished trial are omitted."""
-    done = {arm: [found[seed] for seed in sorted(found)] for arm, found in curves.items() if found}
+    Lists of an arm have the same order: world by world, seed by seed. Arms without a finished trial are omitted.
+    """
+    worlds = sorted({trial.world for trial in curves})
     return {
-        "world": plan.run.world,
-        "steps": plan.run.epoch_steps * (plan.run.planned_epochs or 1),
-        "seeds": {arm: len(found) for arm, found in done.items()},
-        "measure": MEASURE,
-        "arms": {arm: _arm(found) for arm, found in done.items()},
-        "comparisons": _comparisons(done),
+        "worlds": worlds,
+        "arms": {arm: _arm(_of(curves, arm), worlds) for arm in ARMS if _of(curves, arm)},
+        "against": _comparisons(curves, worlds),
     }
 
 
-def scores(found: list[Curve], name: str) -> Reals:
-    """One score per seed."""
-    return np.array([SCORES[name](curve) for curve in found])
+def _of(curves: Curves, arm: str) -> list[tuple[Trial, Curve]]:
+    found = [(trial, curve) for trial, curve in curves.items() if trial.arm == arm]
+    return sorted(found, key=lambda one: (one[0].world, one[0].seed))
 
 
-def _arm(found: list[Curve]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for name in SCORES:
-        values = scores(found, name)
-        estimate = iqm_estimate(values)
-        result[name] = {
-            "iqm": estimate.value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "by_seed": [round(value, 4) for value in values.tolist()],
-        }
-    result["shaped_epochs"] = float(np.mean([sum(row["shaped"] for row in curve) for curve in found]))
+def strata(curves: Curves, arm: str, score: str, worlds: list[str]) -> list[Reals]:
+    """The scores of an arm, one array per world in which it has a trial."""
+    found = [[SCORES[score](curve) for trial, curve in _of(curves, arm) if trial.world == world] for world in worlds]
+    return [np.array(values) for values in found if values]
+
+
+def _arm(found: list[tuple[Trial, Curve]], worlds: list[str]) -> dict[str, Any]:
+    curves = dict(found)
+    arm = found[0][0].arm
+    result: dict[str, Any] = {
+        "seeds": [trial.seed for trial, _ in found],
+        **({"worlds": [trial.world for trial, _ in found]} if len(worlds) > 1 else {}),
+    }
+    for name, score in SCORES.items():
+        result[name] = [round(score(curve), DIGITS) for _, curve in found]
+    result["finished_after"] = [curve.finished_after for _, curve in found]
+    result["shaped"] = [curve.shaped for _, curve in found]
+    result["iqm"] = {name: _interval(iqm_estimate(*strata(curves, arm, name, worlds))) for name in SCORES}
     return result
 
 
-def _comparisons(done: Mapping[str, list[Curve]]) -> list[dict[str, Any]]:
-    """Compare the judges with every other arm, by both scores."""
-    if SUBJECT not in done:
-        return []
-    rows = []
-    for rival in (name for name in RIVALS if name in done):
-        for name in SCORES:
-            estimate = improvement_estimate(scores(done[SUBJECT], name), scores(done[rival], name))
-            rows.append(
-                {
-                    "arm": SUBJECT,
-                    "against": rival,
-                    "score": name,
-                    "probability_of_improvement": estimate.value,
-                    "low": estimate.low,
-                    "high": estimate.high,
-                }
-            )
-    return rows
+def _comparisons(curves: Curves, worlds: list[str]) -> dict[str, Any]:
+    """Compare the judges with every other arm, over the worlds in which both have trials.
+
+    The first numbers are those of the learning speed; `final` and `finished` hold the other scores'.
+    """
+    against: dict[str, Any] = {}
+    for arm in ARMS:
+        both = [w for w in worlds if {SUBJECT, arm} <= {trial.arm for trial in curves if trial.world == w}]
+        if arm == SUBJECT or not both:
+            continue
+        rows = {name: _comparison(curves, arm, name, both) for name in SCORES}
+        seeds = [sum(trial.arm == one for trial in curves if trial.world in both) for one in (SUBJECT, arm)]
+        against[arm] = {"score": "speed", **rows.pop("speed"), "seeds": seeds, **rows}
+    return against
 
 
-def to_markdown(result: Mapping[str, Any]) -> str:
-    """Format the result as two Markdown tables."""
-    lines = [
-        "| arm | seeds | learning speed: IQM (95 %) | final_value: IQM (95 %) | epochs shaped |",
-        "|---|---|---|---|---|",
-    ]
-    for name, arm in result["arms"].items():
-        cells = [f"{arm[score]['iqm']:.3f} ({arm[score]['low']:.3f} to {arm[score]['high']:.3f})" for score in SCORES]
-        title = ARMS[name].title
-        lines.append(f"| {title} | {result['seeds'][name]} | {' | '.join(cells)} | {arm['shaped_epochs']:.1f} |")
-    lines += ["", "| judges against | score | probability of improvement (95 %) |", "|---|---|---|"]
-    for row in result["comparisons"]:
-        probability = f"{row['probability_of_improvement']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-        lines.append(f"| {ARMS[row['against']].title} | {row['score'].replace('_', ' ')} | {probability} |")
-    return "\n".join(lines) + "\n"
+def _comparison(curves: Curves, arm: str, score: str, worlds: list[str]) -> dict[str, float]:
+    subject, other = strata(curves, SUBJECT, score, worlds), strata(curves, arm, score, worlds)
+    estimate = improvement_estimate(subject, other)
+    found = _interval(estimate)
+    return {"improvement": found.pop("value"), **found, "p": float(f"{permutation_p(subject, other):.3g}")}
+
+
+def _interval(estimate: Any) -> dict[str, float]:
+    return {name: round(getattr(estimate, name), DIGITS) for name in ("value", "low", "high")}

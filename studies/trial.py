@@ -1,4 +1,4 @@
-"""One trial: one arm with one seed. `zelda study` starts `python -m studies.trial FOLDER ARM SEED`, one per core.
+"""One trial: one arm with one seed. `zelda study` starts `python -m studies.trial FOLDER ARM WORLD SEED`, one per core.
 
 A trial runs the ring in one process, on a directory store: the code of trainer, judge, reward model and coordinator
 without bus and services. On a small machine this halves the time, because the start-up, polling and waiting of the
@@ -11,18 +11,19 @@ import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.epoch_runner import EpochRunner
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
+from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
-from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
 from shared.state.runs import RunRecords
@@ -32,38 +33,50 @@ from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry.logging import setup_logging
 from studies.arms import ARMS, Arm
-from studies.labelers import JudgeLabeler, NoShaping, OracleLabeler, RandomRewardModel, RewardModelSource
-from studies.plan import StudyPlan, result_file
+from studies.judged_env import JudgedEnv
+from studies.labelers import JudgeLabeler, Labeler, NoShaping, OracleLabeler, RewardModelSource, ShuffledLabeler
+from studies.plan import StudyPlan, Trial
+from studies.random_model import RandomRewardModel
 
 CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
 
-def trial_config(plan: StudyPlan, arm: Arm, seed: int) -> RunConfig:
+def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     """Return the configuration of a trial: the one of the study with the changes of the arm."""
-    sampling = plan.run.sampling
+    arm, run = ARMS[trial.arm], plan.run_of(trial)
+    changes: dict[str, Any] = {"rnd": arm.curiosity, "rewards": arm.rewards or run.rewards}
     if arm.shaping == "none":
-        sampling = sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
-    shaping = plan.run.shaping
-    if arm.shaping == "none":
-        shaping = shaping.model_copy(update={"mode": "none"})
-    return plan.run.model_copy(update={"seed": seed, "rnd": arm.curiosity, "sampling": sampling, "shaping": shaping})
+        changes["sampling"] = run.sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
+        changes["shaping"] = run.shaping.model_copy(update={"mode": "none"})
+    return run.model_copy(update=changes)
 
 
 def reward_model_source(arm: Arm, store: Store, pooling: Pooling) -> RewardModelSource:
     """Return the source of reward models for this arm."""
-    if arm.shaping == "judges":
-        return JudgeLabeler(store, pooling)
-    if arm.shaping == "oracle":
-        return OracleLabeler(store, pooling)
-    return RandomRewardModel(store) if arm.shaping == "random" else NoShaping()
+    if arm.shaping == "none":
+        return NoShaping()
+    if arm.shaping == "random":
+        return RandomRewardModel(store)
+    labelers: dict[str, type[Labeler]] = {
+        "judges": JudgeLabeler,
+        "shuffled": ShuffledLabeler,
+        "oracle": OracleLabeler,
+    }
+    return labelers[arm.shaping](store, pooling)
 
 
-class Trial:
-    """Runs the epochs of one arm and seed."""
+def whole_episode(episode_length: int, epoch_steps: int) -> int:
+    """Evaluation plays whole episodes: a limit by the epoch's length could make long worlds unfinishable."""
+    return episode_length
 
-    def __init__(self, folder: Path, plan: StudyPlan, arm: Arm, seed: int) -> None:
-        self.run = RunId(f"{arm.name}-{seed}")
-        self.config = trial_config(plan, arm, seed)
+
+class TrialRunner:
+    """Runs the epochs of one trial."""
+
+    def __init__(self, folder: Path, plan: StudyPlan, trial: Trial) -> None:
+        arm = ARMS[trial.arm]
+        self.run = trial.name
+        self.config = trial_config(plan, trial)
         settings = StoreSettings(url=f"file://{folder.absolute()}")
         self.blocking = BlockingStore(open_store(settings))
         self.store = self.blocking.store
@@ -71,9 +84,15 @@ class Trial:
         driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         driver = DriverGroup()
         training = SessionConfig.of(self.run, self.config, driver, settings)
-        session = create_session(training, driver)
+        session = create_session(training, driver, JudgedEnv if arm.direct else RLlibVectorEnv)
         evaluation = create_evaluation(training)
-        self.runner = EpochRunner(driver_store, HeartbeatThread(driver_store, None), session, evaluation)
+        self.runner = EpochRunner(
+            driver_store,
+            HeartbeatThread(driver_store, None),
+            session,
+            evaluation,
+            evaluation_limit=whole_episode,
+        )
 
     def run_epochs(self) -> list[dict[str, float]]:
         """Run all epochs; return one row of metrics per epoch."""
@@ -131,18 +150,19 @@ def curve_row(finished: EpochFinishedRecord) -> dict[str, float]:
 
 
 def main(argv: list[str]) -> int:
-    """Run one trial and write its curve."""
-    folder, arm, seed = Path(argv[0]), ARMS[argv[1]], int(argv[2])
-    target = result_file(folder, arm.name, seed)
+    """Run one trial and write its rows of metrics."""
+    folder, trial = Path(argv[0]), Trial(argv[1], argv[2], int(argv[3]))
+    plan = StudyPlan.load(folder)
+    target = plan.result_file(folder, trial)
     if target.exists():
         return 0
     setup_logging("study", LogSettings(level="warning"))
-    store = folder / "stores" / f"{arm.name}-{seed}"
-    trial = Trial(store, StudyPlan.load(folder), arm, seed)
+    store = folder / "stores" / trial.name
+    runner = TrialRunner(store, plan, trial)
     try:
-        rows = trial.run_epochs()
+        rows = runner.run_epochs()
     finally:
-        trial.close()
+        runner.close()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_suffix(".part").write_text(json.dumps(rows) + "\n", encoding="utf-8")
     target.with_suffix(".part").replace(target)

@@ -1,75 +1,105 @@
-"""The statistics of a study against values computed by hand, and its page from invented curves."""
+"""The plan of a study, its options and arms, and its page from invented curves."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bramble.solver.walkthrough import solve
 from cli.__main__ import exit_code_of
 from cli.errors import USAGE
 from shared.contracts.run import RunConfig
 from studies.arms import ARMS
-from studies.page import markdown_to_html, render_page
-from studies.plan import InvalidStudy, StudyPlan, parse_arms
-from studies.stats import improvement, improvement_estimate, iqm, iqm_estimate
-from studies.summary import MEASURE, summarise, to_markdown
+from studies.curves import Curve
+from studies.episode_length import WALKS, episode_length
+from studies.options import parse_arms, parse_seeds
+from studies.plan import InvalidStudy, StudyPlan, Trial
+from studies.report.page import markdown_to_html, render_page
+from studies.report.tables import to_markdown
+from studies.report.verdict import verdict
+from studies.summary import summarise
 from studies.trial import trial_config
+from tests.unit.studies.invented import compared_arms, curve, plan, trials
 
-PLAN = StudyPlan(arms=("none", "judges"), seeds=3, run=RunConfig(world="garden", epochs=2, epoch_steps=4096))
-
-
-def curve(*values: float) -> list[dict[str, float]]:
-    return [{MEASURE: value, "steps": 10.0 * (i + 1), "shaped": float(i > 0)} for i, value in enumerate(values)]
+PLAN = plan()
 
 
-def test_the_interquartile_mean_trims_a_quarter_at_each_end() -> None:
-    assert iqm(np.array([0.0, 1.0, 2.0, 100.0])) == 1.5
-    assert iqm(np.array([5.0])) == 5.0
-    # Of five values the middle one has weight 1, its neighbours have weight 0.75, the others 0.
-    assert iqm(np.array([100.0, 1.0, 2.0, 3.0, -100.0])) == pytest.approx((0.75 * 1 + 2 + 0.75 * 3) / 2.5)
+def test_scores_use_all_evaluations_or_the_last_three() -> None:
+    found = curve(0.0, 0.25, 0.5, 1.0, 1.0, finished=(0.0, 0.0, 0.5, 0.9, 1.0))
+    assert found.speed == pytest.approx(0.55)
+    assert found.final == pytest.approx(2.5 / 3)
+    assert found.finished_at_end == pytest.approx(0.8)
+    assert found.finished_after == 4 * 4096
+    assert curve(1.0, 1.0).finished_after is None
 
 
-def test_the_probability_of_improvement_counts_ties_half() -> None:
-    assert improvement(np.array([1.0, 2.0]), np.array([0.0, 2.0])) == (1 + 0 + 1 + 0.5) / 4
-
-
-def test_intervals_contain_the_value_and_shrink_with_more_seeds() -> None:
-    rng = np.random.default_rng(1)
-    few, many = iqm_estimate(rng.normal(size=5)), iqm_estimate(rng.normal(size=100))
-    assert few.low <= few.value <= few.high
-    assert many.high - many.low < few.high - few.low
-    sure = improvement_estimate(np.array([3.0, 4.0, 5.0]), np.array([0.0, 1.0]))
-    assert (sure.value, sure.low, sure.high) == (1.0, 1.0, 1.0)
+def test_epochs_without_evaluation_are_no_points_of_a_curve() -> None:
+    row = {"evaluation/milestones_share_mean": 0.25, "evaluation/finished_mean": 0.0}
+    found = Curve.of([{"steps": 10.0, "shaped": 0.0}, {"steps": 20.0, "shaped": 1.0, **row}])
+    assert (found.steps, found.share, found.shaped) == ((20,), (0.25,), 1)
 
 
 def test_judges_are_compared_with_every_other_finished_arm() -> None:
-    result = summarise(PLAN, {"none": {0: curve(0, 0.25)}, "judges": {0: curve(0, 0.5), 1: curve(0.25, 0.5)}})
-    assert result["seeds"] == {"none": 1, "judges": 2}
-    assert result["arms"]["judges"]["final"]["iqm"] == 0.5
-    assert [row["against"] for row in result["comparisons"]] == ["none", "none"]
-    assert result["comparisons"][0]["probability_of_improvement"] == 1.0
-    text = to_markdown(result)
-    assert "| PPO alone | 1 |" in text
-    found = render_page(result, {"none": {0: curve(0, 0.25)}}, "zelda study <garden>")
-    assert "data:image/png;base64," in found
+    result = summarise(compared_arms())
+    assert list(result["arms"]) == ["rnd", "events", "judges"]
+    assert result["arms"]["judges"]["finished_after"] == [3 * 4096] * 10
+    assert set(result["against"]) == {"rnd", "events"}
+    assert result["against"]["rnd"]["improvement"] == 1.0
+    assert result["against"]["rnd"]["p"] == pytest.approx(1.08e-5)
+    assert result["against"]["events"]["p"] == 1.0
+    assert "never" in to_markdown(result)
+    found = render_page(result, compared_arms(), 12_288, "zelda study <garden>")
+    assert found.count("data:image/png;base64,") == 2
     assert "&lt;garden&gt;" in found
-    assert markdown_to_html(text).count("<table>") == 2
+    assert markdown_to_html(to_markdown(result)).count("<table>") == 2
+
+
+def test_the_verdict_names_wins_and_null_results() -> None:
+    said = verdict(summarise(compared_arms()), 12_288)
+    assert said[0].startswith("Judges learn faster than PPO with RND curiosity (`rnd`): 1.00 (1.00 to 1.00), p = 1e-5")
+    assert said[1].startswith("No difference is shown between judges and PPO with RND and a hand-written")
+    assert not any("development" in line for line in said)
+    few = {Trial(trial.arm, trial.world, trial.seed - 100): one for trial, one in compared_arms(5).items()}
+    said = verdict(summarise(few), 12_288)
+    assert any("a claim needs 10" in line for line in said)
+    assert any("Seeds 0 to 9 were used during development" in line for line in said)
+
+
+def test_the_verdict_admits_a_loss() -> None:
+    better, worse = [curve(0.5 + seed / 100, 1.0) for seed in range(10)], [curve(0.0, 0.0)] * 10
+    said = verdict(summarise({**trials("events", *better), **trials("judges", *worse)}), 8_192)
+    assert said[0].startswith("Judges learn more slowly than PPO with RND and a hand-written profile")
+
+
+def test_several_worlds_are_strata() -> None:
+    worlds = {
+        **trials("judges", curve(0.2), curve(0.3), world="wild:1"),
+        **trials("judges", curve(0.8), world="wild:2"),
+    }
+    others = {**trials("rnd", curve(0.0), curve(0.1), world="wild:1"), **trials("rnd", curve(0.7), world="wild:2")}
+    result = summarise({**worlds, **others})
+    assert result["arms"]["judges"]["worlds"] == ["wild:1", "wild:1", "wild:2"]
+    # Pooled, 0.7 of the second world would beat 0.2 and 0.3 of the first.
+    assert result["against"]["rnd"]["improvement"] == 1.0
+    assert "stratum" in " ".join(verdict(result, 4_096))
 
 
 def test_a_page_with_missing_trials_does_not_claim_equal_seeds() -> None:
-    both = {"none": {0: curve(0, 0.25), 1: curve(0, 0)}, "judges": {0: curve(0, 0.5), 1: curve(0, 0.5)}}
-    for found, said in ((both, True), ({**both, "none": {1: curve(0, 0)}}, False), ({**both, "none": {}}, False)):
-        made = render_page(summarise(PLAN, found), found, "zelda study")
+    both = {**trials("none", curve(0.0, 0.25), curve(0.0, 0.0)), **trials("judges", curve(0.0, 0.5), curve(0.0, 0.5))}
+    missing = {trial: one for trial, one in both.items() if trial != Trial("none", "garden", 100)}
+    for found, said in ((both, True), (missing, False)):
+        made = render_page(summarise(found), found, 8_192, "zelda study")
         assert ("same steps and seeds" in made) is said
         assert ("Some trials are not finished" in made) is not said
 
 
 def test_arms_differ_only_in_the_additional_reward() -> None:
-    base = trial_config(PLAN, ARMS["none"], 4)
+    base = trial_config(PLAN, Trial("none", "garden", 4))
     for name, arm in ARMS.items():
-        config = trial_config(PLAN, arm, 4)
+        config = trial_config(PLAN, Trial(name, "garden", 4))
         changed = {field for field in RunConfig.model_fields if getattr(config, field) != getattr(base, field)}
-        assert changed <= {"rnd", "shaping", "sampling"}, name
+        assert changed <= {"rnd", "shaping", "sampling"} | ({"rewards"} if arm.rewards else set()), name
     assert base.shaping.mode == "none"
     assert not base.rnd
 
@@ -77,18 +107,38 @@ def test_arms_differ_only_in_the_additional_reward() -> None:
 def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     PLAN.save_or_extend(tmp_path)
     PLAN.save_or_extend(tmp_path)
-    other = StudyPlan(arms=("none",), seeds=3, run=RunConfig(world="vale"))
     with pytest.raises(InvalidStudy, match="contains another study"):
-        other.save_or_extend(tmp_path)
+        plan(worlds=("vale",)).save_or_extend(tmp_path)
     assert StudyPlan.load(tmp_path) == PLAN
 
 
 def test_a_later_arm_is_compared_with_finished_ones(tmp_path: Path) -> None:
     PLAN.save_or_extend(tmp_path)
-    later = PLAN.model_copy(update={"arms": ("oracle",), "seeds": 2})
-    assert later.save_or_extend(tmp_path).trials() == [("oracle", 0), ("oracle", 1)]
+    later = plan(arms=("oracle",), seeds=(0, 7))
+    assert later.save_or_extend(tmp_path).trials() == [Trial("oracle", "garden", 0), Trial("oracle", "garden", 7)]
     kept = StudyPlan.load(tmp_path)
-    assert (kept.arms, kept.seeds) == (("none", "judges", "oracle"), 3)
+    assert (kept.arms, kept.seeds) == (("none", "judges", "oracle"), (0, 1, 7))
+
+
+def test_a_folder_of_an_earlier_version_is_shown_but_not_continued(tmp_path: Path) -> None:
+    run = PLAN.run.model_dump(mode="json", exclude={"actions", "ppo"})
+    stored = {"arms": ["none", "judges"], "seeds": 2, "run": run, "pooling": "gain"}
+    (tmp_path / "study.json").write_text(json.dumps(stored))
+    row = {"evaluation/milestones_share_mean": 0.5, "evaluation/finished_mean": 0.0, "steps": 4096.0, "shaped": 0.0}
+    (tmp_path / "trials").mkdir()
+    for name in ("none-0", "judges-0", "judges-1"):
+        (tmp_path / "trials" / f"{name}.json").write_text(json.dumps([row]))
+    assert StudyPlan.load(tmp_path).run.actions == "actions/v1"
+    assert exit_code_of(["study", "garden", "--show", "--out", str(tmp_path)]) == 0
+    assert "No difference is shown" in (tmp_path / "page.html").read_text()
+    with pytest.raises(InvalidStudy, match="study of an earlier version"):
+        PLAN.save_or_extend(tmp_path)
+
+
+def test_a_damaged_plan_is_named(tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text("{")
+    with pytest.raises(InvalidStudy, match=r"study\.json is damaged"):
+        StudyPlan.load(tmp_path)
 
 
 def test_an_unknown_arm_is_named() -> None:
@@ -96,13 +146,59 @@ def test_an_unknown_arm_is_named() -> None:
         parse_arms("none,magic")
 
 
-def test_an_unknown_reward_profile_is_named_and_leaves_no_plan(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_repeated_arm_is_trained_once() -> None:
+    assert parse_arms("judges, none,judges") == ("judges", "none")
+
+
+def test_seeds_are_a_number_or_a_range() -> None:
+    assert parse_seeds("3") == (0, 1, 2)
+    assert parse_seeds("100:103") == (100, 101, 102)
+    for wrong in ("0", "-1", "5:5", "a", "1:2:3", "0:101"):
+        with pytest.raises(InvalidStudy, match="--seeds"):
+            parse_seeds(wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rewards", "magic"], "--rewards: unknown profile 'magic'; choose from default, events, explore,"),
+        (["--mode", "none"], "--mode none disables shaping in every arm"),
+        (["-s", "ppo.discont=0.9"], "no such field"),
+        (["-s", "ppo.discount=2"], "ppo.discount"),
+        (["-s", "seed=1"], "--set world and --set seed"),
+        (["-s", "rnd=false"], "choose arms by --arms"),
+        (["-s", "eval_interval=0"], "measures nothing"),
+        (["--seeds", "x"], "--seeds x: write a number"),
+    ],
+)
+def test_an_impossible_study_is_refused_and_leaves_no_plan(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_code_of(["study", "garden", "--rewards", "magic", "--out", str(tmp_path)]) == USAGE
-    assert "--rewards: unknown profile 'magic'; choose from default, explore," in capsys.readouterr().err
+    assert exit_code_of(["study", "garden", *options, "--out", str(tmp_path)]) == USAGE
+    assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_repeated_arm_is_trained_once() -> None:
-    assert parse_arms("judges, none,judges") == ("judges", "none")
+def test_an_unknown_world_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["study", "garden,moon", "--out", str(tmp_path)]) == USAGE
+    assert "world" in capsys.readouterr().err
+
+
+def test_an_episode_is_as_long_as_its_world_needs() -> None:
+    assert episode_length("garden", 12) == 400
+    assert episode_length("vale", 12) == 2_300
+    assert episode_length("realm", 12) == 22_300
+    assert 600 <= episode_length("wild:102", 12) <= 800
+    for world in ("garden", "vale"):  # the test of the realm's walk-through compares its number
+        assert WALKS[world] == solve(world).steps
+
+
+def test_curves_with_lists_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        Curve(steps=(1, 2), share=(0.1,), finished=(0.0, 0.0))
+
+
+def test_seeds_without_spread_still_have_an_interval() -> None:
+    result = summarise(trials("judges", curve(0.5)))
+    assert result["arms"]["judges"]["iqm"]["speed"] == {"value": 0.5, "low": 0.5, "high": 0.5}
+    assert not np.isnan(result["arms"]["judges"]["iqm"]["final"]["value"])

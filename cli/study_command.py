@@ -1,0 +1,69 @@
+"""The command that repeats a study, and the commit of the code that runs it."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from shared.contracts.run import RunConfig
+from studies.plan import StudyPlan
+
+SET_BY_OPTIONS = ("world", "seed", "epochs", "epoch_steps", "episode_length", "frame_skip", "rewards")
+FIXED = {"env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "segment_steps": 100}
+PACKAGE = Path(__file__).parents[1]
+
+
+def command(plan: StudyPlan) -> str:
+    """Return the command that repeats this study."""
+    config = plan.run
+    return " ".join(
+        [
+            f"zelda study {','.join(plan.worlds)} --seeds {_seeds(plan.seeds)} --arms {','.join(plan.arms)}",
+            f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} --frame-skip {config.frame_skip}",
+            f"--rewards {config.rewards} --segments {config.sampling.budget}",
+            f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}",
+            f"--conservatism {config.shaping.conservatism:g} --pooling {plan.pooling}",
+            *_pairs(config),
+        ]
+    )
+
+
+def commit() -> str:
+    """Return the checked-out commit, with `-changed` if code differs from it, or `unknown` outside a repository."""
+    head = _git("rev-parse", "--short=12", "HEAD")
+    if head is None:
+        return "unknown"
+    return head if _git("diff", "--quiet", "HEAD", "--", ".", ":!docs") is not None else f"{head}-changed"
+
+
+def _git(*arguments: str) -> str | None:
+    """The output of a git command, or None if it fails."""
+    try:
+        done = subprocess.run(["git", "-C", str(PACKAGE), *arguments], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    low, high = min(seeds), max(seeds) + 1
+    return str(high) if low == 0 else f"{low}:{high}"
+
+
+def _pairs(config: RunConfig) -> list[str]:
+    """One `-s` for each field that no option sets and that differs from a study's own value."""
+    usual = RunConfig.model_validate({**FIXED, "epochs": config.epochs}).model_dump(mode="json")
+    usual["sampling"] |= {"milestones": False, "budget": config.sampling.budget}
+    usual["shaping"] = config.shaping.model_dump(mode="json")
+    return [f"-s {path}={value}" for path, value in _changes(usual, config.model_dump(mode="json"))]
+
+
+def _changes(usual: dict[str, Any], found: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    changes: list[tuple[str, Any]] = []
+    for name, value in found.items():
+        if not prefix and name in SET_BY_OPTIONS:
+            continue
+        if isinstance(value, dict) and isinstance(usual.get(name), dict):
+            changes += _changes(usual[name], value, f"{prefix}{name}.")
+        elif value != usual.get(name):
+            changes.append((f"{prefix}{name}", value))
+    return changes

@@ -1,0 +1,75 @@
+"""The learning curve of one trial, and the scores that a study compares.
+
+Every score comes from evaluation episodes with sampled actions, from the true start.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MEASURE: Final = "evaluation/milestones_share_mean"
+FINISHED: Final = "evaluation/finished_mean"
+LAST: Final = 3  # evaluations at the end that count; a single one is noise of seven episodes
+SUCCESS: Final = 0.9  # share of successful episodes from which a world counts as finished
+DIGITS: Final = 4
+
+
+class Curve(BaseModel):
+    """One value per evaluation. `share` is the share of the world's milestones, `finished` that of episodes with all.
+
+    `shaped` counts the epochs that a reward model shaped.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    steps: tuple[int, ...] = Field(min_length=1)
+    share: tuple[float, ...]
+    finished: tuple[float, ...]
+    shaped: int = 0
+
+    @model_validator(mode="after")
+    def _equal_lengths(self) -> Self:
+        if not len(self.steps) == len(self.share) == len(self.finished):
+            raise ValueError("steps, share and finished differ in length")
+        return self
+
+    @classmethod
+    def of(cls, rows: Sequence[dict[str, Any]]) -> Self:
+        """Build it from a trial's rows of metrics; epochs without an evaluation are omitted."""
+        seen = [row for row in rows if MEASURE in row]
+        return cls(
+            steps=tuple(int(row["steps"]) for row in seen),
+            share=tuple(round(row[MEASURE], DIGITS) for row in seen),
+            finished=tuple(round(row.get(FINISHED, 0.0), DIGITS) for row in seen),
+            shaped=int(sum(row["shaped"] for row in rows)),
+        )
+
+    @property
+    def speed(self) -> float:
+        """Mean share over all evaluations (area under the curve): high for learning early and keeping it."""
+        return float(np.mean(self.share))
+
+    @property
+    def final(self) -> float:
+        """Mean share over the last three evaluations."""
+        return float(np.mean(self.share[-LAST:]))
+
+    @property
+    def finished_at_end(self) -> float:
+        """Share of episodes that reach every milestone, over the last three evaluations."""
+        return float(np.mean(self.finished[-LAST:]))
+
+    @property
+    def finished_after(self) -> int | None:
+        """Steps at the first evaluation that finishes the world, or None."""
+        return next((steps for steps, share in zip(self.steps, self.finished, strict=True) if share >= SUCCESS), None)
+
+
+SCORES: Final[dict[str, Callable[[Curve], float]]] = {
+    "speed": lambda curve: curve.speed,
+    "final": lambda curve: curve.final,
+    "finished": lambda curve: curve.finished_at_end,
+}
+TITLES: Final = {"speed": "learning speed", "final": "final", "finished": "finished"}

@@ -1,0 +1,82 @@
+"""The pictures of a study: learning curves with intervals, and the scores of single trials. PNG."""
+
+import io
+from typing import Any, Final
+
+import numpy as np
+
+from studies.arms import ARMS
+from studies.curves import SCORES, TITLES, Curve
+from studies.stats import Reals, iqm_rows, resampled
+from studies.summary import Curves, strata
+
+COLOURS: Final = dict(
+    zip(ARMS, ("#4c566a", "#d08770", "#8f5902", "#b48ead", "#2e7d32", "#888888", "#c0c0c0", "#1f5fa8"), strict=True)
+)
+
+
+def draw_curves(curves: Curves) -> bytes:
+    """Draw the interquartile mean of each arm over steps, with a 95 % bootstrap band: milestones, and finished."""
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, 2, figsize=(12, 4.6), dpi=110)
+    for arm in present(curves):
+        found = [curve for trial, curve in curves.items() if trial.arm == arm]
+        for axes, name in zip(panels, ("share", "finished"), strict=True):
+            _draw_arm(axes, arm, found, name)
+    for axes, title in zip(panels, ("share of milestones", "share of episodes that finish"), strict=True):
+        axes.set(xlabel="environment steps", title=title, ylim=(-0.02, 1.02))
+    panels[0].legend(loc="upper left", frameon=False, fontsize=8)
+    return _png(figure)
+
+
+def draw_points(curves: Curves) -> bytes:
+    """Draw one point per trial for each score, and a line at each arm's interquartile mean."""
+    from matplotlib import pyplot
+
+    arms = present(curves)
+    worlds = sorted({trial.world for trial in curves})
+    figure, panels = pyplot.subplots(1, len(SCORES), figsize=(12, 3.6), dpi=110, sharey=True)
+    for axes, score in zip(panels, SCORES, strict=True):
+        for place, arm in enumerate(arms):
+            values = np.concatenate(strata(curves, arm, score, worlds))
+            spread = np.linspace(-0.18, 0.18, len(values)) if len(values) > 1 else np.zeros(1)
+            axes.plot(place + spread, values, "o", color=COLOURS[arm], markersize=4, alpha=0.8)
+            middle = iqm_rows(np.sort(values)[None])[0]
+            axes.hlines(middle, place - 0.3, place + 0.3, color=COLOURS[arm])
+        axes.set(title=TITLES[score], ylim=(-0.02, 1.02))
+        axes.set_xticks(range(len(arms)), arms, rotation=40, ha="right", fontsize=8)
+    return _png(figure)
+
+
+def present(curves: Curves) -> list[str]:
+    """The arms that have a trial, in the order of ARMS."""
+    return [arm for arm in ARMS if any(trial.arm == arm for trial in curves)]
+
+
+def _draw_arm(axes: Any, arm: str, found: list[Curve], name: str) -> None:
+    """Draw one arm's line and band, up to the evaluation that all of its trials have."""
+    length = min(len(curve.steps) for curve in found)
+    values = np.array([getattr(curve, name)[:length] for curve in found])
+    steps = np.array([curve.steps[:length] for curve in found]).mean(0)
+    low, high = _band(values)
+    axes.plot(steps, iqm_rows(np.sort(values.T, axis=1)), color=COLOURS[arm], label=ARMS[arm].title)
+    axes.fill_between(steps, low, high, color=COLOURS[arm], alpha=0.12, linewidth=0)
+
+
+def _band(values: Reals) -> tuple[Reals, Reals]:
+    """95 % bootstrap interval of the IQM at every evaluation. `values`: (trials, evaluations)."""
+    rng = np.random.default_rng(0)
+    bounds = [np.quantile(iqm_rows(np.sort(resampled(one, rng), axis=1)), (0.025, 0.975)) for one in values.T]
+    low, high = np.array(bounds).T
+    return low, high
+
+
+def _png(figure: Any) -> bytes:
+    from matplotlib import pyplot
+
+    figure.tight_layout()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    pyplot.close(figure)
+    return buffer.getvalue()

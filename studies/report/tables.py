@@ -1,0 +1,65 @@
+"""The tables of a study in Markdown, from the data of `summary.summarise`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from studies.arms import ARMS
+from studies.curves import SCORES, SUCCESS, TITLES
+
+Summary = Mapping[str, Any]
+
+
+def arms_table(summary: Summary) -> str:
+    """One row per arm: IQM with 95 % interval of each score, and how many trials finish the world."""
+    heads = [f"{TITLES[score]}: IQM (95 %)" for score in SCORES]
+    lines = [
+        f"| arm | trials | {' | '.join(heads)} | trials that finish | first finished after, steps | epochs shaped |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, arm in summary["arms"].items():
+        count = len(arm["seeds"])
+        cells = [_interval(arm["iqm"][score]) for score in SCORES]
+        sure = sum(share >= SUCCESS for share in arm["finished"])
+        lines.append(
+            f"| `{name}`: {ARMS[name].title} | {count} | {' | '.join(cells)} | {sure} of {count} "
+            f"| {_steps(arm['finished_after'])} | {sum(arm['shaped']) / count:.1f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def comparisons_table(summary: Summary) -> str:
+    """One row per arm that the judges are compared with: probability of improvement with interval and exact p."""
+    heads = [f"{TITLES[score]}: probability (95 %), p" for score in SCORES]
+    lines = [f"| judges against | trials | {' | '.join(heads)} |", "|---|---|---|---|---|"]
+    for name, row in summary["against"].items():
+        cells = [compared(row if score == "speed" else row[score]) for score in SCORES]
+        lines.append(f"| `{name}` | {row['seeds'][0]} + {row['seeds'][1]} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(summary: Summary) -> str:
+    """Both tables; only the first if the judges have no trial."""
+    return "\n".join([arms_table(summary), *([comparisons_table(summary)] if summary["against"] else [])])
+
+
+def compared(row: Mapping[str, float]) -> str:
+    """A probability of improvement as text."""
+    return f"{row['improvement']:.2f} ({row['low']:.2f} to {row['high']:.2f}), p = {p_text(row['p'])}"
+
+
+def p_text(p: float) -> str:
+    """A p value with the digits that matter."""
+    return f"{p:.2f}" if p >= 0.1 else f"{p:.3f}" if p >= 0.001 else f"{p:.0e}".replace("e-0", "e-")
+
+
+def _interval(found: Mapping[str, float]) -> str:
+    return f"{found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+
+
+def _steps(after: list[int | None]) -> str:
+    """Range of the steps at which trials first finished, and how many did."""
+    reached = sorted(steps for steps in after if steps is not None)
+    if not reached:
+        return "never"
+    span = f"{reached[0]:,}" if reached[0] == reached[-1] else f"{reached[0]:,} to {reached[-1]:,}"
+    return f"{span} ({len(reached)} of {len(after)})"

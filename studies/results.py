@@ -1,0 +1,153 @@
+"""The results file of a study: all finished trials of one configuration, from any number of machines.
+
+It is the data behind each table and picture that cites the study. A trial that is in the file is not trained again.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.config.problems import first_problem
+from shared.contracts.run import StoredRunConfig
+from studies.arms import ARMS
+from studies.curves import Curve
+from studies.plan import FORMAT, InvalidStudy, StudyPlan, Trial
+from studies.summary import summarise
+
+
+class FinishedTrial(BaseModel):
+    """A trial's curve, and the commit of the code that trained it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    world: str
+    seed: int
+    commit: str
+    curve: Curve
+
+
+class _Settings(BaseModel):
+    """The stored settings. Values that later versions added get the defaults of the time before."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int
+    worlds: tuple[str, ...]
+    episode_lengths: tuple[int, ...]
+    pooling: str
+    run: StoredRunConfig
+
+
+class Results(BaseModel):
+    """The file. `command` repeats the study; the other keys that it has are derived from `trials` when it is saved."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    command: str
+    date: date
+    commit: str
+    cores: int = Field(ge=1)
+    settings: dict[str, Any]
+    trials: dict[str, list[FinishedTrial]] = Field(default_factory=dict)
+
+    @classmethod
+    def open(cls, file: Path, plan: StudyPlan, command: str, commit: str, cores: int) -> Self:
+        """Load the file, or begin a new one; InvalidStudy if it is damaged or holds another study."""
+        new = {"command": command, "date": date.today(), "commit": commit, "cores": cores}
+        if not file.exists():
+            return cls.model_validate({**new, "settings": plan.settings()})
+        found = cls.load(file)
+        different = _difference(_completed(found.settings, file), _completed(plan.settings(), file))
+        if different is not None:
+            raise InvalidStudy(
+                f"{file} holds a study with another {different}: use the options of its command, or another file."
+            )
+        return found.model_copy(update=new)
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Load a results file; InvalidStudy if it is damaged."""
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except OSError as error:
+            raise InvalidStudy(f"{file} is not readable: {error.strerror}.") from error
+        except ValidationError as error:
+            raise InvalidStudy(f"{file} is not a results file: {first_problem(error)}.") from error
+
+    @property
+    def steps(self) -> int:
+        """Planned environment steps of each trial."""
+        return int(self.settings["run"]["epoch_steps"] * (self.settings["run"]["epochs"] or 1))
+
+    def curves(self) -> dict[Trial, Curve]:
+        """Return the curves of all trials of the file."""
+        return {Trial(arm, one.world, one.seed): one.curve for arm, trials in self.trials.items() for one in trials}
+
+    def add(self, curves: Mapping[Trial, Curve], commit: str) -> None:
+        """Add finished trials. A trial that the file has already stays as it is."""
+        known = self.curves()
+        for trial, curve in curves.items():
+            if trial not in known:
+                found = FinishedTrial(world=trial.world, seed=trial.seed, commit=commit, curve=curve)
+                self.trials.setdefault(trial.arm, []).append(found)
+        for trials in self.trials.values():
+            trials.sort(key=lambda one: (one.world, one.seed))
+
+    def summary(self) -> dict[str, Any]:
+        """Return scores, intervals and comparisons as JSON data."""
+        return summarise(self.curves())
+
+    def save(self, file: Path) -> None:
+        """Write the file with its derived numbers; a reader sees the old file or the new one."""
+        head = self.model_dump(mode="json", include={"command", "date", "commit", "cores"})
+        order = [arm for arm in ARMS if arm in self.trials]
+        rest = {
+            "trials": {arm: [one.model_dump(mode="json") for one in self.trials[arm]] for arm in order},
+            "settings": self.settings,
+        }
+        text = _compact({**head, "steps": self.steps, **self.summary(), **rest})
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+
+
+def _completed(settings: dict[str, Any], file: Path) -> dict[str, Any]:
+    """Fill in the settings that a later version added, so that equal studies compare as equal."""
+    try:
+        found = _Settings.model_validate({**settings, "run": {**settings.get("run", {}), "seed": 0}})
+    except ValidationError as error:
+        raise InvalidStudy(f"{file} is not a results file: settings: {first_problem(error)}.") from error
+    if found.format != FORMAT:
+        raise InvalidStudy(f"{file} holds a study of an earlier version: choose another file.")
+    return found.model_dump(mode="json")
+
+
+def _difference(one: Any, other: Any, name: str = "") -> str | None:
+    """Return the path of the first value that differs, e.g. `run.ppo.discount`, or None."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        paths = ((key, f"{name}.{key}".lstrip(".")) for key in {**one, **other})
+        return next((hit for key, path in paths if (hit := _difference(one.get(key), other.get(key), path))), None)
+    return None if one == other else name
+
+
+def _compact(data: dict[str, Any]) -> str:
+    """JSON with one line for each list of numbers: a new trial changes few lines of the file."""
+    lists: list[str] = []
+
+    def mark(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: mark(one) for key, one in value.items()}
+        if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+            lists.append(json.dumps(value))
+            return f"@{len(lists) - 1}@"
+        return [mark(one) for one in value] if isinstance(value, list) else value
+
+    text = json.dumps(mark(data), indent=1)
+    for place, one in enumerate(lists):
+        text = text.replace(f'"@{place}@"', one, 1)
+    return text + "\n"

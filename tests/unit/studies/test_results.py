@@ -1,0 +1,119 @@
+"""A results file collects trials from several machines, refuses others, and is the source of the tables in docs."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.study_command import command
+from cli.trial_processes import run_trials
+from studies.plan import InvalidStudy, StudyPlan, Trial
+from studies.report.generate import PAGES, RESULTS, ROOT, generated
+from studies.results import Results
+from studies.summary import summarise
+from tests.unit.studies.invented import RUN, curve, plan, trials
+
+PLAN = plan(seeds=(100, 101))
+
+
+def opened(file: Path, of: StudyPlan = PLAN) -> Results:
+    return Results.open(file, of, command(of), "abc", 2)
+
+
+def test_trials_of_two_machines_come_together(tmp_path: Path) -> None:
+    file = tmp_path / "results" / "garden.json"
+    first = opened(file)
+    first.add(trials("judges", curve(0.0, 0.5)), "abc")
+    first.save(file)
+    second = Results.open(file, PLAN, command(PLAN), "def", 2)
+    second.add({**trials("judges", curve(0.0, 1.0), curve(0.5, 1.0)), **trials("none", curve(0.0, 0.0))}, "def")
+    second.save(file)
+    stored = json.loads(file.read_text())
+    assert stored["arms"]["judges"]["speed"] == [0.25, 0.75]  # the first machine's trial stays
+    assert [one["commit"] for one in stored["trials"]["judges"]] == ["abc", "def"]
+    assert stored["against"]["none"]["improvement"] == 1.0
+    assert (stored["steps"], stored["cores"]) == (3 * 4096, 2)
+    assert opened(file).curves() == second.curves()
+    assert [path.name for path in file.parent.iterdir()] == ["garden.json"]
+
+
+def test_a_trial_in_the_results_file_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Trial] = []
+    finished: list[Trial] = []
+
+    def start(_: Path, trial: Trial) -> "subprocess.Popen[bytes]":
+        started.append(trial)
+        return subprocess.Popen(["true"], start_new_session=True)
+
+    monkeypatch.setattr("cli.trial_processes._start", start)
+    monkeypatch.setattr("cli.trial_processes.POLL_S", 0.01)
+    run_trials(tmp_path, PLAN, 1, done=PLAN.trials())
+    assert started == []
+    run_trials(tmp_path, PLAN, 1, PLAN.trials()[1:], finished.append)
+    assert started == finished == PLAN.trials()[:1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"run": RUN.model_copy(update={"ppo": RUN.ppo.model_copy(update={"discount": 0.9})})}, "run.ppo.discount"),
+        ({"worlds": ("vale",)}, "worlds"),
+        ({"episode_lengths": (500,)}, "episode_lengths"),
+        ({"pooling": "mean"}, "pooling"),
+    ],
+)
+def test_trials_of_another_configuration_are_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    opened(file).save(file)
+    before = file.read_bytes()
+    with pytest.raises(InvalidStudy, match=f"holds a study with another {said}:"):
+        opened(file, plan(**changes))
+    assert file.read_bytes() == before
+    opened(file, plan(arms=("oracle",), seeds=(7,)))  # other arms and seeds belong to the same study
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"command": 1}', '{"trials": {"judges": [{"seed": 1}]}}'])
+def test_a_damaged_results_file_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    file.write_text(text)
+    with pytest.raises(InvalidStudy, match="is not a results file"):
+        opened(file)
+
+
+def test_the_command_repeats_all_that_differs_from_a_usual_study() -> None:
+    run = RUN.model_copy(update={"ppo": RUN.ppo.model_copy(update={"discount": 0.998}), "envs_per_runner": 16})
+    run = run.model_copy(update={"env_runners": 0, "batch_size": 2_048, "segment_steps": 100})
+    sampling = run.sampling.model_copy(update={"milestones": False})
+    said = command(plan(run=run.model_copy(update={"sampling": sampling}), seeds=(100, 101)))
+    assert said.startswith("zelda study garden --seeds 100:102 --arms none,judges --epochs 3 --epoch-steps 4096")
+    assert said.endswith("--pooling gain -s ppo.discount=0.998")
+
+
+def test_a_page_gets_the_tables_of_its_results(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.json"
+    results = opened(file)
+    results.add({**trials("judges", curve(0.0, 1.0)), **trials("none", curve(0.0, 0.0))}, "abc")
+    results.save(file)
+    page = "before\n<!-- study tiny -->\nSTALE\n<!-- end of study tiny -->\nafter\n"
+    made = generated(page, tmp_path)
+    assert made.startswith("before\n<!-- study tiny -->\n`zelda study garden")
+    assert "| `judges`: PPO with RND" in made
+    assert "STALE" not in made
+    assert generated(made, tmp_path) == made
+    with pytest.raises(InvalidStudy, match="is not readable"):
+        generated(page.replace("tiny", "other"), tmp_path)
+
+
+def test_the_tables_in_docs_are_current() -> None:
+    for name in PAGES:
+        page = (ROOT / name).read_text("utf-8")
+        assert generated(page, ROOT / RESULTS) == page, "run `python -m studies.report.generate`"
+
+
+def test_the_committed_numbers_follow_from_the_committed_curves() -> None:
+    for file in sorted((ROOT / RESULTS).glob("*.json")):
+        stored = json.loads(file.read_text("utf-8"))
+        fresh = json.loads(json.dumps(summarise(Results.load(file).curves())))
+        assert {key: stored[key] for key in fresh} == fresh, file.name
