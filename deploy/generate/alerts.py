@@ -17,6 +17,8 @@ OTHERS_FETCH = "group by (namespace) (zelda_bus_last_fetch_timestamp_seconds)"
 NO_LEADER = f"sum by (namespace) ({LEASE}) < 1 or {OTHERS_FETCH} unless on (namespace) {LEASE} or on () absent({LEASE})"
 WAIT_S = "sum by (namespace, consumer, le) (rate(zelda_bus_event_age_seconds_bucket[15m]))"
 KL_TOO_LARGE, ALPHA_OF_NOISE = 0.1, 0.2  # the dashboards' descriptions repeat them
+RELEASE = "RELEASE"  # the chart puts the release's name here
+SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
 DROPPED, KL = '{status="dropped"}', '{figure="kl"}'
 SPEED = "sum by (namespace) (zelda_trainer_steps_per_second)"
 
@@ -51,6 +53,14 @@ FLOW = (
         "{{ $labels.job }} has not answered for five minutes",
         "a-service-is-down",
         "5m",
+    ),
+    Alert(
+        "ServiceMissing",
+        " or ".join(f'absent(up{{job="{RELEASE}-{name}"}})' for name in SERVICES),
+        "critical",
+        "{{ $labels.job }} has no pod that answers: it never started, or is not scraped",
+        "a-service-is-down",
+        "10m",
     ),
     Alert(
         "NoLeader",
@@ -107,9 +117,9 @@ FLOW = (
     ),
     Alert(
         "SegmentsDropped",
-        f"max by (namespace) ({from_leader('epoch_segments', DROPPED)}) > 0",
+        f"max by (namespace, run) ({from_leader('epoch_segments', DROPPED)}) > 0",
         "warning",
-        "The recorder dropped segments because the store was too slow",
+        "{{ $labels.run }}: the recorder dropped segments because the store was too slow",
         "segments-are-dropped",
     ),
 )
@@ -148,23 +158,23 @@ JUDGES = (
 LEARNING = (
     Alert(
         "RewardModelWithdrawn",
-        f"max by (namespace) ({from_leader('epoch_alarm_state')}) == 1",
+        f"max by (namespace, run) ({from_leader('epoch_alarm_state')}) == 1",
         "warning",
-        "The run withdrew reward models: scores rise while true progress falls",
+        "{{ $labels.run }} withdrew reward models: scores rise while true progress falls",
         "reward-models-are-withdrawn",
     ),
     Alert(
         "RewardModelOld",
-        f"max by (namespace) ({from_leader('epoch_reward_model_age_epochs')}) > 5",
+        f"max by (namespace, run) ({from_leader('epoch_reward_model_age_epochs')}) > 5",
         "info",
-        "Shaping uses a reward model that is more than five epochs old",
+        "{{ $labels.run }} is shaped by a reward model that is more than five epochs old",
         "the-reward-model-is-old",
     ),
     Alert(
         "UpdatesTooLarge",
-        f"max by (namespace) ({from_leader('epoch_learner_value', KL)}) > {KL_TOO_LARGE}",
+        f"max by (namespace, run) ({from_leader('epoch_learner_value', KL)}) > {KL_TOO_LARGE}",
         "info",
-        "Policy updates are too large",
+        "{{ $labels.run }}: policy updates are too large",
         "policy-updates-are-too-large",
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.generate import alerts, bus_permissions, kustomize_base, values_files
+from deploy.generate import alerts, bus_permissions, kustomize_base, upgrade_table, values_files
 from deploy.generate.dashboards import DASHBOARDS
 
 CHART = "charts/zelda-rlaif"
@@ -19,4 +19,6 @@ def generated(root: Path) -> Iterator[tuple[Path, str]]:
     yield chart / "files/alerts.yaml", alerts.alerts_yaml()
     for dashboard in DASHBOARDS:
         yield chart / f"files/dashboards/{dashboard.name}.json", dashboard.to_json()
+    guide = root / "docs/upgrade.md"
+    yield guide, upgrade_table.page(guide.read_text(), chart)
     yield from ((root / "deploy/base" / name, text) for name, text in kustomize_base.base_files(chart))

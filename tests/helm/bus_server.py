@@ -56,7 +56,7 @@ async def running_bus(
     objects = render(profile(name))
     text: str = named(objects, "ConfigMap", "zelda-nats")["data"]["nats.conf"]
     stateful = named(objects, "StatefulSet", "zelda-nats")["spec"]
-    (container,) = stateful["template"]["spec"]["containers"]
+    container, *_ = stateful["template"]["spec"]["containers"]  # beside it, the exporter of its figures
     users = [e["name"].removesuffix("_PASSWORD").lower() for e in container["env"] if e["name"].endswith("_PASSWORD")]
     secret, ports = secret or credentials(users), free_ports(3 * stateful["replicas"])
     authority = certificate(folder) if "tls {" in text else None

@@ -42,15 +42,20 @@ def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def render_files(values: Mapping[str, Any], chart: Path = CHART) -> dict[str, str]:
+def render_files(
+    values: Mapping[str, Any], chart: Path = CHART, release: str | None = None, namespace: str | None = None
+) -> dict[str, str]:
     """Every file of a release as text. Loads the chart each time, because rendering changes it."""
     with helm_python.Chart.load(chart) as loaded:
-        return dict(loaded.render(dict(values), name=RELEASE, namespace=NAMESPACE, is_install=True))
+        where = namespace or NAMESPACE
+        return dict(loaded.render(dict(values), name=release or RELEASE, namespace=where, is_install=True))
 
 
-def render(values: Mapping[str, Any], chart: Path = CHART) -> list[Object]:
+def render(
+    values: Mapping[str, Any], chart: Path = CHART, release: str | None = None, namespace: str | None = None
+) -> list[Object]:
     """All objects of a release."""
-    files = render_files(values, chart)
+    files = render_files(values, chart, release, namespace)
     return [
         parsed
         for name, text in sorted(files.items())

@@ -17,12 +17,13 @@ PARTS = ("master", "volume", "filer", "admin")
 def running_store(folder: Path, access_key: str, secret_key: str) -> Iterator[str]:
     """Address of a server on free ports that keeps its objects in `folder`."""
     (container,) = named(render(profile("dev")), "StatefulSet", "zelda-s3")["spec"]["template"]["spec"]["containers"]
-    port, *others = free_ports(1 + len(PARTS))
+    port, figures, *others = free_ports(2 + len(PARTS))
     _, *arguments = container["command"]
     moved = {
         "-dir=/data": f"-dir={folder}",
         "-s3.port=8333": f"-s3.port={port}",
         "-ip.bind=0.0.0.0": "-ip.bind=127.0.0.1",
+        "-metricsPort=9327": f"-metricsPort={figures}",
     }
     if not moved.keys() <= set(arguments):
         raise LookupError(f"the rendered arguments are others: {arguments}")

@@ -24,14 +24,15 @@ SETTINGS = {
     "rewardmodel": ("services.rewardmodel.settings", "RewardModelSettings"),
     "exporter": ("services.exporter.settings", "ExporterSettings"),
     "ray-head": ("services.trainer.settings", "DriverSettings"),
-    "ray-judge": ("services.judge.settings", "JudgeSettings"),
+    "evaluation": ("services.judge.settings", "JudgeSettings"),
+    "rewardmodel-training": ("services.rewardmodel.settings", "RewardModelSettings"),
     "ray-worker": ("services.trainer.settings", "DriverSettings"),
 }
 EXTERNAL = {"state": "state", "puzzle": "puzzle", "vision": "vision"}
 JOB = {"enabled": True, "run": "first"}
 VARIANTS: dict[str, dict[str, Any]] = {
     **{name: merged(profile(name), {"apis": {"ray": "on"}}) for name in PROFILES},
-    "jobs": merged(profile("prod"), {"ray": {"jobs": dict.fromkeys(("epoch", "evaluation"), JOB)}}),
+    "jobs": merged(profile("prod"), {"jobs": dict.fromkeys(("epoch", "evaluation", "rewardmodel"), JOB)}),
     "bucketclaim": merged(profile("openshift"), {"store": {"mode": "bucketclaim"}}),
     "rom": merged(profile("dev"), {"rom": {"source": "pvc", "name": "roms", "path": "a.gbc", "sha256": "0" * 64}}),
     "external": merged(
@@ -82,13 +83,9 @@ def test_every_service_accepts_its_environment(variant: str, tmp_path: Path, mon
     for component, template in pods(objects).items():
         container = materialize(objects, template, component, tmp_path / component)
         found[component] = problems_of(settings_of(component), container.environment, monkeypatch)
-    assert {component for component in found if not component.startswith("ray")} == {
-        "coordinator",
-        "trainer",
-        "judge",
-        "rewardmodel",
-        "exporter",
-    }
+    services = {"coordinator", "trainer", "judge", "rewardmodel", "exporter"}
+    jobs = {"evaluation", "rewardmodel-training"} if variant == "jobs" else set()
+    assert {component for component in found if not component.startswith("ray")} == services | jobs
     assert {component: problems for component, problems in found.items() if problems} == {}
 
 

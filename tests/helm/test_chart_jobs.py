@@ -64,12 +64,17 @@ def test_a_changed_pod_template_renames_the_job(name: str, title: str) -> None:
     check_names(provision(before), provision(merged(before, CHANGES[title])))
 
 
-def test_another_chart_version_renames_the_job(tmp_path: Path) -> None:
-    newer = tmp_path / CHART.name
+def chart_of_version(version: str, folder: Path) -> Path:
+    """A copy of the chart with another version of its own and the same images."""
+    newer = folder / CHART.name
     shutil.copytree(CHART, newer)
     about = yaml.safe_load((newer / "Chart.yaml").read_text())
-    (newer / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "9.9.9"}))
-    check_names(provision(profile("dev")), provision(profile("dev"), newer))
+    (newer / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": version}))
+    return newer
+
+
+def test_another_chart_version_renames_the_job(tmp_path: Path) -> None:
+    check_names(provision(profile("dev")), provision(profile("dev"), chart_of_version("9.9.9", tmp_path)))
 
 
 def test_equal_values_give_the_same_job() -> None:
@@ -79,7 +84,8 @@ def test_equal_values_give_the_same_job() -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_finished_job_is_deleted_and_argo_ignores_that(name: str) -> None:
-    for job in of_kind(render(profile(name)), "Job"):
+    jobs = {kind: {"enabled": True, "run": "first"} for kind in ("evaluation", "rewardmodel")}
+    for job in of_kind(render(merged(profile(name), {"jobs": jobs})), "Job"):
         assert job["spec"]["ttlSecondsAfterFinished"] >= 3600, "its log must stay readable"
         assert {"helm.sh/hook", "argocd.argoproj.io/hook"} & job["metadata"]["annotations"].keys()
 

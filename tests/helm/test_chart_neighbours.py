@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.helm.operators.network import selects
 from tests.helm.rendering import Object, merged, named, of_kind, profile, render
 from tests.helm.test_chart_objects import switched
-from tests.helm.test_chart_policies import matches
 from tests.helm.test_notebooks import FOLDER, code
 
 BUILD, WORKBENCH = {"openshift.io/build.name": "zelda-rlaif-judge-1"}, {"notebook-name": "mine"}
@@ -19,7 +19,7 @@ def rendered(name: str, clients: list[str]) -> list[Object]:
 
 def policies(objects: list[Object], labels: dict[str, str]) -> set[str]:
     """Names of the policies that select a pod with these labels."""
-    found = [one for one in of_kind(objects, "NetworkPolicy") if matches(one["spec"]["podSelector"], labels)]
+    found = [one for one in of_kind(objects, "NetworkPolicy") if selects(one["spec"]["podSelector"], labels)]
     return {one["metadata"]["name"].removeprefix("zelda-") for one in found}
 
 
@@ -50,8 +50,8 @@ def test_workbenches_reach_the_api_but_other_pods_do_not() -> None:
     assert policies(objects, WORKBENCH) == {"deny-all", "dns", "workbenches"}
     (rule,) = named(objects, "NetworkPolicy", "zelda-clients")["spec"]["ingress"]
     (peer,) = rule["from"]
-    assert matches(peer["podSelector"], WORKBENCH)
-    assert not matches(peer["podSelector"], {"app.kubernetes.io/instance": "zelda"})
+    assert selects(peer["podSelector"], WORKBENCH)
+    assert not selects(peer["podSelector"], {"app.kubernetes.io/instance": "zelda"})
     assert policies(rendered("openshift", ["team-a"]), WORKBENCH) == {"deny-all", "dns"}
 
 

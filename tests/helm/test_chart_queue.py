@@ -42,17 +42,21 @@ def asked(objects: list[Object]) -> dict[str, float]:
 def groups(spec: Object) -> list[tuple[int, Object]]:
     """(number, spec) of the pods of a Ray cluster or of a model."""
     if "headGroupSpec" not in spec:
-        return [(spec["replicas"], spec["template"])]
+        pod = spec["template"]
+        return [(spec.get("replicas", 1), pod.get("spec", pod))]
     workers = [(group["maxReplicas"], group["template"]["spec"]) for group in spec.get("workerGroupSpecs", [])]
     return [(1, spec["headGroupSpec"]["template"]["spec"]), *workers]
 
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_everything_that_waits_for_quota_fits_the_quota(name: str) -> None:
-    values = merged(merged(merged(profile(name), switched("on")), {"ray": EVERYTHING["ray"]}), ADMIN)
+    values = merged(
+        merged(merged(profile(name), switched("on")), {name: EVERYTHING[name] for name in ("services", "ray", "jobs")}),
+        ADMIN,
+    )
     objects = render(values)
     queued = [one for one in objects if "kueue.x-k8s.io/queue-name" in one["metadata"]["labels"]]
-    assert {one["kind"] for one in queued} <= {"RayCluster", "RayJob"}
+    assert {one["kind"] for one in queued} <= {"RayCluster", "RayJob", "Job"}
     ((group,),) = (one["spec"]["resourceGroups"] for one in of_kind(objects, "ClusterQueue"))
     quota = {one["name"]: amount(one["nominalQuota"]) for one in group["flavors"][0]["resources"]}
     assert {what: (much, quota.get(what)) for what, much in asked(queued).items() if much > quota.get(what, 0)} == {}

@@ -1,25 +1,10 @@
 """Rendering refuses conflicting values with one sentence and a remedy."""
 
-from typing import Any
-
 import helm_python
 import pytest
 
 from tests.helm.rendering import merged, profile, render
-
-CONFLICTS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a segment lifetime in a claimed bucket": (
-        "openshift",
-        {"store": {"mode": "bucketclaim", "keepSegmentsDays": 90}},
-        "leave it null with store.mode bucketclaim",
-    ),
-    "a log-in that an Ingress bypasses": (
-        "dev",
-        {"expose": {"kind": "ingress", "host": "h", "tlsSecret": "t", "oauth": {"enabled": True}}},
-        "set expose.kind to route",
-    ),
-    "a queued cluster with autoscaling": ("prod", {"ray": {"autoscaling": True}}, "set ray.autoscaling to false"),
-}
+from tests.helm.wrong_values import CONFLICTS, MISTAKES
 
 
 def test_ray_may_autoscale_without_kueue() -> None:
@@ -31,3 +16,8 @@ def test_conflicting_values_are_refused_with_a_remedy(title: str) -> None:
     name, values, advice = CONFLICTS[title]
     with pytest.raises(helm_python.HelmError, match=advice):
         render(merged(profile(name), values))
+
+
+def test_at_least_eighty_mistakes_are_known() -> None:
+    """Eighty mistakes at least, so that a rule that gets lost is noticed."""
+    assert len(MISTAKES) + len(CONFLICTS) >= 80

@@ -195,6 +195,25 @@ def test_the_docs_create_the_project_and_start_all_builds(page: str) -> None:
     assert after.index("start-build") < after.index("REGISTRY=" if "REGISTRY=" in after else "oc apply -k")
 
 
+def test_machine_pools_on_rosa_equal_the_machine_sets() -> None:
+    text = (ROOT / "docs/install-openshift.md").read_text()
+    for name in ("llm-inference", "game-training"):
+        (one,) = documents(DEPLOY / f"machinesets/{name}.yaml")
+        spec = one["spec"]["template"]["spec"]
+        (taint,) = spec["taints"]
+        machine = spec["providerSpec"]["value"]["instanceType"]
+        (command,) = re.findall(rf"rosa create machinepool .*--name={name} (.+\\\n.+)$", text, re.MULTILINE)
+        assert f"--taints={taint['key']}={taint['value']}:{taint['effect']}" in command
+        assert f"--labels=zelda-rlaif/role={spec['metadata']['labels']['zelda-rlaif/role']}" in command
+        assert f"--instance-type={machine}" in command
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+def test_the_nodes_overlay_holds_both_machine_sets() -> None:
+    made = {one["metadata"]["name"]: one["spec"]["replicas"] for one in built(DEPLOY / "overlays/nodes-aws")}
+    assert made == {"CLUSTER-llm-inference-ZONE": 2, "CLUSTER-game-training-ZONE": 3}
+
+
 def test_pods_tolerate_the_taints_of_machine_sets() -> None:
     gpu, cpu = (documents(DEPLOY / f"machinesets/{name}.yaml")[0] for name in ("llm-inference", "game-training"))
     assert gpu["spec"]["template"]["spec"]["taints"][0]["key"] == "nvidia.com/gpu"

@@ -18,7 +18,9 @@ from prometheus_client import REGISTRY
 from deploy.generate.alerts import alerts_yaml
 from deploy.generate.dashboards import DASHBOARDS
 from deploy.generate.leader import LEADER
-from tests.helm.rendering import CHART, ROOT, of_kind, profile, render
+from tests.helm.operators.network import selects
+from tests.helm.rendering import CHART, ROOT, Object, merged, of_kind, pod_templates, profile, render
+from tests.helm.test_chart_objects import EVERYTHING
 
 # Series of others: vLLM as served by OpenShift AI, every process, and Prometheus itself.
 OTHERS = {
@@ -189,18 +191,56 @@ def test_the_chart_carries_the_same_rules() -> None:
     assert [r["alert"] for group in rule["spec"]["groups"] for r in group["rules"]] == [r["alert"] for r in rules()]
 
 
+def rendered_rules(objects: list[Object]) -> dict[str, str]:
+    """Alert -> expression in the release."""
+    (rule,) = of_kind(objects, "PrometheusRule")
+    return {one["alert"]: one["expr"] for group in rule["spec"]["groups"] for one in group["rules"]}
+
+
+def test_a_service_that_rests_is_not_missed() -> None:
+    resting = {"services": {"exporter": {"replicas": 0}, "judge": {"autoscaling": {"min": 0}}}}
+    missing = rendered_rules(render(merged(profile("prod"), resting)))["ZeldaServiceMissing"]
+    assert set(re.findall(r'job="(.+?)"', missing)) == {f"zelda-{n}" for n in ("coordinator", "trainer", "rewardmodel")}
+
+
+def test_embedded_servers_and_jobs_of_ray_are_scraped() -> None:
+    objects = render(merged(merged(profile("openshift"), {"apis": {"ray": "on"}}), EVERYTHING))
+    found: dict[str, set[str]] = {}
+    for monitor in of_kind(objects, "PodMonitor"):
+        (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+        pods = [
+            (o, p) for o, p in pod_templates(objects) if selects(monitor["spec"]["selector"], p["metadata"]["labels"])
+        ]
+        named_ports = {
+            port["name"] for _, pod in pods for c in pod["spec"]["containers"] for port in c.get("ports", [])
+        }
+        assert endpoint["port"] in named_ports
+        found[monitor["metadata"]["name"]] = {owner for owner, _ in pods}
+    assert found["zelda-nats"] == {"StatefulSet/zelda-nats"}
+    assert found["zelda-s3"] == {"StatefulSet/zelda-s3"}
+    assert "RayJob/zelda-epoch/head" in found["zelda-ray"]
+
+
+def test_figures_of_a_run_are_told_apart_by_run() -> None:
+    (board,) = (json.loads(one.to_json()) for one in DASHBOARDS if one.name == "learning")
+    (choice,) = (one for one in board["templating"]["list"] if one["name"] == "run")
+    assert choice["query"] == 'label_values(zelda_epoch_number{namespace=~"$namespace"}, run)'
+    targets = [target for panel in board["panels"] for target in panel.get("targets", [])]
+    own = [target for target in targets if re.search("zelda_(epoch|reward_model)_", target["expr"])]
+    assert len(own) > 15
+    assert [target["expr"] for target in own if 'run=~"$run"' not in target["expr"]] == []
+    assert [target["legendFormat"] for target in own if not target["legendFormat"].startswith("{{run}}")] == []
+
+
 @pytest.mark.parametrize("more", [{}, {"fullnameOverride": "oracle"}], ids=["zelda", "oracle"])
 def test_down_services_of_other_tenants_raise_no_alert(more: dict[str, Any]) -> None:
     objects = render(profile("prod") | more)
-    (text,) = (
-        rule["expr"]
-        for group in of_kind(objects, "PrometheusRule")[0]["spec"]["groups"]
-        for rule in group["rules"]
-        if rule["alert"] == "ZeldaServiceDown"
-    )
+    expressions = rendered_rules(objects)
+    text, missing = expressions["ZeldaServiceDown"], expressions["ZeldaServiceMissing"]
     (pattern,) = re.findall(r'job=~"(.+?)"', text)
     scraped = {one["metadata"]["name"] for one in of_kind(objects, "ServiceMonitor")}
     assert len(scraped) == 5
+    assert {name for name in scraped if f'absent(up{{job="{name}"}})' not in missing} == set()
     assert {name for name in scraped if not re.fullmatch(pattern, name)} == set()
     assert not re.fullmatch(pattern, "prometheus-node-exporter")
 

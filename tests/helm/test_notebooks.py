@@ -4,6 +4,7 @@ test_release.py."""
 import ast
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -57,8 +58,41 @@ def test_the_cluster_notebook_uses_settings_that_the_driver_knows() -> None:
 
 def test_the_cluster_notebook_names_what_the_chart_makes() -> None:
     text, objects = code(FOLDER / "codeflare_epoch.ipynb"), render(profile("openshift"))
-    assert 'local_queue="zelda"' in text
+    assert "local_queue=RELEASE" in text
     assert named(objects, "LocalQueue", "zelda")
-    assert "http://zelda-s3.{NAMESPACE}.svc:8333" in text
+    assert "http://{RELEASE}-s3.{NAMESPACE}.svc:8333" in text
     assert named(objects, "Service", "zelda-s3")
     assert "zelda-rlaif-trainer:0.1.0" in text
+
+
+def test_the_cluster_notebook_trains_a_run_of_its_own() -> None:
+    """The trainer of the release would start a second driver for a run of the coordinator."""
+    text = code(FOLDER / "codeflare_epoch.ipynb")
+    assert 'entrypoint=f"python -m cli epoch --run {RUN}"' in text
+    assert "services.trainer.driver" not in text
+
+
+@pytest.mark.parametrize(
+    ("secrets", "services", "sentence"),
+    [
+        (["zelda-store"], ["zelda-s3"], ""),
+        ([], ["zelda-s3"], "zelda-rl has no Secret zelda-store"),
+        (["zelda-store"], [], "zelda-rl has no Service zelda-s3"),
+    ],
+)
+def test_the_cluster_notebook_checks_what_it_needs(secrets: list[str], services: list[str], sentence: str) -> None:
+    (check,) = (
+        n for n in ast.parse(code(FOLDER / "codeflare_epoch.ipynb")).body if getattr(n, "name", "") == "missing"
+    )
+    store = {"ZELDA_STORE__ENDPOINT": "http://zelda-s3.zelda-rl.svc:8333"}
+    names: dict[str, Any] = {"NAMESPACE": "zelda-rl", "RELEASE": "zelda", "STORE": store}
+    exec(compile(ast.Module([check], []), "notebook", "exec"), names)
+
+    def listed(found: list[str]) -> Any:
+        return SimpleNamespace(items=[SimpleNamespace(metadata=SimpleNamespace(name=name)) for name in found])
+
+    api = SimpleNamespace(
+        list_namespaced_secret=lambda _: listed(secrets), list_namespaced_service=lambda _: listed(services)
+    )
+    assert names["missing"](api).startswith(sentence)
+    assert bool(names["missing"](api)) == bool(sentence)

@@ -28,6 +28,7 @@ def order(steps: int) -> dict[str, Any]:
         "segment_steps": min(100, steps // 4),
         "batch_size": max(64, steps // 4),
         "env_runners": 0,
+        "envs_per_runner": 1,
     }
     return {"run": f"helm-test-{int(time.time())}", "config": config}
 

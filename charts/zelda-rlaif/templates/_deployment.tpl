@@ -21,8 +21,10 @@ spec:
   template:
     metadata:
       labels: {{- include "zelda.labels" $self | nindent 8 }}
-      annotations:
-        checksum/config: {{ include "zelda.configChecksum" $root }}
+      {{- if eq $service "judge" }}
+      annotations: # restarts the pods when the file in the ConfigMap changes; all other settings are variables
+        checksum/config: {{ toJson (list (include "zelda.judgesFile" $root) $root.Values.judges.phases) | sha256sum }}
+      {{- end }}
     spec:
       serviceAccountName: {{ include "zelda.fullname" $root }}-{{ $service }}
       automountServiceAccountToken: false
@@ -32,7 +34,7 @@ spec:
       {{- include "zelda.pullSecrets" $root | nindent 6 }}
       {{- include "zelda.placement" $values | nindent 6 }}
       {{- include "zelda.spread" $self | nindent 6 }}
-      {{- if include "zelda.hasRom" $self }}
+      {{- if and (include "zelda.hasRom" $self) (has $service (list "trainer" "exporter")) }}
       initContainers:
         - {{- include "zelda.romInit" $self | nindent 10 }}
       {{- end }}
@@ -69,9 +71,4 @@ spec:
         {{- if and (eq $service "coordinator") $root.Values.expose.oauth.enabled }}
         - {{- include "zelda.accountToken" (dict "name" "account-token" "audience" "") | nindent 10 }}
         {{- end }}
-{{- end }}
-
-{{/* restarts pods when their configuration changes */}}
-{{- define "zelda.configChecksum" -}}
-{{- toJson (list .Values.judges .Values.llm .Values.rom .Values.bus .Values.store) | sha256sum }}
 {{- end }}

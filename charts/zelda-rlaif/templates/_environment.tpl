@@ -27,8 +27,15 @@
 {{- else if eq .Values.store.mode "bucketclaim" }}{{ dict "name" "openshift-service-ca.crt" "key" "service-ca.crt" | toJson }}{{ end }}
 {{- end }}
 
-{{/* store access only: Ray's workers write segments and need no bus */}}
+{{/* access to the store, and the log level */}}
 {{- define "zelda.storeEnv" -}}
+{{ include "zelda.storeAddressEnv" . }}
+- {name: ZELDA_LOG__LEVEL, value: {{ .Values.log.level }}}
+- {name: ZELDA_LOG__FORMAT, value: {{ .Values.log.format }}}
+{{- end }}
+
+{{/* access to the store only: Ray's workers write segments and need no bus */}}
+{{- define "zelda.storeAddressEnv" -}}
 {{- $claim := eq .Values.store.mode "bucketclaim" }}
 {{- if $claim }}
 {{- range list "BUCKET_HOST" "BUCKET_PORT" "BUCKET_NAME" }}
@@ -44,8 +51,6 @@
 {{- if include "zelda.storeCa" . }}
 - {name: ZELDA_STORE__CA_FILE, value: /var/run/zelda/store-ca/ca.crt}
 {{- end }}
-- {name: ZELDA_LOG__LEVEL, value: {{ .Values.log.level }}}
-- {name: ZELDA_LOG__FORMAT, value: {{ .Values.log.format }}}
 {{- end }}
 
 {{- define "zelda.busEnv" -}}

@@ -1,26 +1,45 @@
-{{/* The judges' file: three judges with a route each, so that a slow model never delays another. */}}
+{{/* The judges' file. Every judge has a route of its own by default, so that a slow model never delays another. */}}
 {{- define "zelda.judgesFile" -}}
 {{- $judges := .Values.judges }}
-{{- $asks := dict "state" "[progress, dialog, efficiency]" "puzzle" "[puzzle]" "vision" "[novelty], frames: 8, frame_scale: 3" }}
+{{- $routes := list }}{{ range $judges.judges }}{{ $routes = append $routes .route }}{{ end }}
 rubric: default
 routes:
-  {{- range $name := list "state" "puzzle" "vision" }}
+  {{- range $name := $routes | uniq | sortAlpha }}
   {{ $name }}:
     {{- include "zelda.route" (dict "root" $ "name" $name) | nindent 4 }}
     total_timeout_s: {{ $judges.timeoutSeconds }}
     max_concurrent: {{ $judges.concurrency }}
   {{- end }}
 judges:
-  {{- range $name := list "state" "puzzle" "vision" }}
-  - {name: {{ $name }}, route: {{ $name }}, model: {{ include "zelda.modelName" (dict "root" $ "name" $name) | quote }}, votes: {{ toJson $judges.votes }}, dimensions: {{ get $asks $name }}}
+  {{- range $judges.judges }}
+  - name: {{ .name }}
+    route: {{ .route }}
+    model: {{ include "zelda.modelName" (dict "root" $ "name" .route) | quote }}
+    dimensions: {{ toJson .dimensions }}
+    votes: {{ .votes | default $judges.votes | toJson }}
+    {{- with .frames }}
+    frames: {{ . }}
+    {{- end }}
+    {{- with .frameScale }}
+    frame_scale: {{ . }}
+    {{- end }}
+    {{- with .temperature }}
+    temperature: {{ . }}
+    {{- end }}
+    {{- with .maxOutputTokens }}
+    max_output_tokens: {{ . }}
+    {{- end }}
+    {{- with .prices }}
+    prices: {{ toJson . }}
+    {{- end }}
   {{- end }}
 {{- end }}
 
 {{- define "zelda.modelName" -}}
 {{- $mode := .root.Values.judges.mode }}
 {{- if eq $mode "rules" }}rules
-{{- else if eq $mode "llmd" }}{{ (index .root.Values.llm.models .name).model }}
-{{- else }}{{ required (printf "judges.external.routes.%s.model is needed" .name) (index .root.Values.judges.external.routes .name).model }}{{ end }}
+{{- else if eq $mode "llmd" }}{{ (include "zelda.model" (dict "root" .root "route" .name) | fromJson).model }}
+{{- else }}{{ required (printf "judges.external.routes.%s.model is needed: name the model on the server" .name) (index .root.Values.judges.external.routes .name | default dict).model }}{{ end }}
 {{- end }}
 
 {{/* dict root name -> address, trust and identity of one route */}}
@@ -29,16 +48,20 @@ judges:
 {{- if eq $judges.mode "rules" -}}
 url: http://{{ include "zelda.fullname" .root }}-rules-judge.{{ $namespace }}.svc:8080/v1
 {{- else if eq $judges.mode "llmd" -}}
-{{- $model := index .root.Values.llm.models .name -}}
-url: {{ .root.Values.llm.gatewayUrl }}/{{ $namespace }}/{{ $model.name }}/v1
-direct_url: https://{{ $model.name }}-kserve-workload-svc.{{ $namespace }}.svc.cluster.local:8000/v1
-objective: {{ $namespace }}-{{ .name }}
-{{- if .root.Values.llm.auth }}
+{{- $llm := .root.Values.llm }}
+{{- $object := include "zelda.modelObject" (dict "root" .root "name" (include "zelda.model" (dict "root" .root "route" .name) | fromJson).name) -}}
+{{- $there := include "zelda.modelNamespace" .root -}}
+url: {{ $llm.gatewayUrl }}/{{ $there }}/{{ $object }}/v1
+direct_url: https://{{ $object }}-kserve-workload-svc.{{ $there }}.svc.cluster.local:8000/v1
+{{- with ternary (printf "%s-%s" (include "zelda.fullname" .root) .name) $llm.shared.objective $llm.enabled }}
+objective: {{ . }}
+{{- end }}
+{{- if $llm.auth }}
 token_file: /var/run/zelda/judge-token/token
 {{- end }}
 ca_file: /var/run/zelda/judge-ca/ca.crt
 {{- else -}}
-url: {{ required (printf "judges.external.routes.%s.baseUrl is needed" .name) (index $judges.external.routes .name).baseUrl }}
+url: {{ required (printf "judges.external.routes.%s.baseUrl is needed: give the endpoint's address" .name) (index $judges.external.routes .name | default dict).baseUrl }}
 {{- if $judges.external.apiKeySecret }}
 token_file: /var/run/zelda/judge-token/token
 {{- end }}
@@ -59,6 +82,12 @@ ca_file: /var/run/zelda/judge-ca/ca.crt
 
 {{- define "zelda.env.judge" -}}
 - {name: ZELDA_JUDGES_FILE, value: /etc/zelda/judges.yaml}
+{{- if .Values.judges.phases }}
+- {name: ZELDA_JUDGE__PHASES_FILE, value: /etc/zelda/phases.yaml}
+{{- end }}
+{{- range $what, $limit := .Values.judges.budget }}{{ if $limit }}
+- {name: ZELDA_JUDGE__BUDGET_{{ upper $what }}, value: {{ $limit | toJson | quote }}}
+{{- end }}{{ end }}
 - {name: ZELDA_JUDGE__USE_DIRECT, value: {{ not .Values.llm.useGateway | quote }}}
 - {name: ZELDA_JUDGE__REPLICAS, value: {{ ternary .Values.services.judge.replicas .Values.services.judge.autoscaling.max (eq .Values.services.judge.autoscaling.mode "none") | quote }}}
 - name: ZELDA_JUDGE__REPLICA

@@ -12,6 +12,27 @@ serving.kserve.io/{{ if include "zelda.llmModern" . }}v1alpha2{{ else }}v1alpha1
 {{- if eq .Values.platform.odhVersion "3.5" }}llm-d.ai{{ else }}inference.networking.x-k8s.io{{ end }}/v1alpha2
 {{- end }}
 
+{{/* dict root route -> JSON of a model: its values over the defaults of an added entry */}}
+{{- define "zelda.model" -}}
+{{- $toleration := dict "key" "nvidia.com/gpu" "operator" "Exists" "effect" "NoSchedule" }}
+{{- $resources := dict "requests" (dict "cpu" "4" "memory" "24Gi") "limits" (dict "cpu" "8" "memory" "48Gi") }}
+{{- $defaults := dict "weightsSize" "20Gi" "replicas" 1 "gpus" 1 "maxModelLen" 16384 "imagesPerPrompt" 0 "startupMinutes" 30 "args" (list) "resources" $resources "nodeSelector" (dict "nvidia.com/gpu.present" "true") "tolerations" (list $toleration) }}
+{{- $model := index .root.Values.llm.models .route | deepCopy }}
+{{- if not $model }}{{ fail (printf "judges.judges: route %s: llm.models has no entry of this name: add it, or choose one of %s" .route (keys .root.Values.llm.models | sortAlpha | join ", ")) }}{{ end }}
+{{- range $name, $default := $defaults }}{{ if not (hasKey $model $name) }}{{ $_ := set $model $name $default }}{{ end }}{{ end }}
+{{- toJson $model }}
+{{- end }}
+
+{{/* dict root name -> name of the LLMInferenceService: in a namespace of somebody else it is theirs */}}
+{{- define "zelda.modelObject" -}}
+{{- if .root.Values.llm.enabled }}{{ include "zelda.fullname" .root }}-{{ .name }}{{ else }}{{ .name }}{{ end }}
+{{- end }}
+
+{{/* namespace of the models */}}
+{{- define "zelda.modelNamespace" -}}
+{{- if .Values.llm.enabled }}{{ .Release.Namespace }}{{ else }}{{ .Values.llm.shared.namespace }}{{ end }}
+{{- end }}
+
 {{/* Model -> JSON list of vLLM arguments. The preset evaluates them again in a shell, so JSON keeps inner quotes. */}}
 {{- define "zelda.llmArgs" -}}
 {{- $args := list "--max-model-len" (toString .maxModelLen) "--enable-prompt-tokens-details" "--enable-prefix-caching" }}
@@ -24,11 +45,13 @@ serving.kserve.io/{{ if include "zelda.llmModern" . }}v1alpha2{{ else }}v1alpha1
 {{- define "zelda.llmInferenceService" -}}
 {{- $modern := include "zelda.llmModern" .root }}{{ $model := .model }}
 {{- $gpus := dict "nvidia.com/gpu" (toString $model.gpus) }}
-{{- $resources := dict "requests" (merge (deepCopy $gpus) $model.resources.requests) "limits" (merge (deepCopy $gpus) $model.resources.limits) }}
+{{- $requests := merge (deepCopy $gpus) $model.resources.requests }}
+{{- if regexMatch "^(hf|s3)://" $model.uri }}{{ $_ := set $requests "ephemeral-storage" $model.weightsSize }}{{ end }}{{/* downloaded into the pod */}}
+{{- $resources := dict "requests" $requests "limits" (merge (deepCopy $gpus) $model.resources.limits) }}
 apiVersion: {{ include "zelda.llmApi" .root }}
 kind: LLMInferenceService
 metadata:
-  name: {{ $model.name }}
+  name: {{ include "zelda.modelObject" (dict "root" .root "name" $model.name) }}
   namespace: {{ .root.Release.Namespace }}
   labels: {{- include "zelda.labels" (dict "root" .root "component" "llm") | nindent 4 }}
   annotations:
@@ -45,19 +68,16 @@ spec:
     scheduler: {{ if and $modern $model.imagesPerPrompt (eq .root.Values.platform.odhVersion "3.5") }}{{ include "zelda.imageScheduler" . | nindent 6 }}{{ else }}{}{{ end }}
   template:
     {{- include "zelda.placement" $model | nindent 4 }}
+    {{- if .root.Values.llm.tokenSecret }}
+    serviceAccountName: {{ include "zelda.fullname" .root }}-models # its Secret has the token for downloads
+    {{- end }}
     containers:
       - name: main
         {{- if $modern }}
         args: {{ include "zelda.llmArgs" $model }}
-        {{- end }}
-        {{- if or (not $modern) .root.Values.llm.tokenSecret }}
+        {{- else }}
         env:
-          {{- if not $modern }}
           - {name: VLLM_ADDITIONAL_ARGS, value: {{ include "zelda.llmArgs" $model | fromJsonArray | join " " | quote }}}
-          {{- end }}
-          {{- with .root.Values.llm.tokenSecret }}
-          - {name: HF_TOKEN, valueFrom: {secretKeyRef: {name: {{ . }}, key: HF_TOKEN}}}
-          {{- end }}
         {{- end }}
         startupProbe:
           httpGet: {path: /health, port: 8000, scheme: HTTPS}

@@ -4,14 +4,17 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Prefix of all object names. Short, because controllers append to it (a RayCluster may have 53 characters). */}}
+{{/* Prefix of all object names. Short, because controllers append to it (a RayCluster may have 53 characters); the checksum
+     keeps long names apart that begin alike. */}}
 {{- define "zelda.fullname" -}}
-{{- default .Release.Name .Values.fullnameOverride | trunc 30 | trimSuffix "-" }}
+{{- $name := default .Release.Name .Values.fullnameOverride }}
+{{- if gt (len $name) 30 }}{{ $name | trunc 21 | trimSuffix "-" }}-{{ sha256sum $name | trunc 8 }}
+{{- else }}{{ $name }}{{ end }}
 {{- end }}
 
 {{/* dict root component -> labels that never change, for selectors */}}
 {{- define "zelda.selector" -}}
-app.kubernetes.io/name: {{ include "zelda.name" .root }}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}

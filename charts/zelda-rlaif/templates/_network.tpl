@@ -10,8 +10,10 @@
 {{- $services := list "coordinator" "trainer" "judge" "rewardmodel" "exporter" }}
 {{- $ray := ternary (list "ray-head" "ray-worker") (list) (eq .Values.services.trainer.backend "ray") }}
 {{- $judges := list "judge" }}
-{{- if and $ray .Values.ray.jobs.evaluation.enabled }}{{ $judges = append $judges "ray-judge" }}{{ $ray = append $ray "ray-judge" }}{{ end }}
-{{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus $ray }}
+{{- $jobs := list }}
+{{- if .Values.jobs.evaluation.enabled }}{{ $jobs = append $jobs "evaluation" }}{{ $judges = append $judges "evaluation" }}{{ end }}
+{{- if .Values.jobs.rewardmodel.enabled }}{{ $jobs = append $jobs "rewardmodel-training" }}{{ end }}
+{{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus $ray $jobs }}
 
 {{- $_ := set $edges "metrics" (dict "pods" $services "ingress" (list (dict "peers" (list $monitoring) "ports" (list 8080)))) }}
 {{- if eq .Values.bus.mode "embedded" }}
@@ -25,13 +27,14 @@
 {{- $keda := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.kedaNamespace)) }}
 {{- $nats = append $nats (dict "peers" (list $keda) "ports" (list 8222)) }}
 {{- end }}
+{{- if .Values.bus.embedded.exporter.enabled }}{{ $nats = append $nats (dict "peers" (list $monitoring) "ports" (list 7777)) }}{{ end }}
 {{- $_ := set $edges "bus" (dict "pods" (list "nats") "ingress" $nats) }}
 {{- else }}
 {{- $_ := set $edges "bus-clients" (dict "pods" $onBus "egress" (list (dict "peers" (list $external) "ports" (list (include "zelda.urlPort" .Values.bus.url | int))))) }}
 {{- end }}
 {{- if eq .Values.store.mode "embedded" }}
 {{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "components" (list "s3") "ports" (list 8333)))) }}
-{{- $_ := set $edges "store" (dict "pods" (list "s3") "ingress" (list (dict "components" $onStore "ports" (list 8333)))) }}
+{{- $_ := set $edges "store" (dict "pods" (list "s3") "ingress" (list (dict "components" $onStore "ports" (list 8333)) (dict "peers" (list $monitoring) "ports" (list 9327)))) }}
 {{- else }}
 {{- /* A policy sees the pod's port, not the Service's: NooBaa listens on 6443 behind 443. */}}
 {{- $ports := list 443 6443 }}{{ if eq .Values.store.mode "external" }}{{ $ports = list (include "zelda.urlPort" .Values.store.endpoint | int) }}{{ end }}
@@ -43,12 +46,15 @@
 {{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" $judges "ports" (list 8080)))) }}
 {{- else if eq .Values.judges.mode "external" }}
 {{- $ports := list }}{{ with int .Values.judges.external.port }}{{ $ports = list . }}{{ end }}
-{{- range .Values.judges.external.routes }}{{ $ports = append $ports (include "zelda.urlPort" .baseUrl | int) }}{{ end }}
+{{- range .Values.judges.external.routes }}{{ with . }}{{ if .baseUrl }}{{ $ports = append $ports (include "zelda.urlPort" .baseUrl | int) }}{{ end }}{{ end }}{{ end }}
 {{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $external) "ports" (uniq $ports)))) }}
 {{- else if .Values.llm.useGateway }}
 {{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $router) "ports" (list 443)))) }}
-{{- else }}
+{{- else if .Values.llm.enabled }}
 {{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "models" true "ports" (list 8000)))) }}
+{{- else }}
+{{- $there := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" .Values.llm.shared.namespace)) "podSelector" (include "zelda.podsOf" (dict "models" true) | fromYaml) }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $there) "ports" (list 8000)))) }}
 {{- end }}
 {{- if .Values.llm.enabled }}
 {{- $direct := ternary (list) (list (dict "components" $judges "ports" (list 8000))) .Values.llm.useGateway }}
@@ -56,14 +62,15 @@
 {{- end }}
 {{- if $ray }}
 {{- $operator := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.rayOperatorNamespace)) }}
-{{- $_ := set $edges "trainer-ray" (dict "pods" (list "trainer") "egress" (list (dict "components" (without $ray "ray-worker") "ports" (list 8265)))) }}
-{{- $_ := set $edges "ray-head" (dict "pods" (without $ray "ray-worker") "ingress" (list (dict "components" (list "trainer") "ports" (list 8265)) (dict "peers" (list $operator) "ports" (list 8265)))) }}
+{{- $_ := set $edges "trainer-ray" (dict "pods" (list "trainer") "egress" (list (dict "components" (list "ray-head") "ports" (list 8265)))) }}
+{{- /* OpenShift AI's operator takes over policies named <cluster>-head and <cluster>-workers: use other names. */}}
+{{- $_ := set $edges "ray-job-server" (dict "pods" (list "ray-head") "ingress" (list (dict "components" (list "trainer") "ports" (list 8265)) (dict "peers" (list $operator) "ports" (list 8265)))) }}
 {{- $_ := set $edges "ray" (dict "pods" $ray "ingress" (list (dict "components" $ray) (dict "peers" (list $monitoring) "ports" (list 8080))) "egress" (list (dict "components" $ray))) }}
 {{- if .Values.ray.gcsFaultTolerance.enabled }}
-{{- $_ := set $edges "ray-redis" (dict "pods" (without $ray "ray-worker") "egress" (list (dict "peers" (list $external) "ports" (list (include "zelda.redisPort" .Values.ray.gcsFaultTolerance.redisAddress | int))))) }}
+{{- $_ := set $edges "ray-redis" (dict "pods" (list "ray-head") "egress" (list (dict "peers" (list $external) "ports" (list (include "zelda.redisPort" .Values.ray.gcsFaultTolerance.redisAddress | int))))) }}
 {{- end }}
-{{- if .Values.ray.autoscaling }}
-{{- $_ := set $edges "ray-autoscaler" (dict "pods" (list "ray-head") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- if include "zelda.rayHeadToken" . }}
+{{- $_ := set $edges "ray-api-server" (dict "pods" (list "ray-head") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
 {{- end }}
 {{- end }}
 {{- if ne .Values.expose.kind "none" }}

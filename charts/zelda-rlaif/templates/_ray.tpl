@@ -1,11 +1,30 @@
+{{- define "zelda.localQueue" -}}
+{{- .Values.kueue.localQueue | default (include "zelda.fullname" .) }}
+{{- end }}
+
 {{- define "zelda.queueLabel" -}}
 {{- if include "zelda.api" (dict "root" . "api" "kueue" "group" "kueue.x-k8s.io/v1beta2") }}
-kueue.x-k8s.io/queue-name: {{ .Values.kueue.localQueue }}
+kueue.x-k8s.io/queue-name: {{ include "zelda.localQueue" . }}
 {{- end }}
+{{- end }}
+
+{{/* "true" if the platform's operator puts its kube-rbac-proxy into the head. OpenShift AI's does so wherever the cluster
+     has Routes; the proxy reviews tokens, so it needs one of its own and the way to the API server. */}}
+{{- define "zelda.rayAuthProxy" -}}
+{{- if eq .Values.ray.authProxy "auto" }}{{ include "zelda.api" (dict "root" . "api" "route" "group" "route.openshift.io/v1") }}
+{{- else if eq .Values.ray.authProxy "on" }}true{{ end }}
+{{- end }}
+
+{{/* "true" if a container of the head other than Ray's own calls the API server: the proxy, or Ray's autoscaler */}}
+{{- define "zelda.rayHeadToken" -}}
+{{- if or (include "zelda.rayAuthProxy" .) .Values.ray.autoscaling }}true{{ end }}
 {{- end }}
 
 {{- define "zelda.rayClusterSpec" -}}
 rayVersion: {{ .Values.ray.version | quote }}
+{{- if and (eq .Values.platform.odhVersion "3.5") (not (include "zelda.queueLabel" .)) }}
+upgradeStrategy: {type: Recreate} # else KubeRay leaves pods of the former image running; under Kueue a change re-admits them
+{{- end }}
 {{- if .Values.ray.autoscaling }}
 enableInTreeAutoscaling: true
 autoscalerOptions:
@@ -25,8 +44,7 @@ gcsFaultToleranceOptions:
 headGroupSpec:
   rayStartParams: {num-cpus: "0", dashboard-host: "0.0.0.0"} # no environment runs beside the driver
   template:
-    {{- include "zelda.rayPod" (dict "root" . "node" (ternary "judge" "head" (.judging | default false)) "values" .Values.ray.head) | nindent 4 }}
-{{- if not .judging }}
+    {{- include "zelda.rayPod" (dict "root" . "node" "head" "values" .Values.ray.head) | nindent 4 }}
 workerGroupSpecs:
   - groupName: play
     replicas: {{ .Values.ray.workers.min }}
@@ -36,22 +54,19 @@ workerGroupSpecs:
     template:
       {{- include "zelda.rayPod" (dict "root" . "node" "worker" "values" .Values.ray.workers) | nindent 6 }}
 {{- end }}
-{{- end }}
 
-{{/* dict root node values -> pod template of head, worker, or judge (the head of a single evaluation pass): the trainer's
-     image, the store's key, no bus */}}
+{{/* dict root node values -> pod template of head or worker: the trainer's image, the store's key, no bus. Its labels name
+     no version, and drivers take the log level from the trainer: a change of either does not restart training. */}}
 {{- define "zelda.rayPod" -}}
 {{- $self := dict "root" .root "component" (printf "ray-%s" .node) "service" "trainer" }}
+{{- $head := eq .node "head" }}
+{{- $token := and $head (include "zelda.rayHeadToken" .root) }}
 metadata:
-  labels: {{- include "zelda.labels" $self | nindent 4 }}
+  labels: {{- include "zelda.selector" $self | nindent 4 }}
 spec:
-  {{- if eq .node "judge" }}
-  serviceAccountName: {{ include "zelda.fullname" .root }}-judge
-  {{- end }}
-  {{- if not (and (eq .node "head") .root.Values.ray.autoscaling) }}
-  automountServiceAccountToken: false
-  {{- end }}
+  automountServiceAccountToken: {{ ternary true false (not (empty $token)) }}
   enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ .root.Values.services.trainer.graceSeconds }}
   securityContext: {{- include "zelda.podSecurity" .root | nindent 4 }}
   {{- include "zelda.pullSecrets" .root | nindent 2 }}
   {{- include "zelda.placement" .values | nindent 2 }}
@@ -65,40 +80,41 @@ spec:
       imagePullPolicy: {{ .root.Values.images.pullPolicy }}
       env:
         {{- include "zelda.scratchEnv" .root | nindent 8 }}
-        {{- include "zelda.storeEnv" .root | nindent 8 }}
-        {{- if ne .node "judge" }}
+        {{- include "zelda.storeAddressEnv" .root | nindent 8 }}
         - {name: ZELDA_DRIVER__RAY_ADDRESS, value: auto} # a driver here joins this cluster
-        {{- end }}
-        {{- if ne .node "judge" }}{{ include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}{{ end }}
-        {{- if eq .node "judge" }}{{ include "zelda.env.judge" .root | nindent 8 }}{{ end }}
+        {{- include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}
         {{- range $name, $value := .root.jobEnv }}
         - {name: {{ $name }}, value: {{ $value | quote }}}
         {{- end }}
       ports:
         - {name: metrics, containerPort: 8080}
-        {{- if ne .node "worker" }}
+        {{- if $head }}
         - {name: gcs-server, containerPort: 6379}
         - {name: dashboard, containerPort: 8265}
         - {name: client, containerPort: 10001}
         {{- end }}
+      {{- if $head }}
+      lifecycle: # Ray ends a driver without a signal; this lets it write its checkpoint
+        preStop: {exec: {command: [/opt/venv/bin/python, -m, services.trainer.driver.stop, --seconds, {{ sub .root.Values.services.trainer.graceSeconds 10 | quote }}]}}
+      {{- end }}
       resources: {{- toYaml .values.resources | nindent 8 }}
       securityContext: {{- include "zelda.containerSecurity" .root | nindent 8 }}
       volumeMounts:
         {{- include "zelda.storeMounts" .root | nindent 8 }}
         {{- include "zelda.romMounts" $self | nindent 8 }}
-        {{- if eq .node "judge" }}{{ include "zelda.mounts.judge" .root | nindent 8 }}{{ end }}
+        {{- if $token }}
+        - {name: no-token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true} # only the other containers get one
+        {{- end }}
   volumes:
     {{- include "zelda.storeVolumes" .root | nindent 4 }}
     {{- include "zelda.romVolumes" $self | nindent 4 }}
-    {{- if eq .node "judge" }}{{ include "zelda.volumes.judge" .root | nindent 4 }}{{ end }}
+    {{- if $token }}
+    - {name: no-token, emptyDir: {}}
+    {{- end }}
 {{- end }}
 
-{{/* commands of the single jobs; `.` is the job's values. An epoch continues from the last one of the same run. */}}
+{{/* command of the epoch job; `.` is the job's values. It continues from the last epoch of the same run. */}}
 {{- define "zelda.entrypoint.epoch" -}}
-python -m cli epoch --run {{ required "ray.jobs.epoch.run is needed" .run }}
+python -m cli epoch --run {{ required "jobs.epoch.run is needed: name the run to train" .run }}
 {{- range .set }} --set {{ . }}{{ end }}
-{{- end }}
-
-{{- define "zelda.entrypoint.evaluation" -}}
-python -m cli judge segments {{ required "ray.jobs.evaluation.run is needed" .run }} --epoch {{ .epoch }} --judges /etc/zelda/judges.yaml
 {{- end }}

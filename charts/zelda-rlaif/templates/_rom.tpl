@@ -64,7 +64,7 @@ imagePullPolicy: {{ .root.Values.images.pullPolicy }}
 command: [sh, -ec, "{{ $bring }} && echo '{{ required "rom.sha256 is needed with a ROM" $rom.sha256 }}  /rom/game.gbc' | sha256sum -c -"]
 env:
   {{- include "zelda.scratchEnv" .root | nindent 2 }}
-  {{- include "zelda.storeEnv" .root | nindent 2 }}
+  {{- include "zelda.storeAddressEnv" .root | nindent 2 }}
 resources: {requests: {cpu: 50m, memory: 128Mi}, limits: {cpu: 500m, memory: 256Mi}}
 securityContext: {{- include "zelda.containerSecurity" .root | nindent 2 }}
 volumeMounts:

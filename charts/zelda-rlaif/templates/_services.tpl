@@ -6,6 +6,29 @@
 
 {{- define "zelda.env.coordinator" -}}
 - {name: ZELDA_COORDINATOR__TOKENS_FILE, value: /var/run/zelda/api/tokens}
+{{- $room := include "zelda.runRoom" . | fromJson }}
+{{- with $room.defaults }}
+- {name: ZELDA_COORDINATOR__RUN_DEFAULTS, value: {{ toJson . | quote }}}
+{{- end }}
+{{- with $room.maxEnvRunners }}
+- {name: ZELDA_COORDINATOR__MAX_ENV_RUNNERS, value: {{ . | toString | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* JSON {defaults, maxEnvRunners}: fields of new runs, from the workers of Ray. An env runner takes a core, and one core of a
+     worker is left to Ray. The batch has as many steps of each environment as its default for few environments. */}}
+{{- define "zelda.runRoom" -}}
+{{- $runs := .Values.runs }}{{ $defaults := dict }}{{ $max := 0 }}
+{{- if eq .Values.services.trainer.backend "ray" }}
+{{- $cores := div (include "zelda.millicores" .Values.ray.workers.resources.limits.cpu | int64) 1000 }}
+{{- $max = mul .Values.ray.workers.max $cores }}
+{{- if $runs.fromWorkers }}
+{{- $runners := mul .Values.ray.workers.min (max 1 (sub $cores 1)) }}
+{{- $environments := mul $runners $runs.envsPerRunner }}
+{{- $defaults = dict "env_runners" $runners "envs_per_runner" $runs.envsPerRunner "batch_size" (max 4096 (mul $environments $runs.stepsPerEnv)) }}
+{{- end }}
+{{- end }}
+{{- dict "defaults" (mergeOverwrite $defaults $runs.defaults) "maxEnvRunners" $max | toJson }}
 {{- end }}
 {{- define "zelda.mounts.coordinator" -}}
 - {name: api, mountPath: /var/run/zelda/api, readOnly: true}
@@ -39,6 +62,9 @@ args:
 ports: [{name: https, containerPort: 8443}]
 readinessProbe:
   tcpSocket: {port: https}
+livenessProbe:
+  tcpSocket: {port: https}
+  periodSeconds: 20
 resources: {{- toYaml .Values.expose.oauth.resources | nindent 2 }}
 securityContext: {{- include "zelda.containerSecurity" . | nindent 2 }}
 volumeMounts:

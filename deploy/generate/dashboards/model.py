@@ -13,6 +13,10 @@ WIDTH, HEIGHT = 24, 7
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 # One Prometheus may scrape several releases: without this filter, their figures would be added up.
 SELECTED_NAMESPACES = 'namespace=~"$namespace"'
+# Learning figures have a series for each active run.
+SELECTED_RUNS = ', run=~"$run"'
+RUNS = 'label_values(zelda_epoch_number{namespace=~"$namespace"}, run)'
+OF_A_RUN = ("zelda_epoch_", "zelda_reward_model_")
 SERIES = re.compile(r"\b(?P<name>(?:zelda|process)_\w+)(?P<selector>{)?|{(?=__name__)")
 
 
@@ -77,6 +81,17 @@ class Dashboard:
             "allValue": ".*",
             "current": {"text": "All", "value": "$__all"},
         }
+        runs = [
+            {
+                **namespace,
+                "name": "run",
+                "label": "Run",
+                "definition": RUNS,
+                "query": RUNS,
+            }
+        ]
+        if not any(name in query.expression for one in self.panels for query in one.queries for name in OF_A_RUN):
+            runs = []
         return {
             "uid": f"zelda-{self.name}",
             "title": self.title,
@@ -87,7 +102,7 @@ class Dashboard:
             "editable": False,
             "refresh": "30s",
             "time": {"from": "now-6h", "to": "now"},
-            "templating": {"list": [datasource, namespace]},
+            "templating": {"list": [datasource, namespace, *runs]},
             "annotations": {"list": []},
             "panels": panels,
         }
@@ -106,9 +121,16 @@ def in_selected_namespaces(expression: str) -> str:
     def narrowed(series: re.Match[str]) -> str:
         if series["name"] is None:
             return f"{{{SELECTED_NAMESPACES}, "
-        return f"{series['name']}{{{SELECTED_NAMESPACES}{', ' if series['selector'] else '}'}"
+        runs = SELECTED_RUNS if series["name"].startswith(OF_A_RUN) else ""
+        return f"{series['name']}{{{SELECTED_NAMESPACES}{runs}{', ' if series['selector'] else '}'}"
 
     return SERIES.sub(narrowed, expression)
+
+
+def _legend(query: Query) -> str:
+    """The query's legend, with the run where it has one."""
+    of_a_run = any(name in query.expression for name in OF_A_RUN)
+    return f"{{{{run}}}} {query.legend}".strip() if of_a_run else query.legend
 
 
 def _row(title: str, number: int, top: int) -> dict[str, Any]:
@@ -121,7 +143,7 @@ def _panel(panel: DashboardPanel, number: int, left: int, top: int, width: int) 
         {
             "refId": chr(ord("A") + index),
             "expr": in_selected_namespaces(query.expression),
-            "legendFormat": query.legend,
+            "legendFormat": _legend(query),
             "datasource": SOURCE,
             "range": panel.kind == "timeseries",
             "instant": panel.kind != "timeseries",

@@ -17,6 +17,19 @@ from deploy.generate.values.field_types import (
 )
 
 
+class BusExporterValues(Section):
+    """The sidecar that translates NATS's figures for Prometheus."""
+
+    enabled: bool = Field(True, description="run the sidecar and scrape it")
+    image: ThirdPartyImage = Field(
+        default_factory=lambda: ThirdPartyImage(name="docker.io/natsio/prometheus-nats-exporter", tag="0.17.3"),
+        description="prometheus-nats-exporter",
+    )
+    resources: Resources = Field(
+        default_factory=lambda: resources("20m", "32Mi", "200m", "64Mi"), description="computing resources"
+    )
+
+
 class EmbeddedBusValues(Section):
     """The NATS server that the chart runs itself."""
 
@@ -25,6 +38,7 @@ class EmbeddedBusValues(Section):
     )
     replicas: Literal[1, 3] = Field(1, description="1, or 3 for a cluster that survives the loss of a node")
     volume: Volume = Field(default_factory=Volume, description="stream storage, one volume a pod")
+    exporter: BusExporterValues = Field(default_factory=BusExporterValues, description="metrics of the server")
     sync_always: bool = Field(
         True, description="fsync every message (`sync_interval: always`); switch off only for trials"
     )

@@ -7,10 +7,18 @@ from pydantic.alias_generators import to_camel
 
 Name = Annotated[str, Field(pattern=r"^$|^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$", description="Kubernetes object name")]
 Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")]
-Url = Annotated[str, Field(pattern=r"^$|^https?://[^\s@]+$", description="http(s) address without user name or blanks")]
+Url = Annotated[
+    str,
+    Field(
+        pattern=r"^$|^https?://[^\s@]*[^\s@/]$",
+        description="http(s) address without user name, blanks, or a slash at its end",
+    ),
+]
 Sha256 = Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$", description="64 hexadecimal digits, or empty")]
 Digest = Annotated[str, Field(pattern=r"^$|^sha256:[0-9a-f]{64}$")]
-ImageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:/-]*[a-z0-9]$")]
+# host[:port]/path, without a scheme
+IMAGE_REPOSITORY = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$"
+ImageName = Annotated[str, Field(pattern=IMAGE_REPOSITORY)]
 # A tag needs a digit: with `latest`, a restarted pod could change its version.
 Tag = Annotated[str, Field(pattern=r"^$|^[A-Za-z_.-]*[0-9][A-Za-z0-9_.-]{0,126}$")]
 Env = Annotated[

@@ -6,7 +6,9 @@ from pydantic import Field
 
 from deploy.generate.values.field_types import Labels, Name, Resources, Section, ThirdPartyImage, resources
 
-Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
+_OCTET = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
+Cidr = Annotated[str, Field(pattern=rf"^{_OCTET}(\.{_OCTET}){{3}}/(3[0-2]|[12]?\d)$")]
+Host = Annotated[str, Field(pattern=r"^$|^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")]
 
 
 class OauthProxyValues(Section):
@@ -29,7 +31,7 @@ class ExposeValues(Section):
     """Access to API and live page from outside."""
 
     kind: Literal["none", "route", "ingress"] = Field("none", description="`none` means access by port-forward")
-    host: str = Field("", description="host name; empty lets the Route choose")
+    host: Host = Field("", description="host name without scheme; empty lets the Route choose")
     ingress_class: Name = Field("", description="ingress class; empty takes the default")
     tls_secret: Name = Field("", description="Secret with the certificate of the Ingress")
     annotations: Labels = Field(default_factory=dict, description="further annotations")

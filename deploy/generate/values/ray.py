@@ -1,11 +1,9 @@
 """Values of Ray, and of Kueue, which admits Ray's pods."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from deploy.generate.values.field_types import (
-    Env,
+    ApiSwitch,
     Labels,
     Name,
     Placement,
@@ -43,42 +41,11 @@ class GcsFaultToleranceValues(Section):
     secret_name: Name = Field("", description="Secret with the entry `password`; empty for none")
 
 
-class RayJobValues(Section):
-    """A RayJob that runs once, on its own cluster."""
-
-    enabled: bool = Field(False, description="create the RayJob")
-    run: Name = Field("", description="run of the job")
-    env: Env = Field(default_factory=dict, description="further settings")
-
-
-class EpochJobValues(RayJobValues):
-    """Trains the next epoch of a run without judges; an existing run continues from its last checkpoint."""
-
-    set: list[Annotated[str, Field(pattern=r"^[a-z_.]+=[A-Za-z0-9:._/-]+$")]] = Field(
-        default_factory=list, description="fields of a new run, `name=value`"
-    )
-
-
-class EvaluationJobValues(RayJobValues):
-    """Judges the segments of an epoch that have no score."""
-
-    epoch: int = Field(0, ge=0, description="epoch whose segments are judged")
-
-
-class RayJobsValues(Section):
-    """Single jobs outside of the ring."""
-
-    epoch: EpochJobValues = Field(default_factory=EpochJobValues, description="train one epoch")
-    evaluation: EvaluationJobValues = Field(
-        default_factory=EvaluationJobValues, description="judge one epoch's segments"
-    )
-
-
 class RayValues(Section):
     """The long-lived RayCluster, used when `services.trainer.backend` is `ray`."""
 
     version: str = Field(
-        "2.60.0", pattern=r"^\d+\.\d+\.\d+$", description="must equal the version in the trainer image"
+        "2.60.0", pattern=r"^2\.[6-9]\d\.\d+$", description="must equal the version in the trainer image; from 2.60 on"
     )
     autoscaling: bool = Field(
         False, description="let Ray change the number of workers between `min` and `max`; not under Kueue"
@@ -88,7 +55,10 @@ class RayValues(Section):
     gcs_fault_tolerance: GcsFaultToleranceValues = Field(
         default_factory=GcsFaultToleranceValues, description="survive a restart of the head"
     )
-    jobs: RayJobsValues = Field(default_factory=RayJobsValues, description="RayJobs outside of the ring")
+    auth_proxy: ApiSwitch = Field(
+        "auto",
+        description="OpenShift AI's operator puts kube-rbac-proxy into the head; `auto`: where Routes exist",
+    )
 
 
 class KueueAdminValues(Section):
@@ -109,6 +79,8 @@ class KueueAdminValues(Section):
 class KueueValues(Section):
     """Admission and quota of Ray's pods."""
 
-    local_queue: Name = Field("zelda", description="LocalQueue of the Ray objects; the chart creates it")
-    cluster_queue: Name = Field("zelda", description="ClusterQueue behind it")
+    local_queue: Name = Field(
+        "", description="LocalQueue of the Ray objects; the chart creates it; empty: the release's name"
+    )
+    cluster_queue: Name = Field("zelda", description="ClusterQueue behind it; releases may share one")
     admin: KueueAdminValues = Field(default_factory=KueueAdminValues, description="cluster-wide objects")

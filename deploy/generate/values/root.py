@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from deploy.generate.values.backing_services import BusValues, RomValues, SecretsValues, StoreValues
-from deploy.generate.values.field_types import ApiSwitch, Digest, Name, Section, Tag
+from deploy.generate.values.field_types import IMAGE_REPOSITORY, ApiSwitch, Digest, Name, Section, Tag
+from deploy.generate.values.jobs import JobsValues
 from deploy.generate.values.judges import JudgingValues, LlmValues
 from deploy.generate.values.operations import (
     ApiValues,
@@ -15,6 +16,7 @@ from deploy.generate.values.operations import (
     NetworkPoliciesValues,
 )
 from deploy.generate.values.ray import KueueValues, RayValues
+from deploy.generate.values.runs import RunsValues
 from deploy.generate.values.services import ServicesValues
 
 
@@ -31,7 +33,7 @@ class ImageDigestValues(Section):
 class ImagesValues(Section):
     """The project's images are `<registry>/zelda-rlaif-<service>`."""
 
-    registry: str = Field("localhost", pattern=r"^[a-z0-9][a-z0-9._:/-]*[a-z0-9]$", description="host and path")
+    registry: str = Field("localhost", pattern=IMAGE_REPOSITORY, description="host and path, without scheme")
     tag: Tag = Field("", description="version; empty takes the chart's appVersion")
     digests: ImageDigestValues = Field(default_factory=ImageDigestValues, description="pin images; they win over `tag`")
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="when to pull")
@@ -73,13 +75,14 @@ class LogValues(Section):
 class Values(Section):
     """All values of the chart."""
 
-    name_override: Name = Field("", description="replaces the chart's name in labels; fixed once installed")
+    name_override: Name = Field("", description="replaces the chart's name in the label part-of")
     fullname_override: Name = Field("", description="replaces the release's name as the prefix of object names")
     images: ImagesValues = Field(default_factory=ImagesValues, description="the project's images")
     platform: PlatformValues = Field(default_factory=PlatformValues, description="platform release")
     apis: ApisValues = Field(default_factory=ApisValues, description="optional APIs")
     log: LogValues = Field(default_factory=LogValues, description="logging")
     services: ServicesValues = Field(default_factory=ServicesValues, description="the five services")
+    runs: RunsValues = Field(default_factory=RunsValues, description="new runs")
     rom: RomValues = Field(default_factory=RomValues, description="the game's ROM")
     secrets: SecretsValues = Field(default_factory=SecretsValues, description="credentials")
     bus: BusValues = Field(default_factory=BusValues, description="event bus")
@@ -87,6 +90,7 @@ class Values(Section):
     judges: JudgingValues = Field(default_factory=JudgingValues, description="judging")
     llm: LlmValues = Field(default_factory=LlmValues, description="language models on OpenShift AI")
     ray: RayValues = Field(default_factory=RayValues, description="training on Ray")
+    jobs: JobsValues = Field(default_factory=JobsValues, description="single jobs outside of the ring")
     kueue: KueueValues = Field(default_factory=KueueValues, description="quota")
     api: ApiValues = Field(default_factory=ApiValues, description="access to the REST API")
     expose: ExposeValues = Field(default_factory=ExposeValues, description="access from outside")

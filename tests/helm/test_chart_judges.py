@@ -1,0 +1,138 @@
+"""Judges, models and new runs as data: any number of judges, models of another team, and runs that fit the workers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.generate.values.judges import LlmModelValues
+from services.judge.config import JudgesFile, load_judges, load_phases
+from shared.contracts.run import RunConfig
+from tests.helm.operators import kserve, network
+from tests.helm.pods import literal, materialize
+from tests.helm.rendering import Object, merged, named, of_kind, profile, render
+
+FOURTH: dict[str, Any] = {
+    "judges": {
+        "judges": [
+            {"name": "state", "route": "state", "dimensions": ["progress", "efficiency"], "temperature": 0.4},
+            {"name": "puzzle", "route": "puzzle", "dimensions": ["puzzle"], "votes": [5]},
+            {"name": "vision", "route": "vision", "dimensions": ["novelty"], "frames": 8},
+            {"name": "talk", "route": "talk", "dimensions": ["dialog"], "prices": {"prompt": 0.2, "output": 0.6}},
+        ],
+        "budget": {"calls": 500, "money": 2.5},
+        "phases": {"phases": [{"name": "cave", "when": {"in_dungeon": True}, "guidance": "Look at the keys."}]},
+    },
+    "llm": {"models": {"talk": {"name": "gemma", "uri": "oci://registry.example.com/gemma:2", "model": "gemma"}}},
+}
+SHARED: dict[str, Any] = {
+    "llm": {
+        "enabled": False,
+        "shared": {"namespace": "models", "objective": "training", "createRoleBinding": True},
+        "gatewayUrl": "https://gateway.models.svc",
+    },
+    "judges": {"tokenAudience": "https://models.example.com", "ca": {"name": "their-ca"}},
+}
+
+
+def judges_of(objects: list[Object], folder: Path) -> JudgesFile:
+    """What the judge reads in its pod."""
+    pod = named(objects, "Deployment", "zelda-judge")["spec"]["template"]
+    materialize(objects, pod, "judge", folder)
+    return load_judges(folder / "etc/zelda/judges.yaml", "")
+
+
+def environment(objects: list[Object], service: str) -> dict[str, str]:
+    return literal(named(objects, "Deployment", f"zelda-{service}")["spec"]["template"]["spec"]["containers"][0])
+
+
+def test_a_fourth_judge_has_its_model_and_its_prices(tmp_path: Path) -> None:
+    objects = render(merged(profile("openshift"), FOURTH))
+    judges = {str(judge.name): judge for judge in judges_of(objects, tmp_path).judges}
+    assert list(judges) == ["state", "puzzle", "vision", "talk"]
+    assert (judges["state"].temperature, judges["puzzle"].votes, judges["vision"].frames) == (0.4, (5,), 8)
+    assert (judges["talk"].model, judges["talk"].prices.prompt, judges["talk"].prices.output) == ("gemma", 0.2, 0.6)
+    names = {one["metadata"]["name"] for one in of_kind(objects, "LLMInferenceService")}
+    assert "zelda-gemma" in names
+    (rule,) = named(objects, "Role", "zelda-judge-models")["rules"]
+    assert set(rule["resourceNames"]) == names
+
+
+def test_budget_and_phases_reach_the_judge(tmp_path: Path) -> None:
+    objects = render(merged(profile("openshift"), FOURTH))
+    judges_of(objects, tmp_path)
+    variables = environment(objects, "judge")
+    assert (variables["ZELDA_JUDGE__BUDGET_CALLS"], variables["ZELDA_JUDGE__BUDGET_MONEY"]) == ("500", "2.5")
+    assert "ZELDA_JUDGE__BUDGET_TOKENS" not in variables
+    assert variables["ZELDA_JUDGE__PHASES_FILE"] == "/etc/zelda/phases.yaml"
+    (phase,) = load_phases(tmp_path / "etc/zelda/phases.yaml").phases
+    assert phase.name == "cave"
+
+
+def test_an_added_model_has_the_defaults_of_the_others() -> None:
+    objects = render(merged(profile("openshift"), FOURTH))
+    service = named(objects, "LLMInferenceService", "zelda-gemma")
+    (main,) = kserve.deployed(service, objects, "3.5")["containers"]
+    default = LlmModelValues(name="gemma", uri="oci://x", model="gemma")
+    assert f"--max-model-len {default.max_model_len}" in main["line"]
+    assert main["resources"]["limits"]["memory"] == default.resources.limits.memory
+    assert service["spec"]["replicas"] == default.replicas
+
+
+def test_null_removes_a_model() -> None:
+    judge = {"name": "state", "route": "state", "dimensions": ["progress"]}
+    one = {"llm": {"models": {"puzzle": None, "vision": None}}, "judges": {"judges": [judge]}}
+    objects = render(merged(profile("openshift"), one))
+    assert [m["metadata"]["name"] for m in of_kind(objects, "LLMInferenceService")] == ["zelda-qwen25-7b"]
+
+
+def test_models_of_another_namespace_are_called_and_not_created(tmp_path: Path) -> None:
+    objects = render(merged(profile("openshift"), SHARED))
+    assert of_kind(objects, "LLMInferenceService", "InferenceObjective") == []
+    route = judges_of(objects, tmp_path).routes["puzzle"]
+    assert route.url == "https://gateway.models.svc/models/qwen25-32b/v1"
+    assert route.objective == "training"
+    (binding,) = (one for one in of_kind(objects, "RoleBinding") if one["metadata"]["namespace"] == "models")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "zelda-judge", "namespace": "zelda-rl"}]
+    (role,) = (one for one in of_kind(objects, "Role") if one["metadata"]["namespace"] == "models")
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert role["rules"][0]["resourceNames"] == ["qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
+    volumes = named(objects, "Deployment", "zelda-judge")["spec"]["template"]["spec"]["volumes"]
+    assert "their-ca" in str(volumes)
+    assert "https://models.example.com" in str(volumes)
+
+
+@pytest.mark.parametrize("gateway", [True, False])
+def test_judges_reach_the_models_of_another_namespace(gateway: bool) -> None:
+    objects = render(merged(profile("openshift"), merged(SHARED, {"llm": {"useGateway": gateway}})))
+    policies = of_kind(objects, "NetworkPolicy")
+    judge = named(objects, "Deployment", "zelda-judge")["spec"]["template"]["metadata"]["labels"]
+    (policy,) = (one for one in policies if one["metadata"]["name"] == "zelda-judging")
+    assert network.selects(policy["spec"]["podSelector"], judge)
+    ((peer,),) = (rule["to"] for rule in policy["spec"]["egress"])
+    place = peer["namespaceSelector"]["matchLabels"]
+    expected = (
+        {"network.openshift.io/policy-group": "ingress"} if gateway else {"kubernetes.io/metadata.name": "models"}
+    )
+    assert place == expected
+
+
+@pytest.mark.parametrize(("workers", "runners", "batch"), [(3, 9, 4608), (20, 60, 30_720), (50, 150, 76_800)])
+def test_new_runs_use_the_workers(workers: int, runners: int, batch: int) -> None:
+    values = merged(profile("openshift"), {"ray": {"workers": {"min": workers, "max": workers}}})
+    variables = environment(render(values), "coordinator")
+    defaults = json.loads(variables["ZELDA_COORDINATOR__RUN_DEFAULTS"])
+    assert defaults == {"env_runners": runners, "envs_per_runner": 4, "batch_size": batch}
+    RunConfig.model_validate(defaults)
+    assert variables["ZELDA_COORDINATOR__MAX_ENV_RUNNERS"] == str(workers * 4)
+
+
+def test_values_win_over_what_the_workers_give() -> None:
+    values = merged(profile("openshift"), {"runs": {"defaults": {"env_runners": 2, "epochs": 50}}})
+    defaults = json.loads(environment(render(values), "coordinator")["ZELDA_COORDINATOR__RUN_DEFAULTS"])
+    assert (defaults["env_runners"], defaults["epochs"], defaults["batch_size"]) == (2, 50, 4608)
+
+
+def test_without_ray_the_chart_knows_no_room() -> None:
+    assert not [name for name in environment(render(profile("dev")), "coordinator") if "RUN" in name]

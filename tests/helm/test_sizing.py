@@ -1,0 +1,37 @@
+"""docs/sizing.md: its table for many workers is computed, with the chart's own sizes."""
+
+import re
+
+from bench import scale
+from deploy.generate.values import Values
+from tests.helm.rendering import ROOT
+
+PAGE = (ROOT / "docs/sizing.md").read_text()
+
+
+def test_the_page_holds_the_computed_table() -> None:
+    assert scale.table(scale.MEASURED) in PAGE, "paste the output of `python bench/scale.py`"
+
+
+def test_the_computation_uses_the_charts_sizes() -> None:
+    ray, runs = Values().ray, Values().runs
+    assert (ray.workers.resources.requests.cpu, ray.workers.resources.requests.memory) == ("4", "6Gi")
+    assert (scale.CORES, scale.MEMORY_GIB) == (4, 6)
+    assert ray.head.resources.requests.cpu == str(scale.HEAD_CORES)
+    assert (runs.envs_per_runner, runs.steps_per_env) == (scale.ENVIRONMENTS, scale.STEPS_PER_ENV)
+
+
+def test_the_measured_rates_are_those_of_the_trainers_page() -> None:
+    page = (ROOT / "services/trainer/README.md").read_text()
+    sampling, learning = (
+        float(re.search(rf"^\| {name} \| ([\d,]+)", page, re.MULTILINE)[1].replace(",", ""))  # type: ignore[index]
+        for name in ("sampling through RLlib, two runners", "sampling and learning")
+    )
+    assert scale.MEASURED.runner == sampling / 2
+    assert abs(scale.MEASURED.learner - 1 / (1 / learning - 1 / sampling)) < 1
+
+
+def test_a_faster_learner_moves_the_limit() -> None:
+    slow, fast = (scale.Rates(2_000, learner, 300_000) for learner in (5_000, 50_000))
+    assert scale.row(5, slow)[-1] == "the learner"
+    assert scale.row(5, fast)[-1] == "the env runners"
