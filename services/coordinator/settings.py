@@ -1,16 +1,22 @@
 """Settings of the coordinator: `ZELDA_COORDINATOR__...`, beside the common settings."""
 
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, Field
 
 from services.coordinator.api.tokens import parse_tokens
 from shared.config.settings import ReadableFile, ServiceSettings, SettingsGroup
+from shared.contracts.run import RunConfig
 
 
 def _tokens(path: ReadableFile) -> ReadableFile:
     parse_tokens(path.read_text(encoding="utf-8"))
     return path
+
+
+def _fields_of_runs(defaults: dict[str, Any]) -> dict[str, Any]:
+    RunConfig.model_validate(defaults)
+    return defaults
 
 
 class CoordinatorSettings(SettingsGroup):
@@ -27,6 +33,12 @@ class CoordinatorSettings(SettingsGroup):
     stop_s: float = Field(50.0, ge=1, le=3_600, description="longest wait for the checkpoint of a stopped run")
     lease_s: float = Field(10.0, ge=1, le=300, description="time after which a dead leader is replaced")
     requests_per_s: float = Field(50.0, gt=0, le=10_000, description="rate limit of one client address")
+    run_defaults: Annotated[dict[str, Any], AfterValidator(_fields_of_runs)] = Field(
+        default_factory=dict, description="fields that a new run takes where its request leaves them out, as JSON"
+    )
+    max_env_runners: int | None = Field(
+        None, ge=0, le=10_000, description="env runners for which the cluster has room; a new run may not ask for more"
+    )
     burst: int = Field(200, ge=1, le=100_000, description="requests that one address can send in one burst")
 
 

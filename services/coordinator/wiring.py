@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from services.coordinator.api.app import create_app
+from services.coordinator.api.run_defaults import RunDefaults
 from services.coordinator.api.run_service import RunService
 from services.coordinator.api.tokens import TokenFile
 from services.coordinator.domain.decisions import Timeouts
@@ -44,7 +45,7 @@ async def wire(settings: Settings, ports: ServicePorts) -> Service:
     reconciler = make_reconciler(bus, store, models, reports, lambda: lease.fence, utc_now, config)
     updater = FinishedRunUpdater(models, reports, lambda: lease.fence, utc_now)
     app = create_app(
-        RunService(bus, store, models, utc_now),
+        RunService(bus, store, models, utc_now, RunDefaults(config.run_defaults, config.max_env_runners)),
         models,
         EventBroadcaster(RunEventSource(models).poller),
         TokenFile(config.tokens_file),

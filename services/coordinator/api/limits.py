@@ -1,11 +1,12 @@
 """Limits on clients: size of a body, requests per second. Pure ASGI, no framework."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,14 +14,15 @@ from services.coordinator.api.problems import problem_response
 from shared.process.bounded_cache import BoundedCache
 
 MAX_BODY: Final = 64 * 1024  # bytes; the configuration of a run has about 1 KB
+BODY_S: Final = 20.0  # seconds for a whole body: a slower client would hold its connection without end
 MAX_CLIENTS: Final = 10_000  # bounds the memory of the rate limiter; the least recent client is dropped first
 
 
 class BodySizeLimit:
-    """Middleware: refuses a body above MAX_BODY bytes, by its declared and by its real length."""
+    """Middleware: refuses a body above MAX_BODY bytes, by its declared and by its real length, or after `seconds`."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, seconds: float = BODY_S) -> None:
+        self._app, self._seconds = app, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the whole body first, so that the client gets a complete response and not a broken stream."""
@@ -29,7 +31,12 @@ class BodySizeLimit:
             return
         declared = Headers(scope=scope).get("content-length", "0")
         try:
-            body = await self._read(receive) if declared.isdigit() and int(declared) <= MAX_BODY else None
+            async with asyncio.timeout(self._seconds):
+                body = await self._read(receive) if declared.isdigit() and int(declared) <= MAX_BODY else None
+        except TimeoutError:
+            late = problem_response(408, f"The body did not arrive within {self._seconds:g} seconds: send it again.")
+            await late(scope, receive, send)
+            return
         except ClientDisconnect:  # an incomplete request must not start anything, and no client waits for the response
             return
         if body is None:
@@ -59,6 +66,25 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return pending.pop() if pending else await receive()
 
     return replay
+
+
+class SecurityHeaders:
+    """Middleware: no answer is guessed to be a script, shown within a foreign page, or allowed to load anything."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Add the headers; a page's own policy stays."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
 
 
 @dataclass(slots=True)

@@ -1,19 +1,25 @@
 """Errors of the API as problem documents (RFC 9457). `detail` is one sentence: what is wrong, where, what to do."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.routing import compile_path
 
-from services.coordinator.domain.lifecycle import RunConflict
+from services.coordinator.api.run_defaults import UnsuitableRun
+from services.coordinator.domain.lifecycle import RunBusy, RunConflict
+from shared.config.problems import OBJECT_EXPECTED, describe_problem
 from shared.errors import Permanent, Transient
 from shared.store.port import NotFound
+
+log = structlog.get_logger(__name__)
+SOURCES: Final = ("body", "query", "path", "header")  # where FastAPI found a value
 
 
 class ProblemDetail(BaseModel):
@@ -31,20 +37,21 @@ def problem_response(status: int, detail: str, headers: Mapping[str, str] | None
     return JSONResponse(body.model_dump(), status, headers, media_type="application/problem+json")
 
 
-def install_error_handlers(app: FastAPI, fields: Iterable[str]) -> None:
-    """Map each error type to its status. `fields` are the valid field names of requests, for `did you mean`."""
-    known = sorted(fields)
+def install_error_handlers(app: FastAPI, body: type[BaseModel]) -> None:
+    """Map each error type to its status. `body` is the model of request bodies: misspelt fields get a suggestion."""
 
     async def invalid(_: Request, error: Exception) -> JSONResponse:
         first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
-        return problem_response(422, validation_sentence(first, known))
+        return problem_response(422, validation_sentence(first, body))
 
-    async def http(_: Request, error: Exception) -> JSONResponse:
+    async def http(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
         if status == HTTPStatus.BAD_REQUEST:  # from FastAPI when the parser fails on encoding, depth or a number
             return problem_response(422, "The body is unreadable: send a JSON object in UTF-8.")
         detail = error.detail if isinstance(error, HTTPException) else "Internal error."
-        headers = error.headers if isinstance(error, HTTPException) else None
+        headers = dict(error.headers or {}) if isinstance(error, HTTPException) else None
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route of the path only
+            headers = {"Allow": ", ".join(sorted(_methods(app, request.url.path) or {"GET"}))}
         if not detail.endswith("."):
             detail = f"{detail}: see /docs for the available routes."
         return problem_response(status, detail, headers)
@@ -52,9 +59,24 @@ def install_error_handlers(app: FastAPI, fields: Iterable[str]) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RunConflict, _handler(409))
+    app.add_exception_handler(UnsuitableRun, _handler(422))
     app.add_exception_handler(NotFound, _handler(404))
-    app.add_exception_handler(Transient, _handler(503))
+    app.add_exception_handler(RunBusy, _handler(503))
+    app.add_exception_handler(Transient, _outage)
     app.add_exception_handler(Permanent, _handler(500))  # a stored object is wrong, and the error names it
+
+
+def _methods(app: FastAPI, path: str) -> set[str]:
+    """The methods of a documented path; empty for a page."""
+    documented: dict[str, dict[str, Any]] = app.openapi()["paths"]
+    matching = [methods for template, methods in documented.items() if compile_path(template)[0].match(path)]
+    return {method.upper() for methods in matching for method in methods}
+
+
+async def _outage(_: Request, error: Exception) -> JSONResponse:
+    """An outage of store or bus. Its reason names internal addresses: it belongs into the log only."""
+    log.warning("request failed", error=str(error))
+    return problem_response(503, "The store or the bus does not answer: retry in 2 seconds.", {"Retry-After": "2"})
 
 
 def _handler(status: int) -> Any:
@@ -65,19 +87,18 @@ def _handler(status: int) -> Any:
     return handler
 
 
-def validation_sentence(item: Mapping[str, Any], known: Iterable[str]) -> str:
-    """One validation error as `field: what is wrong; what to do`."""
-    location = [str(part) for part in item.get("loc", ()) if part not in ("body", "query", "path", "header")]
+def validation_sentence(item: Mapping[str, Any], body: type[BaseModel]) -> str:
+    """One validation error as `field: what is wrong; what to do`. `body` is the model of request bodies."""
+    source, *place = item.get("loc") or ("",)
+    location = [str(part) for part in (place if source in SOURCES else (source, *place))]
     where = ".".join(location) or "The body"
-    text = str(item.get("msg", "is not valid")).removeprefix("Value error, ")
-    if item.get("type") == "extra_forbidden":
-        near = difflib.get_close_matches(location[-1], list(known), n=1, cutoff=0.8)
-        text = f"no such field; did you mean {near[0]}?" if near else "no such field; see /docs for the names"
-    elif item.get("type") == "json_invalid":
+    if item.get("type") == "json_invalid":
         where, text = "The body", f"not JSON ({item.get('ctx', {}).get('error', 'cannot be read')})"
-    elif item.get("type") == "model_attributes_type":
+    elif item.get("type") in OBJECT_EXPECTED and not location:
         text = "must be a JSON object, sent with `Content-Type: application/json`"
     elif item.get("type") == "missing":
         text = "required, but missing"
+    else:
+        text = describe_problem(item, location, body if source == "body" else None)
     text = f"{text[0].lower()}{text[1:]}" if text[:2] != text[:2].upper() else text
     return f"{where}: {text}"[:400].rstrip(".") + ("" if text.endswith("?") else ".")

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Final
@@ -10,13 +10,14 @@ from typing import Final
 import structlog
 
 from services.coordinator.api.models import NewRun
-from services.coordinator.domain.events import SOURCE, rm_ready, run_changed
-from services.coordinator.domain.lifecycle import RunConflict, resume, stop
+from services.coordinator.api.run_defaults import RunDefaults
+from services.coordinator.domain.events import SOURCE, export_requested, rm_ready, run_changed
+from services.coordinator.domain.lifecycle import RunBusy, RunConflict, resume, stop
 from services.coordinator.readmodels.read_models import ReadModels
 from shared.bus.port import Bus
 from shared.contracts.envelope import wrap
 from shared.contracts.events import EventData
-from shared.contracts.ids import RunId
+from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunRecord
 from shared.errors import Transient
 from shared.store import keys
@@ -37,22 +38,29 @@ class RunService:
     store: Store
     models: ReadModels
     now: Callable[[], datetime]
+    defaults: RunDefaults = field(default_factory=RunDefaults)
 
     async def create(self, request: NewRun, idempotency_key: str | None) -> tuple[RunRecord, bool]:
         """The run's record, and whether it is new. The same key with the same body always returns the same run."""
+        config = self.defaults.complete(request.config)
         run = request.run or _run_id(idempotency_key)
-        if idempotency_key is not None:
-            await self._bind(idempotency_key, run, named=request.run is not None)
+        key = None if idempotency_key is None else Digest(sha256(idempotency_key.encode()).hexdigest())
+        bound_before = key is not None and await self._bind(key, run, named=request.run is not None)
         now = self.now()
-        record = RunRecord(run=run, revision=0, state="created", config=request.config, created=now, updated=now)
+        record = RunRecord(run=run, revision=0, state="created", config=config, created=now, updated=now, request=key)
         try:
             await self.models.runs.create(record)
         except AlreadyExists:
             # Without a key, an equal record is this request's own: the response to an earlier attempt was lost.
-            if idempotency_key is not None or await self.models.runs.revision(run, 0) != record:
-                return await self._existing(record, idempotency_key), False
+            if key is not None or await self.models.runs.revision(run, 0) != record:
+                return await self._existing(record, bound_before), False
         await self._publish(run_changed(record), record)
         return record, True
+
+    async def request_export(self, place: keys.SegmentPlace) -> None:
+        """Ask the exporter for one segment's video. Idempotent: the exporter skips an export that exists."""
+        record = await self.models.runs.latest(place.run)
+        await self._publish(export_requested(place, await self.models.archives.digest(place)), record)
 
     async def stop(self, run: RunId) -> RunRecord:
         """Ask the run to stop. Idempotent."""
@@ -80,25 +88,33 @@ class RunService:
                 continue
             await self._publish(run_changed(revision), revision)
             return revision
-        raise Transient(f"Run {run} is under concurrent modification: retry.")
+        raise RunBusy(f"Run {run} is under concurrent modification: retry.")
 
-    async def _bind(self, idempotency_key: str, run: RunId, named: bool) -> None:
+    async def _bind(self, digest: Digest, run: RunId, named: bool) -> bool:
         """Bind a key to one run, before the run is created: a retry after a crash then creates the same run.
+
+        Return whether it was bound already.
 
         A name from the user (`named`) may belong to an older run; a new key cannot mean that one.
         """
-        key = keys.run_request(sha256(idempotency_key.encode()).hexdigest())
+        key = keys.run_request(digest)
         if named and not await self.store.exists(key) and await self.store.exists(keys.run_revision(run, 0)):
             raise RunConflict(_name_taken(run))
-        bound = (await create_or_read(self.store, key, run.encode())).data.decode()
+        binding = await create_or_read(self.store, key, run.encode())
+        bound = binding.data.decode()
         if bound != run:
             raise RunConflict(
                 f"This Idempotency-Key was used for run {bound}: use a new Idempotency-Key for a new run."
             )
+        return not binding.created
 
-    async def _existing(self, wanted: RunRecord, idempotency_key: str | None) -> RunRecord:
+    async def _existing(self, wanted: RunRecord, bound_before: bool) -> RunRecord:
+        """The run that the request's key made. RunConflict for all others: two users must not own one run."""
         first = await self.models.runs.revision(wanted.run, 0)
-        if idempotency_key is None:
+        # A record of before 2026-11-24 names no key: the binding that it wrote decides.
+        if wanted.request is None or (first.request != wanted.request and not (first.request is None and bound_before)):
+            if wanted.request is not None and not bound_before:
+                await self.store.delete(keys.run_request(wanted.request))  # the key can still make another run
             raise RunConflict(_name_taken(wanted.run))
         if first.config != wanted.config:
             raise RunConflict(

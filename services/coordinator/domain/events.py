@@ -5,7 +5,7 @@ from typing import Final
 from services.coordinator.domain.run_view import Committed, EpochView
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord
-from shared.contracts.events import EpochFinished, RmReady, RunChanged, SegmentReady
+from shared.contracts.events import EpochFinished, ExportRequested, RmReady, RunChanged, SegmentReady
 from shared.contracts.ids import Digest
 from shared.contracts.run import RunRecord
 from shared.store import keys
@@ -21,6 +21,18 @@ def run_changed(record: RunRecord) -> RunChanged:
         key=keys.run_revision(record.run, record.revision),
         digest=Digest(sha256(record.to_bytes())),
         state=record.state,
+    )
+
+
+def export_requested(place: keys.SegmentPlace, digest: str) -> ExportRequested:
+    """The request to export a segment whose archive has this SHA-256."""
+    return ExportRequested(
+        run=place.run,
+        epoch=place.epoch,
+        key=keys.segment(*place),
+        digest=Digest(digest),
+        episode=place.episode,
+        segment=place.segment,
     )
 
 

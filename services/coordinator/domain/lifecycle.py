@@ -12,7 +12,7 @@ from typing import Final
 
 from shared.contracts.events import RunState
 from shared.contracts.run import LONGEST_REASON, RunRecord
-from shared.errors import Permanent
+from shared.errors import Permanent, Transient
 
 TRANSITIONS: Final[dict[RunState, frozenset[RunState]]] = {
     "created": frozenset({"running", "stopped", "failed"}),
@@ -23,6 +23,10 @@ TRANSITIONS: Final[dict[RunState, frozenset[RunState]]] = {
     "failed": frozenset({"running"}),
 }
 ACTIVE: Final[frozenset[RunState]] = frozenset({"created", "running", "stopping"})
+
+
+class RunBusy(Transient):
+    """Others change the run at the same time. The message is for users."""
 
 
 class RunConflict(Permanent):
@@ -55,6 +59,7 @@ def advance(
 
 def stop(record: RunRecord, now: datetime) -> RunRecord | None:
     """The revision after a user's `stop`, or None if the run is already stopping or stopped."""
+    _refuse_external(record)
     if record.state in ("stopping", "stopped"):
         return None
     if record.state not in ("created", "running"):
@@ -66,6 +71,7 @@ def stop(record: RunRecord, now: datetime) -> RunRecord | None:
 
 def resume(record: RunRecord, now: datetime) -> RunRecord | None:
     """The revision after a user's `resume`, or None if the run is already created or running."""
+    _refuse_external(record)
     if record.state in ("created", "running"):
         return None
     if record.state == "finished":
@@ -74,3 +80,8 @@ def resume(record: RunRecord, now: datetime) -> RunRecord | None:
         raise RunConflict(f"Run {record.run} is still stopping: resume it after it has stopped.")
     resumed = advance(record, "running", now, fence=record.fence, reason=None)
     return resumed.model_copy(update={"attempt": record.attempt + 1})
+
+
+def _refuse_external(record: RunRecord) -> None:
+    if record.external:
+        raise RunConflict(f"Run {record.run} is trained by `zelda epoch`: train its next epoch the same way.")

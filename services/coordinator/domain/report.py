@@ -4,6 +4,7 @@ from datetime import datetime
 
 from services.coordinator.domain.run_view import EpochView, RunView
 from services.coordinator.domain.score_counter import ScoreCounter
+from services.coordinator.domain.stages import played_steps, remaining_time, stage_position, stage_seconds
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 
@@ -31,6 +32,7 @@ def epoch_row(epoch: EpochView, counter: ScoreCounter, alarm: str | None = None)
             "segments_dropped": finished.segments_dropped,
             "reward_model": finished.reward_model,
             "reward_model_epoch": shaped_by.epoch if shaped_by and finished.reward_model else None,
+            "stage_seconds": stage_seconds(epoch),
             "stopped": finished.stopped,
             "alarm": alarm,
             "metrics": finished.metrics,
@@ -90,14 +92,18 @@ def run_progress(
     finished = current.finished.document if current and current.finished else None
     steps = finished.steps if finished else current_beat.steps if current_beat else 0
     rate = current_beat.steps_per_s if current_beat else None
+    position = stage_position(view, current_beat)
+    remaining = remaining_time(view, position, rate, now)
     return RunProgress(
         run=view.record.run,
         state=view.record.state,
         doing=doing,
+        stage=position.stage,
+        stage_share=position.share,
         epoch=epoch,
         epochs_planned=config.planned_epochs,
         steps=steps,
-        epoch_steps=config.epoch_steps,
+        epoch_steps=played_steps(config),
         steps_per_s=rate,
         segments_recorded=recorded,
         segments_judged=counter.count("judged"),
@@ -107,7 +113,8 @@ def run_progress(
         votes=counter.votes,
         agreement=counter.agreement.value,
         reward_model_accuracy=newest_accuracy(view),
-        eta_s=eta(view, epoch, steps, rate),
+        eta_s=remaining.seconds,
+        eta_at_least=remaining.at_least,
         last_sign=heartbeat.time if heartbeat else None,
         updated=now,
     )
@@ -117,12 +124,3 @@ def newest_accuracy(view: RunView) -> float | None:
     """Held-out accuracy of the newest reward model, or None before the first one."""
     cards = [epoch.card.document for epoch in view.epochs if epoch.card is not None]
     return cards[-1].accuracy.confident if cards else None
-
-
-def eta(view: RunView, epoch: int, steps: int, rate: float | None) -> float | None:
-    """Seconds to the last planned step at the current rate; None if the plan or the rate is unknown."""
-    planned = view.record.config.planned_epochs
-    if planned is None or not rate or view.record.state != "running":
-        return None
-    per_epoch = view.record.config.epoch_steps
-    return max(0.0, per_epoch * (planned - epoch) - steps) / rate

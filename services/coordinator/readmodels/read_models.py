@@ -6,6 +6,7 @@ from datetime import datetime
 from services.coordinator.readmodels.epoch_rows import EpochRows
 from services.coordinator.readmodels.run_views import RunViewReader
 from services.coordinator.readmodels.score_counters import ScoreCounters
+from services.coordinator.readmodels.segment_archives import SegmentArchives
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunProgress
 from shared.state.runs import RunRecords
@@ -23,6 +24,7 @@ class ReadModels:
         self.views = RunViewReader(store)
         self.scores = ScoreCounters(store)
         self.rows = EpochRows(store, self.scores, now)
+        self.archives = SegmentArchives(store)
 
     async def segments(self, run: RunId, epoch: int) -> dict[ObjectEntry, keys.SegmentPlace]:
         """The recorded segments of an epoch."""

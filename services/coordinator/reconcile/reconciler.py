@@ -17,6 +17,7 @@ from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.domain.replay import judging_to_republish, orders_to_republish
 from services.coordinator.domain.run_view import RunView
 from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.reconcile import epoch_metrics
 from services.coordinator.reconcile.replay_backoff import ReplayBackoff
 from services.coordinator.reconcile.report_writer import ReportWriter
 from services.coordinator.reconcile.run_state_machine import RunStateMachine, describe
@@ -66,8 +67,10 @@ class Reconciler:
 
     async def reconcile_all(self) -> None:
         """Reconcile every active run once. A failing run is logged; other runs proceed."""
-        active = [record for record in await self.models.runs.all() if record.state in ACTIVE]
+        every = await self.models.runs.all()
+        active = [record for record in every if record.state in ACTIVE and not record.external]
         ACTIVE_RUNS.set(len(active))
+        epoch_metrics.keep_only([record.run for record in active])
         for record in active:
             try:
                 await self.reconcile(record.run)
@@ -109,9 +112,9 @@ class Reconciler:
             judged |= set((await self.models.scores.count(run, epoch.epoch)).outcomes)
         orders, judging = self._backoffs.setdefault(run, (ReplayBackoff(self.quiet), ReplayBackoff(self.quiet)))
         events: list[EventData] = []
-        if orders.due((stage(view), view.last_heartbeat), now):
+        if orders.due((how_far(view), view.last_heartbeat), now):
             events += orders_to_republish(view, now, self.quiet)
-        if judging.due((stage(view), len(judged)), now):
+        if judging.due((how_far(view), len(judged)), now):
             events += judging_to_republish(view, judged)
         return events
 
@@ -122,7 +125,7 @@ class Reconciler:
         self.reports.forget(run)
 
 
-def stage(view: RunView) -> tuple[object, ...]:
+def how_far(view: RunView) -> tuple[object, ...]:
     """How far a run is: a value that changes with every step."""
     current = view.current
     return (view.record.revision, len(view.epochs), current and current.finished is not None)

@@ -28,7 +28,6 @@ class ReportWriter:
     def __init__(self, store: Store, models: ReadModels, now: Callable[[], datetime]) -> None:
         self._store, self._models, self._now = store, models, now
         self._written: dict[RunId, RunSummary] = {}
-        self._newest_epoch: datetime | None = None  # end of the epoch whose figures are the metrics
 
     async def write(self, view: RunView, doing: str) -> None:
         """Write the progress, and the tables if an epoch changed. `doing` is one sentence for users."""
@@ -69,12 +68,10 @@ class ReportWriter:
         self._written[run] = summary
 
     def _set_metrics(self, view: RunView, summary: RunSummary) -> None:
-        """Show the newest finished epoch as metrics, unless another run's is newer."""
-        ended = [epoch.finished.document.created for epoch in view.epochs if epoch.finished is not None]
-        if not ended or (self._newest_epoch is not None and ended[-1] < self._newest_epoch):
+        """Show the run's newest finished epoch as metrics."""
+        if not summary.epochs:
             return
-        self._newest_epoch = ended[-1]
-        epoch_metrics.set_epoch(summary.epochs[-1])
+        epoch_metrics.set_epoch(view.record.run, summary.epochs[-1])
         for epoch in view.epochs:
             if epoch.card is not None:
                 epoch_metrics.set_card(epoch.card.document)

@@ -164,7 +164,7 @@ async def test_a_reader_gets_the_current_state_then_updates() -> None:
 
 async def test_pages_and_openapi_need_no_token(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path, token=None) as http:
-        for path in ("/", "/hud.js", "/hud.css", "/docs", "/docs.js", "/openapi.json"):
+        for path in ("/", "/page/page.js", "/page/page.css", "/docs", "/page/docs.js", "/openapi.json"):
             assert (await http.get(path)).status_code == 200, path
         policy = (await http.get("/")).headers["content-security-policy"]
         assert policy.startswith("default-src 'none'")

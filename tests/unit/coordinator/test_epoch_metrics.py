@@ -3,9 +3,11 @@
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from prometheus_client import REGISTRY
 
 from services.coordinator.reconcile import epoch_metrics
@@ -13,6 +15,7 @@ from services.coordinator.reconcile.report_writer import ReportWriter
 from shared.contracts.card import RewardModelCard
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow
+from shared.contracts.run import RunRecord
 from tests.unit.coordinator.harness import RUN, Harness
 
 FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
@@ -24,21 +27,28 @@ def row(**more: object) -> EpochRow:
     return EpochRow.model_validate({"epoch": 2, "metrics": FIGURES, **known, **counts, **more})
 
 
-def value(name: str, **labels: str) -> float | None:
-    return REGISTRY.get_sample_value(f"zelda_epoch_{name}", labels)
+def value(name: str, run: str = RUN, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(f"zelda_epoch_{name}", {"run": run, **labels})
 
 
-def test_before_the_first_epoch_every_metric_is_nan() -> None:
+@pytest.fixture(autouse=True)
+def no_run_is_shown() -> Iterator[None]:
+    yield
+    epoch_metrics.keep_only([])
+
+
+def test_before_the_first_epoch_there_is_no_series() -> None:
     module = epoch_metrics.__name__
     code = f"import {module}, prometheus_client as p; print(p.generate_latest().decode())"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    values = [line for line in output.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))]
-    assert values
-    assert all(line.endswith(" NaN") for line in values)
+    assert "# TYPE zelda_epoch_number gauge" in output
+    assert [line for line in output.splitlines() if line.startswith(("zelda_epoch_", "zelda_reward_model_"))] == []
 
 
 def test_each_value_is_set_in_its_metric_family() -> None:
-    epoch_metrics.set_epoch(row(reward_model_epoch=1, reward_model_accuracy=0.8, evaluation={"milestones_mean": 2.0}))
+    epoch_metrics.set_epoch(
+        RUN, row(reward_model_epoch=1, reward_model_accuracy=0.8, evaluation={"milestones_mean": 2.0})
+    )
     assert value("number") == 2
     assert value("training_value", figure="return_mean") == 1.5
     assert value("training_value", figure="rooms_mean") == 7
@@ -51,7 +61,7 @@ def test_each_value_is_set_in_its_metric_family() -> None:
 
 
 def test_an_unknown_value_is_nan() -> None:
-    epoch_metrics.set_epoch(row())
+    epoch_metrics.set_epoch(RUN, row())
     for name in ("score_ratio", "reward_model_accuracy_ratio", "reward_model_age_epochs"):
         shown = value(name)
         assert shown is not None
@@ -59,8 +69,8 @@ def test_an_unknown_value_is_nan() -> None:
 
 
 def test_labels_of_an_earlier_epoch_are_cleared() -> None:
-    epoch_metrics.set_epoch(row(evaluation={"milestones_mean": 2.0}))
-    epoch_metrics.set_epoch(row(epoch=3, metrics={"return_mean": 1.0}))
+    epoch_metrics.set_epoch(RUN, row(evaluation={"milestones_mean": 2.0}))
+    epoch_metrics.set_epoch(RUN, row(epoch=3, metrics={"return_mean": 1.0}))
     assert (value("number"), value("training_value", figure="return_mean")) == (3, 1)
     assert value("training_value", figure="rooms_mean") is None
     assert value("reward_term_value", term="coverage") is None
@@ -68,26 +78,26 @@ def test_labels_of_an_earlier_epoch_are_cleared() -> None:
     assert value("evaluation_value", figure="milestones_mean") is None
     epoch_metrics.set_card(card(baselines={"linear": 0.61}))
     epoch_metrics.set_card(card(baselines={"shuffled": 0.5}))
-    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) is None
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"run": RUN, "baseline": "linear"}) is None
 
 
 def test_an_alarm_is_set_and_cleared() -> None:
-    epoch_metrics.set_epoch(row(alarm="the judges' scores rise, the milestones fall"))
+    epoch_metrics.set_epoch(RUN, row(alarm="the judges' scores rise, the milestones fall"))
     assert value("alarm_state") == 1
-    epoch_metrics.set_epoch(row())
+    epoch_metrics.set_epoch(RUN, row())
     assert value("alarm_state") == 0
 
 
 def test_a_card_sets_the_metrics_of_its_model() -> None:
     epoch_metrics.set_card(card(spread=0.4, baselines={"linear": 0.61}))
-    assert REGISTRY.get_sample_value("zelda_reward_model_spread_value") == 0.4
-    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"baseline": "linear"}) == 0.61
-    error = REGISTRY.get_sample_value("zelda_reward_model_ece_ratio")
+    assert REGISTRY.get_sample_value("zelda_reward_model_spread_value", {"run": RUN}) == 0.4
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", {"run": RUN, "baseline": "linear"}) == 0.61
+    error = REGISTRY.get_sample_value("zelda_reward_model_ece_ratio", {"run": RUN})
     assert error is not None
     assert math.isnan(error)
 
 
-async def test_the_metrics_show_the_run_that_finished_an_epoch_last() -> None:
+async def test_every_active_run_has_its_own_series() -> None:
     harness = Harness()
     await harness.create_run()
     await harness.passes()
@@ -100,9 +110,33 @@ async def test_the_metrics_show_the_run_that_finished_an_epoch_last() -> None:
     fast = await harness.models.views.read(await harness.models.runs.latest(RUN))
     reports = ReportWriter(harness.store, harness.models, harness.now)
     await reports.write(fast, "")
-    other = replace(slow, record=slow.record.model_copy(update={"run": RunId("slow")}))
-    await reports.write(other, "")  # its epoch finished earlier, but its judges later
+    await reports.write(replace(slow, record=slow.record.model_copy(update={"run": RunId("slow")})), "")
     assert (value("number"), value("training_value", figure="return_mean")) == (1, 1.5)
+    assert (value("number", "slow"), value("training_value", "slow", figure="return_mean")) == (0, 0.5)
+
+
+async def test_the_series_of_an_ended_run_are_removed() -> None:
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.train(0)
+    await harness.passes()
+    assert value("number") == 0
+    epoch_metrics.set_card(card(run="led-by-another", baselines={"linear": 0.61}))
+    await harness.passes()
+    gone = {"run": "led-by-another"}
+    assert REGISTRY.get_sample_value("zelda_reward_model_spread_value", gone) is None
+    assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", gone | {"baseline": "linear"}) is None
+    assert value("number") == 0
+    await harness.models.runs.append(await stopped(harness))
+    await harness.passes()
+    assert value("number") is None
+    assert not [s for m in REGISTRY.collect() for s in m.samples if s.labels.get("run") == RUN]
+
+
+async def stopped(harness: Harness) -> RunRecord:
+    record = await harness.models.runs.latest(RUN)
+    return record.model_copy(update={"revision": record.revision + 1, "state": "stopped"})
 
 
 def card(**more: object) -> RewardModelCard:

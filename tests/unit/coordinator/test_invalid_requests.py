@@ -9,7 +9,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from services.coordinator.api.limits import BodySizeLimit
-from shared.contracts.ids import RunId
+from shared.contracts.base import sha256
+from shared.contracts.ids import Digest, RunId
 from shared.store.memory import MemoryStore
 from shared.store.port import AlreadyExists
 from tests.unit.coordinator.api_client import client
@@ -23,7 +24,7 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         422,
         "config.epoch_step: no such field; did you mean epoch_steps?",
     ),
-    ("POST", "/runs", {"name": "x"}, 422, "name: no such field; see /docs for the names."),
+    ("POST", "/runs", {"name": "x"}, 422, "name: no such field; choose from config, run."),
     (
         "POST",
         "/runs",
@@ -80,7 +81,28 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         "/runs",
         {"config": {"world": "wild:x"}},
         422,
-        "config.world: string should match pattern '^(garden|vale|realm|wild:[0-9]{1,9})$'.",
+        "config.world: choose garden, vale, realm or wild:NUMBER, e.g. wild:7.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"world": "vall"}},
+        422,
+        "config.world: choose garden, vale, realm or wild:NUMBER, e.g. wild:7; did you mean vale?",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"shaping": "none"}},
+        422,
+        "config.shaping: has fields of its own: shaping.mode, shaping.coefficient, shaping.conservatism.",
+    ),
+    (
+        "POST",
+        "/runs",
+        {"config": {"shaping": {"mode": "gian"}}},
+        422,
+        "config.shaping.mode: input should be 'gain', 'potential', 'additive' or 'none'; did you mean gain?",
     ),
     (
         "POST",
@@ -191,7 +213,7 @@ async def test_a_retry_after_a_crash_between_key_and_run_creates_the_run(
     tmp_path: Path,
 ) -> None:
     harness = Harness()
-    await harness.service._bind("k", RunId("aa"), named=True)
+    await harness.service._bind(Digest(sha256(b"k")), RunId("aa"), named=True)
     async with client(harness, tmp_path) as http:
         response = await http.post("/runs", json={"run": "aa", "config": SHORT_RUN}, headers={"Idempotency-Key": "k"})
     assert (response.status_code, response.json()["run"]) == (201, "aa")

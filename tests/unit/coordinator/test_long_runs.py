@@ -2,15 +2,19 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from services.coordinator.domain.decisions import CARD_GRACE
+from services.coordinator.domain.run_view import RunView
 from services.coordinator.readmodels.run_cache import MAX_ENDED, RunCache
 from shared.contracts.ids import RunId
+from shared.contracts.progress import RunSummary
 from shared.contracts.run import RunConfig, RunRecord
 from shared.errors import Transient
 from shared.store import keys
+from shared.store.memory import MemoryStore
 from shared.store.port import ObjectEntry
 from tests.unit.coordinator.harness import RUN, START, Harness
 
@@ -116,3 +120,51 @@ async def test_a_failing_list_of_runs_is_retried_in_the_next_pass() -> None:
     running.cancel()
     assert left == [0]
     assert await harness.state() == "running"
+
+
+async def view(harness: Harness) -> RunView:
+    """The run as the store shows it."""
+    return await harness.models.views.read(await harness.models.runs.latest(RUN))
+
+
+class CountingStore(MemoryStore):
+    """Notes the keys that are read."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.reads: list[str] = []
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        self.reads.append(key)
+        return await super().get(key, digest)
+
+
+async def test_a_restarted_coordinator_reads_no_score_of_complete_epochs() -> None:
+    harness = Harness(CountingStore)
+    await harness.create_run()
+    await harness.passes()
+    for epoch in range(3):
+        await harness.complete_epoch(epoch, passed=False)
+    await harness.passes()
+    before = await harness.models.rows.finished(await view(harness))
+    harness.wire()
+    assert isinstance(harness.store, CountingStore)
+    harness.store.reads.clear()
+    after = await harness.models.rows.finished(await view(harness))
+    assert after == before
+    assert after[1].not_shaped is not None
+    assert [key for key in harness.store.reads if key.startswith(keys.EPISODES)] == []
+
+
+async def test_a_summary_of_a_deleted_run_of_the_same_name_is_ignored() -> None:
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    await harness.complete_epoch(0)
+    raw = await harness.store.get(keys.run_summary(RUN))
+    other = RunSummary.from_bytes(raw).model_copy(update={"created": harness.time, "epochs": []})
+    wrong = RunSummary.from_bytes(raw).epochs[0].model_copy(update={"votes": 999})
+    await harness.store.put(keys.run_summary(RUN), other.model_copy(update={"epochs": [wrong]}).to_bytes())
+    harness.wire()
+    (row,) = await harness.models.rows.finished(await view(harness))
+    assert row.votes == 12

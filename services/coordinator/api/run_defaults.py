@@ -1,0 +1,57 @@
+"""Defaults and limits of new runs: what the installation knows about its cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from services.coordinator.api.models import NewRun
+from shared.config.problems import first_problem
+from shared.contracts.run import RunConfig
+from shared.errors import ZeldaError
+
+
+class UnsuitableRun(ZeldaError):
+    """The cluster cannot run what a request asks for. The message names the field and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDefaults:
+    """`fields` complete a request; `max_env_runners` is the room of the cluster, None if unknown."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    max_env_runners: int | None = None
+
+    def complete(self, config: RunConfig) -> RunConfig:
+        """The configuration with the installation's defaults; raise UnsuitableRun if the cluster lacks room."""
+        given = config.model_dump(exclude_unset=True)
+        if self.fields:
+            config = self._checked(_over(self.fields, given))
+        limit = self.max_env_runners
+        if limit is not None and config.env_runners > limit:
+            raise UnsuitableRun(
+                f"config.env_runners: {config.env_runners} env runners need as many cores, and the cluster's workers "
+                f"have {limit}: ask for at most {limit}, or enlarge ray.workers."
+            )
+        return config
+
+    def _checked(self, fields: dict[str, Any]) -> RunConfig:
+        try:
+            return NewRun.model_validate({"config": fields}).config
+        except ValidationError as error:
+            problem = first_problem(error).replace("Value error, ", "").removeprefix("document: ")
+            defaults = ", ".join(sorted(self.fields))
+            raise UnsuitableRun(
+                f"{problem}. Defaults of this installation that your request can replace: {defaults}."
+            ) from error
+
+
+def _over(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` over `defaults`, group by group."""
+    result = dict(defaults)
+    for name, value in given.items():
+        former = result.get(name)
+        both = isinstance(former, Mapping) and isinstance(value, Mapping)
+        result[name] = _over(former, value) if both else value  # type: ignore[arg-type]
+    return result

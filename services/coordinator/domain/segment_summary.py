@@ -1,0 +1,93 @@
+"""What a recorded segment shows: rooms, milestones, rewards, and the events of its steps. Pure: bytes in, facts out."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any, Final
+
+from shared.contracts.archive import SegmentArchive
+from shared.contracts.segment import ACTIONS, FRAMES, STATES, SegmentManifest
+from shared.errors import ContractError
+
+Room = tuple[int, int]
+"""Group and number of a room."""
+
+LONGEST_TIMELINE: Final = 300  # entries; a segment of 5,000 steps could fill megabytes
+FIGURES: Final = ("health", "keys", "rupees", "bombs", "sword", "shield", "essences", "deaths", "kills")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSummary:
+    """One segment in a few figures. `play` is equal for segments with the same start and the same actions."""
+
+    manifest: SegmentManifest
+    play: str
+    frames: int
+    rooms: Mapping[Room, int]  # steps in each room
+    pictures: Mapping[Room, int]  # a room's key frame, by its number
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """Something that happened at a step of the segment."""
+
+    step: int
+    what: str
+
+
+def summarise(archive: SegmentArchive) -> SegmentSummary:
+    """The summary of an open archive; ContractError or DigestMismatch if it is damaged."""
+    manifest, rooms = archive.manifest, [_room(row) for row in state_rows(archive)]
+    pictures: dict[Room, int] = {}
+    for number, step in enumerate(manifest.key_frames):
+        if step and step <= len(rooms):
+            pictures[rooms[step - 1]] = number
+    start = f"{manifest.ram_start}{manifest.members.get(ACTIONS)}"
+    return SegmentSummary(
+        manifest, sha256(start.encode()).hexdigest()[:16], len(frame_names(manifest)), Counter(rooms), pictures
+    )
+
+
+def frame_names(manifest: SegmentManifest) -> list[str]:
+    """The archive's pictures in the order of their steps."""
+    return sorted(name for name in manifest.members if name.startswith(FRAMES))
+
+
+def state_rows(archive: SegmentArchive) -> list[dict[str, Any]]:
+    """The state after each step."""
+    try:
+        return [json.loads(line) for line in archive.read(STATES).splitlines()]
+    except ValueError as error:
+        raise ContractError(f"segment {archive.manifest.segment}: {STATES} is not JSON lines") from error
+
+
+def timeline(rows: list[dict[str, Any]]) -> list[TimelineEntry]:
+    """What changed from step to step, oldest first: rooms, figures, items, texts, and the game's own events."""
+    found: list[TimelineEntry] = []
+    for step, (before, after) in enumerate(pairwise(rows), start=2):
+        found += [TimelineEntry(step, what) for what in _changes(before, after)]
+    return found[:LONGEST_TIMELINE]
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    if _room(before) != _room(after):
+        yield f"enters {after.get('area')} room {after.get('room')}"
+    for name in FIGURES:
+        old, new = before.get(name), after.get(name)
+        if old is not None and new is not None and old != new:
+            yield f"{name} {old} → {new}"
+    yield from (f"gets {item}" for item in _new(before.get("treasures"), after.get("treasures")))
+    if after.get("dialog") and not before.get("dialog"):
+        yield f"text: {after['dialog'].get('line') or after['dialog'].get('text')}"
+    yield from (str(event) for event in after.get("events") or ())
+
+
+def _new(before: list[str] | None, after: list[str] | None) -> list[str]:
+    return sorted(set(after or ()) - set(before or ())) if before is not None else []
+
+
+def _room(row: Mapping[str, Any]) -> Room:
+    return int(row["group"]), int(row["room"])

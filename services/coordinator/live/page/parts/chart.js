@@ -1,0 +1,66 @@
+// Line charts with axes, units and hover, drawn by uPlot (vendor/README.md).
+
+import { make } from "./dom.js";
+
+const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
+const HEIGHT = 210;
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// A figure with one chart, or null without a value. `lines` are {label, points: [[x, y], ...], dash}; `coin` draws a line of pure chance.
+export function chart(title, lines, { unit = "", coin, low, high } = {}) {
+  const drawn = lines.map((line) => ({ ...line, points: line.points.filter(([, y]) => Number.isFinite(y)) }))
+    .filter((line) => line.points.length);
+  if (!drawn.length) return null;
+  const figure = make("figure", [make("figcaption", unit ? `${title} (${unit})` : title)]);
+  const xs = [...new Set(drawn.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
+  if (coin !== undefined) drawn.push({ label: "coin", points: xs.map((x) => [x, coin]), dash: [2, 4], stroke: "--dim" });
+  const data = [xs, ...drawn.map((line) => {
+    const values = new Map(line.points);
+    return xs.map((x) => values.get(x) ?? null);
+  })];
+  const plot = make("div", [], "plot", { role: "img", "aria-label": summary(title, drawn, unit) });
+  figure.append(plot);
+  // A chart needs its width, so it is drawn once its figure is on the page.
+  const observer = new ResizeObserver(() => {
+    const width = plot.clientWidth;
+    if (!width) return;
+    if (figure.uplot) return void figure.uplot.setSize({ width, height: HEIGHT });
+    const drawing = figure.uplot = new uPlot(options(width, drawn, xs.length, low, high), data, plot);
+    // Without a pointer the legend shows the newest values.
+    const newest = () => requestAnimationFrame(() => drawing.setLegend({ idx: xs.length - 1 }));
+    drawing.over.addEventListener("mouseleave", newest);
+    newest();
+  });
+  observer.observe(plot);
+  return figure;
+}
+
+// What a screen reader says: the newest value of each line.
+function summary(title, lines, unit) {
+  const newest = lines.map((line) => `${line.label} ${line.points.at(-1)[1].toPrecision(3)}`).join(", ");
+  return `${title}${unit ? ` in ${unit}` : ""}, newest values: ${newest}`;
+}
+
+function options(width, lines, places, low, high) {
+  const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
+  const sign = (value) => (value === null || value === undefined ? "–" : Number(value.toPrecision(4)).toString());
+  return {
+    width, height: HEIGHT, scales: {
+      x: { time: false, range: (_, from, to) => [from - (from === to ? 0.5 : 0), to + (from === to ? 0.5 : 0)] },
+      y: { range: (_, from, to) => range(from, to, low, high) },
+    },
+    axes: [{ ...axis, label: "epoch", labelSize: 18, size: 32, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
+      { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => Number(tick.toPrecision(6)).toString()) }],
+    legend: { live: true }, cursor: { points: { size: 7 }, drag: { x: true, y: false } },
+    series: [{ label: "epoch", value: (_, x) => (x === null || x === undefined ? "–" : String(x)) },
+      ...lines.map((line, at) => ({
+        label: line.label, stroke: colour(line.stroke || PALETTE[at % PALETTE.length]), width: 2, value: (_, y) => sign(y),
+        dash: line.dash, spanGaps: true, points: { show: places <= 40 && line.label !== "coin", size: 5 },
+      }))],
+  };
+}
+
+function range(from, to, low, high) {
+  const margin = (to - from || Math.abs(to) || 1) * 0.08;
+  return [low ?? from - margin, high ?? to + margin];
+}

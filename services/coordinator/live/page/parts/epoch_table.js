@@ -1,0 +1,34 @@
+// The table of finished epochs. Its last two columns say why: what shaped the epoch, and whether its own model may.
+
+import { count, make, number, percent, table } from "./dom.js";
+
+const COLUMNS = ["epoch", "steps", "speed", "episodes", "segments", "votes", "agreement", "score", "milestones", "shaped by",
+  "reward model"];
+
+export function epochTable(rows) {
+  return table(COLUMNS, [...rows].reverse().map(cells), "Finished epochs, newest first; epochs count from 0");
+}
+
+function cells(row) {
+  const speed = row.steps_per_s === null ? "–" : `${count(row.steps_per_s)}/s`;
+  return [row.epoch, count(row.steps), speed, row.episodes, segments(row), count(row.votes), percent(row.agreement),
+    number(row.score_mean), number(row.metrics.milestones_mean), shapedBy(row), rewardModel(row)];
+}
+
+function segments(row) {
+  const others = [["abstained", row.segments_abstained], ["dead", row.segments_dead], ["waiting", row.segments_waiting],
+    ["dropped", row.segments_dropped]].filter(([, value]) => value).map(([name, value]) => `${value} ${name}`);
+  return [`${row.segments_judged} of ${row.segments_recorded}`, ...others].join(", ");
+}
+
+function shapedBy(row) {
+  if (row.reward_model) return make("span", `epoch ${row.reward_model_epoch}, ${row.reward_model.slice(0, 8)}`, "good");
+  return make("span", row.not_shaped || "not shaped", "why");
+}
+
+function rewardModel(row) {
+  if (row.reward_model_passed === null) return make("span", "none yet", "quiet");
+  const figure = `accuracy ${number(row.reward_model_accuracy)} on ${count(row.reward_model_pairs)} pairs`;
+  const verdict = row.reward_model_passed ? row.reason || "may shape" : row.reason || "not used";
+  return make("span", [make("span", figure, "quiet"), make("span", verdict, row.reason ? "why" : "good")], "stacked");
+}

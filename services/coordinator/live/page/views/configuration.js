@@ -1,0 +1,70 @@
+// The configuration of the run, beside that of another run; stopping and resuming for operators.
+
+import { get, post, runPath, session } from "../parts/api.js";
+import { code, known, make, renderIf, section, table } from "../parts/dom.js";
+import { state } from "../parts/state.js";
+
+const parts = {};
+let other = null, onlyDifferent = true;
+
+function build() {
+  Object.assign(parts, { actions: make("div"), fields: make("div") });
+  return Object.values(parts);
+}
+
+function update() {
+  const record = state.record;
+  renderIf(parts.actions, [session.role, record && [record.run, record.state]], () => (record ? actions(record) : []));
+  const names = state.runs.map((run) => run.run).filter((run) => run !== state.run);
+  renderIf(parts.fields, [record && record.config, names, other && other.run, onlyDifferent], () => (record ? [fields(record, names)] : []));
+}
+
+function actions(record) {
+  if (session.role !== "operator") return [];
+  const message = make("p", "", "bad", { role: "alert" });
+  const active = ["created", "running"].includes(record.state), ended = ["stopped", "failed"].includes(record.state);
+  const buttons = [["stop", "Stop the run", active], ["resume", "Resume the run", ended]].map(([command, text, possible]) => {
+    const button = make("button", text, "", { type: "button" });
+    button.disabled = !possible;
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      await post(`${runPath(record.run)}/${command}`).catch((error) => { message.textContent = error.message; button.disabled = false; });
+    });
+    return button;
+  });
+  return [section("Actions", [make("div", buttons, "row"), message,
+    make("p", ["A stopped run keeps its checkpoint. To delete it: ", code(`zelda run --help`)], "quiet")])];
+}
+
+// {shaping: {mode: "gain"}} as [["shaping.mode", "gain"]].
+export function flat(value, prefix = "") {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return [[prefix, value]];
+  return Object.entries(value).flatMap(([name, one]) => flat(one, prefix ? `${prefix}.${name}` : name));
+}
+
+function fields(record, names) {
+  const own = new Map(flat(record.config)), theirs = other ? new Map(flat(other.config)) : null;
+  const list = make("select", [make("option", "no other run", "", { value: "" }),
+    ...names.map((name) => make("option", name, "", { value: name }))], "", { id: "other" });
+  list.value = other ? other.run : "";
+  list.addEventListener("change", async () => {
+    other = list.value ? (await get(runPath(list.value))).record : null;
+    update();
+  });
+  const text = (value) => (known(value) ? String(value) : "none");
+  const every = [...new Set([...own.keys(), ...(theirs ? theirs.keys() : [])])];
+  const shown = every.filter((name) => !theirs || !onlyDifferent || text(own.get(name)) !== text(theirs.get(name)));
+  const columns = ["field", record.run, ...(theirs ? [other.run] : [])];
+  const lines = shown.map((name) => [name, text(own.get(name)), ...(theirs ? [text(theirs.get(name))] : [])]);
+  return section("Configuration", [make("div", [make("label", ["Compare with ", list]), ...(theirs ? [choice()] : [])], "row"),
+    lines.length ? table(columns, lines, "Fields of the configuration") : make("p", "The two configurations are equal.", "quiet")]);
+}
+
+function choice() {
+  const box = make("input", undefined, "", { type: "checkbox" });
+  box.checked = onlyDifferent;
+  box.addEventListener("change", () => { onlyDifferent = box.checked; update(); });
+  return make("label", [box, " only differences"]);
+}
+
+export const configuration = { id: "configuration", title: "Configuration", build, update };

@@ -1,0 +1,99 @@
+// Where the agent was: rooms as pictures, darker where it was seldom; per epoch, and added up over epochs.
+
+import { get, runPath } from "../parts/api.js";
+import { count, counted, make, renderIf, section } from "../parts/dom.js";
+import { keyFrame } from "../parts/pictures.js";
+import { rows, state } from "../parts/state.js";
+
+const COLUMNS = 16;   // a map of the games has 16 rooms a row
+const TOTAL_EPOCHS = 12;   // read for the total: an even sample
+const AREAS = ["overworld", "underworld", "tree", "indoors", "dungeon", "dungeon", "side view", "side view"];
+const parts = {}, shown = { run: "", epoch: null, map: null, error: "" };
+
+function build() {
+  Object.assign(parts, { choice: make("div", [], "row"), map: make("div") });
+  return [make("section", [make("h2", "Map"), parts.choice]), parts.map];
+}
+
+function update() {
+  if (shown.run !== state.run) Object.assign(shown, { run: state.run, epoch: null, map: null });
+  const epochs = rows().map((row) => row.epoch);
+  if (shown.epoch === null && epochs.length) load(String(epochs.at(-1)));
+  renderIf(parts.choice, [shown.run, shown.epoch, epochs], () => choice(epochs));
+  renderIf(parts.map, [shown.run, shown.epoch, shown.map, shown.error], draw);
+}
+
+function choice(epochs) {
+  if (!epochs.length) return [make("p", "No epoch has finished yet.", "quiet")];
+  const list = make("select", [make("option", "all epochs", "", { value: "all" }),
+    ...[...epochs].reverse().map((epoch) => make("option", `epoch ${epoch}`, "", { value: String(epoch) }))]);
+  list.value = shown.epoch;
+  list.addEventListener("change", () => load(list.value));
+  return [make("label", ["Show ", list]), make("span", best(), "quiet")];
+}
+
+function best() {
+  const of = (row, name) => row.metrics[name] ?? 0;
+  const [deepest] = rows().sort((a, b) => of(b, "milestones_max") - of(a, "milestones_max") || of(b, "rooms_max") - of(a, "rooms_max"));
+  const depth = `${counted(of(deepest, "milestones_max"), "milestone")} and ${counted(of(deepest, "rooms_max"), "room")}`;
+  return `Best depth in one episode: ${depth}, in epoch ${deepest.epoch}.`;
+}
+
+async function load(choice_) {
+  Object.assign(shown, { epoch: choice_, map: null, error: "" });
+  update();
+  const run = state.run, every = rows().map((row) => row.epoch);
+  const step = Math.ceil(every.length / TOTAL_EPOCHS);
+  const wanted = choice_ === "all" ? every.filter((_, at) => (every.length - 1 - at) % step === 0) : [Number(choice_)];
+  try {
+    const maps = await Promise.all(wanted.map((epoch) => get(`${runPath(run)}/epochs/${epoch}/rooms`)));
+    if (shown.run === run && shown.epoch === choice_) shown.map = sum(maps, wanted.length < every.length && choice_ === "all");
+  } catch (error) {
+    shown.error = error.message;
+  }
+  update();
+}
+
+function sum(maps, sampled) {
+  const rooms = new Map();
+  for (const room of maps.flatMap((one) => one.rooms)) {
+    const key = `${room.group}:${room.room}`, known = rooms.get(key);
+    rooms.set(key, { ...known, ...room, ...(room.picture === null && known ? known : {}), steps: (known?.steps || 0) + room.steps });
+  }
+  const total = (name) => maps.reduce((all, one) => all + one[name], 0);
+  return { rooms: [...rooms.values()], read: total("read"), recorded: total("recorded"), epochs: maps.length, sampled };
+}
+
+function draw() {
+  if (shown.error) return [section("The map cannot be shown", [make("p", shown.error, "bad")])];
+  if (!shown.map) return shown.epoch === null ? [] : [section("Loading…", [])];
+  if (!shown.map.rooms.length) return [section("No room", [make("p", "No recorded segment can be read.", "quiet")])];
+  const most = Math.max(...shown.map.rooms.map((room) => room.steps));
+  const groups = [...new Set(shown.map.rooms.map((room) => room.group))].sort((a, b) => a - b);
+  const read = `From ${count(shown.map.read)} of ${count(shown.map.recorded)} recorded segments`;
+  const note = shown.map.sampled ? `${read} of ${shown.map.epochs} epochs, an even sample.` : `${read}.`;
+  return groups.map((group) => area(group, shown.map.rooms.filter((room) => room.group === group), most, note));
+}
+
+function area(group, rooms, most, note) {
+  const columns = rooms.map((room) => room.room % COLUMNS), lines = rooms.map((room) => Math.floor(room.room / COLUMNS));
+  const left = Math.min(...columns), top = Math.min(...lines);
+  const cells = rooms.sort((a, b) => a.room - b.room).map((room) => cell(room, room.room % COLUMNS - left, Math.floor(room.room / COLUMNS) - top, most));
+  const grid = make("ul", cells, "map");
+  grid.style.gridTemplateColumns = `repeat(${Math.max(...columns) - left + 1}, minmax(4.5rem, 10rem))`;
+  const name = AREAS[group] || `group ${group}`;
+  return section(`${name[0].toUpperCase()}${name.slice(1)}: ${rooms.length} rooms`, [make("div", [grid], "scroll",
+    { tabindex: "0", role: "region", "aria-label": `map of the ${name}, group ${group}` })], note);
+}
+
+function cell(room, column, line, most) {
+  const share = Math.log1p(room.steps) / Math.log1p(most), label = `room ${room.room}: ${count(room.steps)} steps`;
+  const screen = room.picture === null ? make("span", "", "screen") : keyFrame(state.run, room, room.picture, label);
+  screen.style.opacity = String(0.25 + 0.75 * share);
+  const item = make("li", [screen, make("span", count(room.steps), "steps")], "", { title: label });
+  item.style.gridColumn = String(column + 1);
+  item.style.gridRow = String(line + 1);
+  return item;
+}
+
+export const map = { id: "map", title: "Map", build, update };

@@ -1,0 +1,97 @@
+"""Reads recorded segments for the live page: summaries of an epoch, pictures, timelines. Never emulates."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import structlog
+
+from services.coordinator.domain.segment_summary import (
+    SegmentSummary,
+    TimelineEntry,
+    frame_names,
+    state_rows,
+    summarise,
+    timeline,
+)
+from shared.contracts.archive import SegmentArchive, open_archive
+from shared.contracts.base import sha256
+from shared.errors import Permanent
+from shared.process.bounded_cache import BoundedCache
+from shared.store import keys
+from shared.store.port import NotFound, ObjectEntry, Store
+from shared.telemetry.log_once import LogOnce
+
+T = TypeVar("T")
+PARALLEL: Final = 8  # archives in memory at the same time; each has at most a few megabytes
+MAX_SUMMARIES: Final = 4_000  # of about 2 KB
+MAX_ARCHIVES: Final = 32  # that stay in memory, because a page shows several pictures of one segment
+VIDEO: Final = "video.mp4"
+LARGEST_CACHED: Final = 512 * 1024  # bytes
+log = structlog.get_logger(__name__)
+
+
+class SegmentArchives:
+    """Archives of all runs. They never change; a recreated one has another entry."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._slots = asyncio.Semaphore(PARALLEL)
+        self._summaries: BoundedCache[ObjectEntry, SegmentSummary] = BoundedCache(MAX_SUMMARIES)
+        self._archives: BoundedCache[str, bytes] = BoundedCache(MAX_ARCHIVES)
+        self._problems: LogOnce[str] = LogOnce(log.error, "segment archive unreadable")
+
+    async def summaries(self, entries: Sequence[ObjectEntry]) -> dict[ObjectEntry, SegmentSummary]:
+        """The summaries of the readable archives among these."""
+        found = await asyncio.gather(*(self._summary(entry) for entry in entries))
+        return {entry: summary for entry, summary in zip(entries, found, strict=True) if summary is not None}
+
+    async def picture(self, place: keys.SegmentPlace, number: int) -> bytes:
+        """Key frame `number` of a segment as PNG; NotFound if it has fewer."""
+
+        def read(archive: SegmentArchive) -> bytes:
+            names = frame_names(archive.manifest)
+            if number >= len(names):
+                raise NotFound(f"segment {place.segment} has {len(names)} key frames, counted from 0")
+            return archive.read(names[number])
+
+        return await self._read(keys.segment(*place), read)
+
+    async def detail(self, place: keys.SegmentPlace) -> tuple[SegmentSummary, list[TimelineEntry]]:
+        """The summary and the timeline of a segment."""
+        return await self._read(
+            keys.segment(*place), lambda archive: (summarise(archive), timeline(state_rows(archive)))
+        )
+
+    async def digest(self, place: keys.SegmentPlace) -> str:
+        """SHA-256 of a segment's archive."""
+        return sha256(await self._store.get(keys.segment(*place)))
+
+    async def video(self, place: keys.SegmentPlace) -> bytes | None:
+        """The exported video of a segment as MP4, or None before its export."""
+        try:
+            return await self._store.get(f"{keys.export_prefix(*place)}{VIDEO}")
+        except NotFound:
+            return None
+
+    async def _summary(self, entry: ObjectEntry) -> SegmentSummary | None:
+        known = self._summaries.get(entry)
+        if known is not None:
+            return known
+        try:
+            return self._summaries.put(entry, await self._read(entry.key, summarise))
+        except Permanent as error:
+            self._problems.report(entry.key, error, key=entry.key)
+            return None
+
+    async def _read(self, key: str, work: Callable[[SegmentArchive], T]) -> T:
+        async with self._slots:
+            raw = self._archives.get(key) or await self._store.get(key)
+            if len(raw) <= LARGEST_CACHED:
+                self._archives.put(key, raw)
+            return await asyncio.to_thread(_with_archive, raw, work)
+
+
+def _with_archive(raw: bytes, work: Callable[[SegmentArchive], T]) -> T:
+    with open_archive(raw) as archive:
+        return work(archive)

@@ -1,0 +1,228 @@
+"""What the live page says: why models are refused, failures, an empty system, an unknown run, a lost connection."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, expect
+
+from shared.contracts.driver import DriverFailed
+from shared.contracts.ids import Digest, JudgeName, RunId
+from shared.contracts.scores import DimensionScore, JudgeResult
+from shared.store import keys
+from tests.browser.live_page import (
+    OPERATOR,
+    VIEWER,
+    Coordinator,
+    Theme,
+    browsing,
+    needs_chromium,
+    open_tab,
+    serving,
+    two_epochs,
+)
+from tests.unit.coordinator.harness import RUN, Harness
+
+pytestmark = needs_chromium
+REFUSED = {"passed": False, "gates": {"enough_pairs": False}, "thresholds": {"pairs": 50}}
+VIEWS = ("overview", "learning", "segments", "map", "judges", "configuration", "start")
+HOSTILE = (
+    "<img src=x onerror='window.hacked=1'>",
+    "</script><script>window.hacked=1</script>",
+    "<svg/onload=window.hacked=1>",
+    "javascript:window.hacked=1",
+    "\u202e\u0000{{7*7}} ${window.hacked=1}",
+)
+
+
+async def show_view(page: Page, view: str) -> None:
+    """Select a view as a click on its link does."""
+    await page.click(f"#nav a[href='#/{view}']")
+    await expect(page.locator("#nav a[aria-current]")).to_have_attribute("href", f"#/{view}")
+
+
+async def test_a_refused_model_and_an_unshaped_epoch_say_why(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await two_epochs(coordinator.harness, **REFUSED)
+        page = await open_tab(browser, coordinator.address())
+        sentence = "not used: 4 confident pairs, 50 needed"
+        why = f"Epoch 1 was not shaped: the reward model of epoch 0 was {sentence}. Its own reward model is {sentence}."
+        await expect(page.locator(".sentence")).to_have_text(why)
+        await expect(page.locator("#epochs tbody tr").last).to_contain_text(sentence)
+
+
+async def fail(harness: Harness, reason: str) -> None:
+    """End the run as the trainer does when its driver has failed too often."""
+    failed = DriverFailed(run=RUN, epoch=0, attempt=1, reason=reason, time=harness.time)
+    await harness.store.create(keys.driver_failed(RUN, 1), failed.to_bytes())
+    await harness.passes(2)
+
+
+async def test_a_failed_run_shows_its_reason_as_a_banner(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.harness.create_run()
+        await coordinator.harness.passes()
+        await fail(coordinator.harness, "The ROM is missing: start the system with --rom.")
+        page = await open_tab(browser, coordinator.address())
+        await expect(page.locator(".banner")).to_contain_text("The run has failed. The ROM is missing")
+        await expect(page.locator(".banner code")).to_have_text(f"zelda run resume {RUN}")
+
+
+async def test_an_empty_page_says_what_to_type_then_shows_the_run(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        page = await open_tab(browser, coordinator.address(OPERATOR))
+        await expect(page.locator("#now")).to_contain_text("zelda run start -s world=garden")
+        await coordinator.create_run(RUN)
+        await expect(page.locator("#state")).to_have_text("created", timeout=15_000)
+
+
+async def test_an_unknown_run_is_named_and_no_other_is_shown(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.create_run(RUN)
+        page = await open_tab(browser, coordinator.address(query="?run=nope"))
+        await expect(page.locator(".banner")).to_contain_text("There is no run nope")
+        await expect(page.locator("#state")).to_have_text("no run")
+
+
+async def test_a_lost_connection_is_obvious_and_ends_by_itself(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.create_run(RUN)
+        page = await open_tab(browser, coordinator.address())
+        await expect(page.locator("#state")).to_have_text("created")
+        await coordinator.stop()
+        await expect(page.locator(".banner")).to_contain_text("Connection lost.", timeout=15_000)
+        await expect(page.locator("#age")).to_have_text("connection lost")
+        await expect(page.locator("#state")).not_to_have_class(re.compile("good|wait"))
+        await coordinator.start()
+        await expect(page.locator(".banner")).to_have_count(0, timeout=15_000)
+
+
+async def test_a_second_tab_needs_no_token(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.create_run(RUN)
+        page = await open_tab(browser, coordinator.address())
+        await expect(page.locator("#state")).to_have_text("created")
+        assert "token" not in page.url
+        second = await page.context.new_page()
+        await second.goto(page.url)
+        await expect(second.locator("#state")).to_have_text("created")
+
+
+async def hostile_scores(coordinator: Coordinator) -> None:
+    """A judged segment whose judge answers with hostile texts."""
+    text = HOSTILE[0]
+    scores = coordinator.harness.scores(0, 0)
+    judge = JudgeResult(
+        judge=JudgeName("rules"),
+        route=text,
+        model=text,
+        prompt=Digest("0" * 64),
+        status="judged",
+        dimensions={"progress": DimensionScore(votes=[1], value=0.2, unanimous=True, spread=0)},
+        reasons=list(HOSTILE),
+    )
+    hostile = scores.model_copy(update={"judges": [judge], "error": text})
+    await coordinator.harness.store.create(keys.score(RUN, 0, scores.segment), hostile.to_bytes())
+
+
+async def test_texts_of_judges_and_games_never_become_markup(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        harness = coordinator.harness
+        await harness.create_run()
+        await harness.passes()
+        await hostile_scores(coordinator)
+        await fail(harness, " ".join(HOSTILE))
+        page = await open_tab(browser, coordinator.address())
+        await expect(page.locator("#votes .reason").first).to_have_text(HOSTILE[0])
+        await expect(page.locator("#votes .reason")).to_have_count(len(HOSTILE))
+        await expect(page.locator(".banner")).to_contain_text(HOSTILE[1])
+        assert await page.locator("#view [onerror], #view svg, #view script, #banners img, #banners svg").count() == 0
+        assert await page.evaluate("window.hacked") is None
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+async def test_every_view_is_accessible_and_fits_its_screen(tmp_path: Path, theme: Theme, width: int) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await two_epochs(coordinator.harness, **REFUSED)
+        page = await open_tab(browser, coordinator.address(OPERATOR), width=width, theme=theme)
+        problems: list[Any] = []
+        page.on("pageerror", lambda error: problems.append(error))
+        for view in VIEWS:
+            await show_view(page, view)
+            found = await Axe().run(page)
+            assert found.violations_count == 0, f"{view}: {found.generate_report()}"
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        assert problems == []
+
+
+async def test_charts_name_their_figures_and_draw_training_and_evaluation(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await two_epochs(coordinator.harness)
+        page = await open_tab(browser, coordinator.address())
+        await show_view(page, "learning")
+        plot = page.get_by_role("img", name=re.compile("^milestones per episode"))
+        await expect(plot).to_have_attribute("aria-label", re.compile("training 0.500, evaluation 0.500"))
+        await expect(plot.locator("canvas")).to_have_count(1)
+        accuracy = page.get_by_role("img", name=re.compile("^held-out accuracy"))
+        await expect(accuracy).to_have_attribute("aria-label", re.compile("coin 0.500"))
+
+
+async def test_a_second_run_is_drawn_beside_and_its_settings_compared(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await two_epochs(coordinator.harness)
+        await coordinator.create_run(RunId("other"), seed=7)
+        page = await open_tab(browser, coordinator.address(query=f"?run={RUN}"))
+        await show_view(page, "learning")
+        await page.select_option("#compare", "other")
+        await expect(page.get_by_role("button", name="Remove other")).to_be_visible()
+        await show_view(page, "configuration")
+        await page.select_option("#other", "other")
+        await expect(page.locator("tbody tr")).to_have_text(["seed07"])
+
+
+@pytest.mark.parametrize(("token", "buttons"), [(VIEWER, 0), (OPERATOR, 2)])
+async def test_only_operators_see_actions_and_a_click_stops(tmp_path: Path, token: str, buttons: int) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.create_run(RUN)
+        page = await open_tab(browser, coordinator.address(token))
+        await show_view(page, "configuration")
+        await expect(page.locator("section").filter(has_text="Configuration")).to_be_visible()
+        await expect(page.get_by_role("button", name="the run")).to_have_count(buttons)
+        if buttons:
+            await page.get_by_role("button", name="Stop the run").click()
+            await expect(page.locator("#state")).to_have_text("stopped", timeout=15_000)
+
+
+async def test_the_form_starts_a_run_and_repeats_a_refusal(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        page = await open_tab(browser, coordinator.address(OPERATOR))
+        await show_view(page, "start")
+        await page.get_by_label("name", exact=True).fill("mine")
+        await page.get_by_role("button", name="garden, some minutes").click()
+        await page.locator("[name=epoch_steps]").fill("1000")
+        await expect(page.locator(".sentence")).to_contain_text("3,000 steps")
+        await page.get_by_role("button", name="Start the run").click()
+        await expect(page.locator(".start [role=alert]")).to_contain_text("lower batch_size")
+        await page.locator("[name=epoch_steps]").fill("20000")
+        await page.get_by_role("button", name="Start the run").click()
+        await expect(page.locator("#state")).to_have_text("created", timeout=15_000)
+        await expect(page.locator("#runs")).to_have_value("mine")
+        config = (await coordinator.harness.models.runs.latest(RunId("mine"))).config
+        assert (config.world, config.epochs, config.batch_size, config.sampling.budget) == ("garden", 3, 2000, 100)
+
+
+async def test_stages_and_the_least_remaining_time_are_shown(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        harness = coordinator.harness
+        await two_epochs(harness)
+        progress = await harness.models.progress(RUN)
+        assert progress is not None
+        shown = progress.model_copy(
+            update={"stage": "judging", "stage_share": 0.5, "eta_s": 90.0, "eta_at_least": True}
+        )
+        await harness.store.put(keys.progress(RUN), shown.to_bytes())
+        page = await open_tab(browser, coordinator.address())
+        await expect(page.locator(".stages [aria-current]")).to_have_text("judging 50 %")
+        await expect(page.locator(".figures")).to_contain_text("over 1 min 30 s")

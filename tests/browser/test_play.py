@@ -1,0 +1,55 @@
+"""Recorded play on the live page: the gallery, one segment with votes and video, the map of rooms."""
+
+import re
+from pathlib import Path
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import expect
+
+from shared.store import keys
+from tests.browser.live_page import browsing, needs_chromium, open_tab, serving
+from tests.unit.coordinator.earlier_run import EARLIER, PLACE, add_earlier_run
+
+pytestmark = needs_chromium
+SEGMENTS = 6
+
+
+async def test_pictures_votes_and_a_video_show_a_segment(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        store = coordinator.harness.store
+        await add_earlier_run(store)
+        page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
+        await expect(page.locator("#votes img.drawn").first).to_be_visible(timeout=15_000)
+        await page.click("#nav a[href='#/segments']")
+        await expect(page.locator(".gallery .card")).to_have_count(SEGMENTS)
+        await expect(page.locator(".gallery img.drawn")).to_have_count(SEGMENTS)
+        scores = [float(text) for text in await page.locator(".card strong").all_inner_texts()]
+        assert scores == sorted(scores, reverse=True)
+        await page.get_by_label("Show").select_option("votes differ")
+        await expect(page.get_by_role("heading", name="No segment matches")).to_be_visible()
+        await page.get_by_label("Show").select_option("all")
+        await page.locator(".card", has_text=PLACE.segment).click()
+        await expect(page.locator("dialog img.drawn")).to_have_count(8)
+        await expect(page.locator("dialog .reason").first).not_to_be_empty()
+        found = await Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        await page.click("text=Show the video")
+        await expect(page.locator("dialog [role=status]")).to_contain_text("The exporter makes the video")
+        await store.put(f"{keys.export_prefix(*PLACE)}video.mp4", b"frames")
+        await expect(page.locator("dialog video")).to_have_attribute("src", re.compile("^blob:"), timeout=15_000)
+        await page.keyboard.press("Escape")
+        await expect(page.locator("dialog")).to_have_count(0)
+
+
+async def test_the_map_pictures_each_room_with_its_steps(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await add_earlier_run(coordinator.harness.store)
+        page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"), width=390, theme="dark")
+        await page.click("#nav a[href='#/map']")
+        await expect(page.locator(".map li").first).to_be_visible()
+        steps = await page.locator(".map .steps").all_inner_texts()
+        assert sum(int(text.replace(",", "")) for text in steps) == SEGMENTS * 300
+        await expect(page.locator(".map img.drawn").first).to_be_visible()
+        found = await Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

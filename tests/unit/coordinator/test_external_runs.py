@@ -1,0 +1,49 @@
+"""Runs of `zelda epoch` in a shared store: no coordinator takes them over, and it says so."""
+
+import pytest
+
+from cli.commands.epoch import _start_or_resume
+from cli.errors import CONFLICT, CliError
+from services.coordinator.domain.lifecycle import RunConflict
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
+from shared.state.runs import RunRecords
+from shared.store import keys
+from tests.unit.coordinator.harness import RUN, Harness
+
+SINGLE = RunId("single")
+
+
+async def test_a_coordinator_leaves_a_single_epoch_alone() -> None:
+    harness = Harness()
+    runs = RunRecords(harness.store)
+    started = await _start_or_resume(runs, SINGLE, RunConfig())
+    await harness.passes(3, seconds=1_000)  # beyond the silence after which it fails a run
+    assert await runs.latest(SINGLE) == started
+    assert not await harness.store.exists(keys.epoch_start(SINGLE, 0))
+
+
+@pytest.mark.parametrize("command", ["stop", "resume"])
+async def test_commands_for_a_single_epoch_are_refused(command: str) -> None:
+    harness = Harness()
+    await _start_or_resume(RunRecords(harness.store), SINGLE, RunConfig())
+    with pytest.raises(RunConflict, match="trained by `zelda epoch`"):
+        await getattr(harness.service, command)(SINGLE)
+
+
+async def test_a_single_epoch_does_not_take_a_run_from_its_coordinator() -> None:
+    harness = Harness()
+    await harness.create_run()
+    await harness.passes()
+    with pytest.raises(CliError, match="belongs to a coordinator") as refusal:
+        await _start_or_resume(RunRecords(harness.store), RUN, RunConfig())
+    assert refusal.value.code == CONFLICT
+
+
+async def test_a_single_epoch_of_an_earlier_version_goes_on() -> None:
+    harness = Harness()
+    runs = RunRecords(harness.store)
+    first = await _start_or_resume(runs, SINGLE, RunConfig())
+    earlier = first.model_copy(update={"revision": 1, "state": "stopped", "external": False})
+    await runs.append(earlier)
+    assert (await _start_or_resume(runs, SINGLE, RunConfig())).external
