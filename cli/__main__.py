@@ -6,7 +6,6 @@ import traceback
 from collections.abc import MutableMapping, Sequence
 from errno import EDQUOT, ENOSPC
 
-from cli.app import build_app
 from cli.console import print_status
 from cli.errors import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, CliError
 from shared.process.exits import flush_and_exit
@@ -38,7 +37,9 @@ def bypass_proxies(environ: MutableMapping[str, str]) -> None:
 def exit_code_of(arguments: Sequence[str]) -> int:
     """Run these arguments and return the exit code."""
     try:
-        build_app(arguments)(arguments, prog_name="zelda")
+        from cli.app import build_command  # within `try`: ctrl-C during a slow import must not show a traceback
+
+        build_command(arguments)(arguments, prog_name="zelda")
     except SystemExit as left:  # click exits this way, also after success
         return left.code if isinstance(left.code, int) else OK
     except KeyboardInterrupt:

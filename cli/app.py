@@ -1,25 +1,38 @@
 """The command tree of `zelda`. Only the called command is imported, so that `zelda --help` answers in half a second."""
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import typer
+from typer.main import get_command
 
 from cli.errors import MEANINGS
+from cli.usage import name_values
 
 COMMANDS: Final = {
     "up": ("cli.commands.up", "Start the whole system on this machine."),
     "demo": ("cli.commands.demo", "Play a short run, from start to report."),
     "run": ("cli.commands.run", "Start, watch, stop and resume runs."),
+    "report": ("cli.commands.report", "Write the report of a run, also while no system runs."),
     "doctor": ("cli.commands.doctor", "Check this machine and the running system."),
     "epoch": ("cli.commands.epoch", "Train a single epoch, without judges."),
     "judge": ("cli.commands.judge", "Judge a run's segments again, or compare two judges."),
+    "rewardmodel": ("cli.commands.rewardmodel", "Train the reward model of an epoch, without the service."),
+    "policy": ("cli.commands.policy", "Watch a trained policy play, or export it."),
     "export": ("cli.commands.export", "Export segments as frames, videos and data sets."),
     "study": ("cli.commands.study", "Compare ways of training over several seeds."),
     "dlq": ("cli.commands.dlq", "List, show, replay and drop dead letters."),
 }
 EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + "."
+
+
+def build_command(argv: Sequence[str]) -> Any:
+    """Build the command line of these arguments, with readable usage lines."""
+    command = get_command(build_app(argv))
+    name_values(command)
+    return command
 
 
 def build_app(argv: Sequence[str]) -> typer.Typer:
@@ -29,10 +42,11 @@ def build_app(argv: Sequence[str]) -> typer.Typer:
         help="Reinforcement learning from AI feedback on Game Boy games.",
         epilog=EPILOG,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
     )
-    called = next((word for word in argv if not word.startswith("-")), None)
+    words = argv or os.environ.get("COMP_WORDS", "").split()[1:]  # the shell completes a command line
+    called = next((word for word in words if not word.startswith("-")), None)
     for name, (module, text) in COMMANDS.items():
         part = import_module(module).app if name == called else _placeholder(text)
         metavar = None if part.registered_commands else ""  # a command without subcommands takes no COMMAND

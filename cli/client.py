@@ -42,6 +42,10 @@ def find_connection(url: str | None = None, token_file: Path | None = None) -> C
             raise CliError(
                 UNREACHABLE, f"No system runs here: start one with `zelda up`, or set {URL} and {TOKEN_FILE}."
             )
+        if not saved.alive:
+            raise CliError(
+                UNREACHABLE, f"The system of this directory no longer runs at {saved.url}: start it with `zelda up`."
+            )
         # TOKEN_FILE without URL is ignored: that token belongs to another system.
         return saved if token_file is None else replace(saved, token_file=token_file)
     if file is None:
@@ -53,7 +57,7 @@ class CoordinatorClient:
     """The coordinator's REST API. Every failed request becomes a CliError."""
 
     def __init__(self, http: "httpx.Client", url: str) -> None:
-        self._http, self._url = http, url
+        self._http, self.url = http, url
 
     def get(self, path: str, **params: Any) -> Any:
         """Send a GET request and return the JSON of the response."""
@@ -81,7 +85,7 @@ class CoordinatorClient:
             response = self._http.request(method, path, **arguments)
         except httpx.TransportError as error:
             raise CliError(
-                UNREACHABLE, f"{self._url} does not answer ({error}): check the address, and that the system runs."
+                UNREACHABLE, f"{self.url} does not answer ({error}): check the address, and that the system runs."
             ) from error
         if not response.is_success or not _has_content_type(response, "application/json"):
             raise error_from_response(response)

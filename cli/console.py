@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 DEFAULT_COLUMNS: Final = 80
+LEFT_COLUMNS: Final = ("run", "state", "world", "reason", "consumer", "shaped by", "model")
 
 
 def print_status(text: str) -> None:
@@ -48,13 +49,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         for row in (columns, *rows):
             print_line("\t".join(row))
         return
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=Text(title), title_justify="left", header_style="bold")
+    drawn = Table(title=Text(title), title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, padding=0)
     for column in columns:
-        drawn.add_column(Text(column), justify="left" if column in ("run", "state", "world", "reason") else "right")
+        justify: Any = "left" if column in LEFT_COLUMNS else "right"
+        drawn.add_column(Text(column), justify=justify, overflow="fold")
     for row in rows:
         drawn.add_row(*map(Text, row))  # Rich would parse a plain string as markup, and a reason may contain brackets
     Console().print(drawn)
@@ -70,30 +73,76 @@ def run_status(run: str, record: Mapping[str, Any]) -> str:
     return f"{run} is {record['state']}" + (f": {record['reason']}" if record["reason"] else ".")
 
 
-def format_epoch(epoch: int, planned: int | None) -> str:
-    """Format "this epoch/planned epochs", counted from 1; `epoch` itself counts from 0."""
-    return f"{epoch + 1}/{planned or '-'}"
+def done_epochs(epoch: int, planned: int | None, state: str) -> str:
+    """Format how many epochs are done, e.g. "1 of 3". Epochs are numbered from 0, so epoch 1 runs after one is done."""
+    return f"{epoch + (state == 'finished')} of {planned or 'many'}"
 
 
-EPOCH_COLUMNS: Final = (
-    *("epoch", "steps", "episodes", "recorded", "judged", "abstained", "dead", "votes", "agreement"),
-    *("shaped by", "rm accuracy", "rm passed"),
-)
+def format_duration(seconds: float | None) -> str:
+    """Format seconds as `40 s`, `4 min 09 s` or `1 h 05 min`; unknown ones as a dash."""
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def print_epochs(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print one line per finished epoch of a run."""
-    print_table(title, EPOCH_COLUMNS, [epoch_cells(row) for row in rows])
+    """Print one line per finished epoch: what fits 80 columns on a terminal, all columns otherwise."""
+    if sys.stdout.isatty():
+        print_table(title, SHORT_COLUMNS, [short_cells(row) for row in rows])
+    else:
+        print_table(title, EPOCH_COLUMNS, [epoch_cells(row) for row in rows])
+
+
+EPOCH_COLUMNS: Final = (
+    *("epoch", "steps", "episodes", "milestones", "recorded", "judged", "abstained", "dead", "votes", "agreement"),
+    *("shaped by", "rm accuracy", "rm passed"),
+)
+SHORT_COLUMNS: Final = ("epoch", "steps", "steps/s", "judged", "agree", "score", "shaped by", "accuracy", "model")
 
 
 def epoch_cells(row: Mapping[str, Any]) -> list[str]:
-    """Format one epoch. `shaped by` is the reward model used in it; the accuracy is that of its successor."""
+    """Format one epoch. `shaped by` is the reward model used in it; the accuracy is that of its successor.
+
+    `milestones` is the mean over the evaluation episodes with sampled actions at the end of the epoch.
+    """
     used, passed = row["reward_model"], row["reward_model_passed"]
     return [
-        *(str(row[name]) for name in ("epoch", "steps", "episodes", "segments_recorded", "segments_judged")),
+        *(str(row[name]) for name in ("epoch", "steps", "episodes")),
+        format_number((row["evaluation"] or {}).get("milestones_mean")),
+        *(str(row[name]) for name in ("segments_recorded", "segments_judged")),
         *(str(row[name]) for name in ("segments_abstained", "segments_dead", "votes")),
         format_number(row["agreement"]),
         f"epoch {row['reward_model_epoch']} {used[:8]}" if used else "none",
         format_number(row["reward_model_accuracy"]),
         "-" if passed is None else "yes" if passed else "no",
     ]
+
+
+def short_cells(row: Mapping[str, Any]) -> list[str]:
+    """Format one epoch for a terminal. Accuracy and `model` are about the reward model trained on its scores."""
+    passed = row["reward_model_passed"]
+    return [
+        str(row["epoch"]),
+        f"{row['steps']:,}",
+        format_number(row["steps_per_s"], "{:,.0f}"),
+        f"{row['segments_judged']}/{row['segments_recorded']}",
+        format_number(row["agreement"]),
+        format_number(row["score_mean"]),
+        f"epoch {row['reward_model_epoch']}" if row["reward_model"] else "none",
+        format_number(row["reward_model_accuracy"]),
+        "-" if passed is None else "passed" if passed else "refused",
+    ]
+
+
+def print_next(run: str, state: str, options: str = "", after: str = "") -> None:
+    """Print which commands make sense now, `after` this one. `options` let them find the system."""
+    commands = {
+        "finished": [f"zelda run show {run}", f"zelda report {run}"],
+        "stopped": [f"zelda run resume {run}", f"zelda run show {run}"],
+        "failed": ["zelda run logs trainer", f"zelda run resume {run}"],
+    }.get(state, [f"zelda run watch {run}", f"zelda run stop {run}"])
+    print_status("Next:  " + "    ".join(f"{command}{options}" for command in commands if after not in command.split()))

@@ -29,3 +29,8 @@ class CliError(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def end_sentence(text: str) -> str:
+    """Add the full stop, unless the text ends with a question."""
+    return text if text.endswith("?") else f"{text}."

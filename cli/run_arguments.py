@@ -3,13 +3,24 @@
 import json
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from cli.errors import USAGE, CliError
+from cli.errors import USAGE, CliError, end_sentence
 from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
     from shared.contracts.run import RunConfig
+
+
+ORIGINAL_NAMES: Final = {
+    "RUN_HOURS": "run_hours",
+    "EPOCH_STEPS": "epoch_steps",
+    "EPISODE_LENGTH": "episode_length",
+    "RAY_WORKERS": "env_runners",
+    "ENVS_PER_WORKER": "envs_per_runner",
+    "BATCH_SIZE": "batch_size",
+}
+"""Variables of the original system's training job, and the fields of a run that they set."""
 
 
 def parse_fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -19,7 +30,7 @@ def parse_fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[s
         path, separator, text = pair.partition("=")
         if not separator or not path:
             raise CliError(USAGE, f"--set {pair}: write FIELD=VALUE, e.g. --set epochs=5.")
-        *parents, last = path.split(".")
+        *parents, last = ORIGINAL_NAMES.get(path, path).split(".")
         node = nested
         for parent in parents:
             node = node.setdefault(parent, {})
@@ -35,21 +46,13 @@ def run_config(values: dict[str, Any]) -> "RunConfig":
     """Validate the configuration of a run; CliError names the first invalid field."""
     from pydantic import ValidationError
 
-    from shared.contracts.base import first_problem
+    from shared.config.problems import first_problem
     from shared.contracts.run import RunConfig
 
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        *parents, last = (str(part) for part in problem["loc"] or ("",))
-        if problem["type"] != "extra_forbidden":
-            raise CliError(USAGE, f"--set {first_problem(error)}.") from error
-        model: Any = RunConfig
-        for parent in parents:
-            model = model.model_fields[parent].annotation
-        known = ", ".join(model.model_fields)
-        raise CliError(USAGE, f"--set {'.'.join((*parents, last))}: no such field; choose from {known}.") from error
+        raise CliError(USAGE, end_sentence(f"--set {first_problem(error, RunConfig)}")) from error
 
 
 def parse_run_id(name: str) -> RunId:

@@ -1,8 +1,10 @@
 """Service settings for commands that read the store or the bus directly, without the coordinator."""
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -11,10 +13,11 @@ from cli.errors import UNREACHABLE, USAGE, CliError
 from cli.stack.connections import BUS_PREFIX
 from cli.stack.connections import STORE_PREFIX as STORE
 from cli.stack.layout import Connection
+from shared.config.problems import first_problem
 from shared.config.settings import LogSettings, ProcessSettings
-from shared.contracts.base import first_problem
 
 S = TypeVar("S", bound=ProcessSettings)
+NAMED_BY_USER: Final = {"ZELDA_STORE__URL", "ZELDA_BUS__URL"}
 
 
 def load_settings(kind: type[S], local: Path = LOCAL_CONNECTION) -> S:
@@ -36,15 +39,45 @@ def log_to_stderr() -> None:
 
 def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
     """Add the variables of the local system to the environment, unless it names a store or a bus already."""
-    if {"ZELDA_STORE__URL", "ZELDA_BUS__URL"} & os.environ.keys():
+    if NAMED_BY_USER & os.environ.keys():
         return
     saved = Connection.load(local)
     if saved is None:
-        raise CliError(
-            UNREACHABLE,
-            "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
-            "to reach another one.",
-        )
-    # Variables of this call win, except those of store and bus: a mix of two systems would connect to neither.
+        raise _no_system()
+    _adopt(saved.settings)
+
+
+@contextmanager
+def reachable_store(local: Path = LOCAL_CONNECTION) -> Iterator[None]:
+    """During the body, the environment names a store: the user's, the running system's, or that of an ended system."""
+    saved = Connection.load(local)
+    if NAMED_BY_USER & os.environ.keys() or (saved is not None and saved.alive):
+        adopt_local_system(local)
+        yield
+        return
+    from cli.stack.ended_system import ended_system_settings
+
+    with ended_system_settings(local.parent) as settings:
+        if settings is None:
+            raise _no_system()
+        before = dict(os.environ)
+        _adopt(settings)
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _adopt(settings: Mapping[str, str]) -> None:
+    """Variables of this call win, except those of store and bus: a mix of two systems would connect to neither."""
     given = {name for name in os.environ if not name.startswith((STORE, BUS_PREFIX))}
-    os.environ.update({name: value for name, value in saved.settings.items() if name not in given})
+    os.environ.update({name: value for name, value in settings.items() if name not in given})
+
+
+def _no_system() -> CliError:
+    return CliError(
+        UNREACHABLE,
+        "No system runs here: start one with `zelda up`, or set ZELDA_STORE__URL (and ZELDA_BUS__URL) "
+        "to reach another one.",
+    )

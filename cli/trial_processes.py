@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,32 +13,44 @@ from typing import Final
 from cli.console import print_status
 from cli.errors import FAILED, CliError
 from cli.stack.signals import defer_signals, die_with_parent
-from studies.plan import StudyPlan, result_file
+from studies.plan import StudyPlan, Trial
 
 POLL_S: Final = 1.0
 GRACE_S: Final = 10.0  # a stopped trial saves nothing: it resumes from its last checkpoint
 
 
-def run_trials(folder: Path, plan: StudyPlan, jobs: int) -> None:
-    """Run all trials without a result, `jobs` at a time; CliError after the last one if any failed."""
-    waiting = [trial for trial in plan.trials() if not result_file(folder, *trial).exists()]
+def run_trials(
+    folder: Path,
+    plan: StudyPlan,
+    jobs: int,
+    done: Collection[Trial] = (),
+    finished: Callable[[Trial], None] = lambda trial: None,
+) -> None:
+    """Run all trials without a result, `jobs` at a time; CliError after the last one if any failed.
+
+    `done` are trials whose results are known from elsewhere; `finished` is called after each one that succeeds.
+    """
+    results = {trial: plan.result_file(folder, trial) for trial in plan.trials() if trial not in done}
+    waiting = [trial for trial, file in results.items() if not file.exists()]
     total, failed = len(waiting), []
-    running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+    running: dict[Trial, subprocess.Popen[bytes]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 with defer_signals():
                     trial = waiting.pop(0)
-                    running[trial] = _start(folder, *trial)
+                    running[trial] = _start(folder, trial)
             time.sleep(POLL_S)
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 code = running.pop(trial).returncode
                 failed += [trial] if code else []
-                print_status(f"{trial[0]}, seed {trial[1]}: {describe_exit(code)}; {len(waiting) + len(running)} left")
+                print_status(f"{trial.name}: {describe_exit(code)}; {len(waiting) + len(running)} left")
+                if not code:
+                    finished(trial)
     finally:
         _stop_all(running.values())
     if failed:
-        names = ", ".join(f"{arm}-{seed}" for arm, seed in failed)
+        names = ", ".join(trial.name for trial in failed)
         raise CliError(
             FAILED,
             f"{len(failed)} of {total} trials failed ({names}): see {folder / 'logs'}, then run the command again.",
@@ -54,14 +66,14 @@ def describe_exit(code: int) -> str:
     return "failed" if code else "done"
 
 
-def _start(folder: Path, arm: str, seed: int) -> subprocess.Popen[bytes]:
+def _start(folder: Path, trial: Trial) -> subprocess.Popen[bytes]:
     logs = folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     # One thread per trial: the spinning threads of OpenMP would take the cores from the other trials.
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    with (logs / f"{arm}-{seed}.log").open("ab") as log:
+    with (logs / f"{trial.name}.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "studies.trial", str(folder), arm, str(seed)],
+            [sys.executable, "-m", "studies.trial", str(folder), trial.arm, trial.world, str(trial.seed)],
             stdout=log,
             stderr=log,
             env=environ,

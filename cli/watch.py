@@ -1,4 +1,4 @@
-"""Shows the progress of a run: one live line on a terminal, plain lines elsewhere, JSON lines on request.
+"""Shows the progress of a run: a live view on a terminal, plain lines elsewhere, JSON lines on request.
 
 It reads the event stream and reconnects when the coordinator restarts.
 """
@@ -7,34 +7,66 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol
 
 from cli.client import CoordinatorClient
-from cli.console import format_epoch, format_number, overwrite_line, print_line, print_status, run_status
+from cli.console import done_epochs, print_line, print_status, run_status
 from cli.errors import UNREACHABLE, CliError
 
 FINAL_STATES: Final = ("finished", "failed", "stopped")
 NO_ANSWER_TIMEOUT_S: Final = 60.0  # after this silence the system counts as gone
 RECONNECT_PAUSE_S: Final = 1.0
+HINT: Final = "ctrl-C ends this view; the run goes on."
+DEMO_HINT: Final = "ctrl-C stops the run and the whole system."
 PLAIN_INTERVAL_S: Final = 10.0  # shorter intervals flood log files
+
+
+class View(Protocol):
+    """Shows the updates of a run."""
+
+    def __call__(self, kind: str, document: dict[str, Any]) -> None:
+        """Show one update."""
+
+    def lose(self, reason: str) -> None:
+        """Show that the system does not answer."""
+
+    def close(self) -> None:
+        """Show nothing more."""
 
 
 def watch_run(client: CoordinatorClient, run: str, as_json: bool, stop: threading.Event | None = None) -> str:
     """Show the run until it ends and return its final state; `stop` ends the watch early, with the state "unknown"."""
-    show = _print_json if as_json else _show_live if sys.stderr.isatty() else _PlainOutput()
-    for kind, document in _events(client, run, stop or threading.Event()):
-        show(kind, document)
-        if kind == "run" and document["state"] in FINAL_STATES:
-            if show is _show_live:
-                print_status("")
-            print_status(run_status(run, document))
-            return str(document["state"])
-    return "unknown"
+    view = _make_view(run, as_json, HINT if stop is None else DEMO_HINT)
+    end: dict[str, Any] | None = None
+    try:
+        for kind, document in _events(client, run, stop or threading.Event(), view.lose):
+            view(kind, document)
+            if kind == "run" and document["state"] in FINAL_STATES:
+                end = document
+                break
+    finally:
+        view.close()
+    if end is None:
+        return "unknown"
+    print_status(run_status(run, end))
+    return str(end["state"])
 
 
-def _events(client: CoordinatorClient, run: str, stop: threading.Event) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the events of the stream; reconnect when it breaks, until `stop` is set."""
+def _make_view(run: str, as_json: bool, hint: str) -> View:
+    if as_json:
+        return _JsonOutput()
+    if not sys.stderr.isatty():
+        return _PlainOutput()
+    from cli.live_view import LiveView  # rich takes a moment to import
+
+    return LiveView(run, hint)
+
+
+def _events(
+    client: CoordinatorClient, run: str, stop: threading.Event, lose: Callable[[str], None]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the events of the stream; reconnect when it breaks, until `stop` is set. `lose` receives the reason."""
     import httpx
 
     last = time.monotonic()
@@ -56,6 +88,7 @@ def _events(client: CoordinatorClient, run: str, stop: threading.Event) -> Itera
                 raise CliError(
                     UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s ({error}): check that the system runs."
                 ) from error
+            lose(str(error))
         stop.wait(RECONNECT_PAUSE_S)
 
 
@@ -72,39 +105,31 @@ def parse_events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def describe_progress(progress: dict[str, Any]) -> str:
     """Describe the progress of a run in one line."""
-    parts = [
-        f"epoch {format_epoch(progress['epoch'], progress['epochs_planned'])}",
-        f"{progress['steps']}/{progress['epoch_steps']} steps",
-        format_number(progress["steps_per_s"], "{:.0f} steps/s"),
-        f"segments {progress['segments_recorded']} recorded, {progress['segments_judged']} judged, "
-        f"{progress['segments_left']} left",
-        f"{progress['votes']} votes",
-        f"rm accuracy {format_number(progress['reward_model_accuracy'])}",
-        f"eta {format_duration(progress['eta_s'])}",
-    ]
-    return " | ".join(parts)
+    from cli.live_view import describe_stage, time_left
+
+    stage = progress["stage"]
+    done = f"{done_epochs(progress['epoch'], progress['epochs_planned'], progress['state'])} epochs done"
+    figures = describe_stage(progress, stage) if stage else progress["doing"]
+    left = time_left(progress)
+    return " | ".join(part for part in (f"epoch {progress['epoch']} ({done})", stage, figures, left) if part)
 
 
-def format_duration(seconds: float | None) -> str:
-    """Format seconds as `1 h 05 min` or `4:09 min`."""
-    if seconds is None:
-        return "-"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes}:{rest:02d} min"
+class _JsonOutput:
+    """One JSON line per update on standard output."""
 
+    def __call__(self, kind: str, document: dict[str, Any]) -> None:
+        """Print the update."""
+        print_line(json.dumps({"kind": kind, **document}))
 
-def _print_json(kind: str, document: dict[str, Any]) -> None:
-    print_line(json.dumps({"kind": kind, **document}))
+    def lose(self, reason: str) -> None:
+        """Print nothing: the stream goes on."""
 
-
-def _show_live(kind: str, document: dict[str, Any]) -> None:
-    if kind == "progress":
-        overwrite_line(f"{describe_progress(document)}  {document['doing']}")
+    def close(self) -> None:
+        """Nothing is left to print."""
 
 
 class _PlainOutput:
-    """Lines for a log file: one at each change of activity, and one every few seconds."""
+    """Lines for a log file: one at each change of stage, and one every few seconds."""
 
     def __init__(self) -> None:
         self._activity, self._printed_at = "", 0.0
@@ -113,7 +138,16 @@ class _PlainOutput:
         """Print the progress if it is new or due."""
         if kind != "progress":
             return
-        activity = document["doing"].partition(":")[0]
+        activity = document["stage"] or document["doing"]
         if activity != self._activity or time.monotonic() - self._printed_at > PLAIN_INTERVAL_S:
             self._activity, self._printed_at = activity, time.monotonic()
-            print_status(f"{describe_progress(document)} | {document['doing']}")
+            print_status(describe_progress(document))
+
+    def lose(self, reason: str) -> None:
+        """Print the reason once."""
+        if self._activity != reason:
+            self._activity = reason
+            print_status(f"The system does not answer, retrying: {reason}")
+
+    def close(self) -> None:
+        """Every line is already printed."""

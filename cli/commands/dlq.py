@@ -17,7 +17,7 @@ from shared.config.settings import BusOnlySettings, BusSettings
 from shared.errors import Fatal, Permanent, Transient
 
 app = typer.Typer(help="List, show, replay and drop dead letters.", no_args_is_help=True)
-Numbers = Annotated[list[int] | None, typer.Argument(help="numbers from `zelda dlq list`", metavar="[NUMBER]...")]
+Numbers = Annotated[list[int] | None, typer.Argument(help="numbers from `zelda dlq list`", metavar="NUMBER")]
 All = Annotated[bool, typer.Option("--all", help="every dead letter")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 MANY = 10_000
@@ -34,6 +34,9 @@ def list_(
     letters = _on_bus(lambda dead: dead.list(limit))
     if as_json:
         print_json([_plain(letter) for letter in letters])
+        return
+    if not letters:
+        print_status("There are no dead letters: every message was handled.")
         return
     rows = [(str(x.number), f"{x.time:%Y-%m-%d %H:%M:%S}", x.consumer, str(x.attempt), x.reason) for x in letters]
     print_table("dead letters", ("number", "time", "consumer", "deliveries", "reason"), rows)

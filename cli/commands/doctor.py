@@ -19,7 +19,7 @@ from cli.stack.ports import PortAllocator
 from cli.stack.process import StackError
 from cli.stack.servers import find_program
 from cli.stack.services import JUDGE_URL
-from cli.stack.user_settings import JUDGES_FILE
+from cli.stack.user_settings import JUDGES_FILE, read_rom
 
 if TYPE_CHECKING:
     from services.judge.config import RouteSpec
@@ -141,7 +141,7 @@ def check_rom(rom: Path | None) -> CheckResult:
     from shared.game.games.oracle import identify_rom
 
     try:
-        return CheckResult("rom", True, identify_rom(rom.read_bytes()).name)
+        return CheckResult("rom", True, identify_rom(read_rom(rom)).name)
     except (OSError, ZeldaError) as error:
         return CheckResult("rom", False, str(error), "use an unmodified ROM image, or play Bramble")
 

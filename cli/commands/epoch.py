@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from cli.console import format_number, print_json, print_line, print_status
-from cli.errors import FAILED, USAGE, CliError
+from cli.errors import CONFLICT, FAILED, USAGE, CliError
 from cli.run_arguments import parse_fields, run_config
 from cli.service_settings import load_settings
 from cli.stack.servers import base_environment
@@ -120,18 +120,23 @@ async def _train(
 async def _start_or_resume(runs: RunRecords, run: RunId, config: RunConfig) -> RunRecord:
     """Create the run, or begin its next attempt with its original configuration; return the running record."""
     try:
-        record = _next_revision(await runs.latest(run), "running", None)
+        latest = await runs.latest(run)
     except NotFound:
         now = datetime.now(UTC)
-        record = RunRecord(run=run, revision=0, state="running", config=config, created=now, updated=now)
+        record = RunRecord(run=run, revision=0, state="running", config=config, created=now, updated=now, external=True)
         await runs.create(record)
         return record
+    # Records of earlier versions lack the mark; a coordinator leaves its fence in every run that it moves on.
+    if not latest.external and (latest.fence > 0 or latest.state == "created"):
+        raise CliError(CONFLICT, f"{run} belongs to a coordinator, which trains it: choose another name with --run.")
+    record = _next_revision(latest, "running", None)
     await runs.append(record)
     return record
 
 
 def _next_revision(record: RunRecord, state: RunState, reason: str | None) -> RunRecord:
-    changes = {"revision": record.revision + 1, "state": state, "reason": reason, "updated": datetime.now(UTC)}
+    now = datetime.now(UTC)
+    changes = {"revision": record.revision + 1, "state": state, "reason": reason, "updated": now, "external": True}
     attempt = record.attempt + (state == "running")
     return record.model_copy(update={**changes, "attempt": attempt})
 

@@ -3,15 +3,21 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import print_json, print_line, print_status
+from cli.commands import export_trackers
+from cli.console import overwrite_line, print_json, print_line, print_status
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from cli.output_paths import require_directory, require_writable_file
+from cli.service_settings import reachable_store
+
+if TYPE_CHECKING:
+    from services.exporter.on_demand import SegmentSelection
 
 app = typer.Typer(help="Export segments as frames, videos and data sets.", no_args_is_help=True)
+app.add_typer(export_trackers.app)
 Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
 Episode = Annotated[str | None, typer.Option("--episode", help="only this episode")]
@@ -27,6 +33,11 @@ def segments(
     segment: Annotated[str | None, typer.Option("--segment", help="only this segment")] = None,
     episode: Episode = None,
     epoch: Epoch = None,
+    best: Annotated[int | None, typer.Option("--best", min=1, help="only the N segments with the best scores")] = None,
+    video_only: Annotated[bool, typer.Option("--video-only", help="write no picture of every step")] = False,
+    video: Annotated[
+        Path | None, typer.Option("--video", help="write all selected segments as one MP4 file instead")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Replay a segment, an episode, an epoch or a whole run, and write manifest, states, frames and video.
@@ -35,12 +46,14 @@ def segments(
     """
     from services.exporter.on_demand import SegmentSelection, export_segments
 
+    def select() -> "SegmentSelection":
+        return SegmentSelection.parse(run, epoch, episode, segment, best)
+
+    if video is not None:
+        _export_video(run, select, video, as_json)
+        return
     require_directory(to)
-    result = _run(
-        lambda: export_segments(
-            _exporter_settings(), SegmentSelection.parse(run, epoch, episode, segment), to, print_status
-        )
-    )
+    result = _run(lambda: export_segments(_exporter_settings(video_only), select(), to, _say, show_progress))
     paths = [str(path) for path in result.exported]
     if as_json and (paths or result.failed):
         print_json(paths)
@@ -66,7 +79,7 @@ def dataset(
     require_writable_file(to)
     result = _run(
         lambda: export_dataset(
-            _exporter_settings(), SegmentSelection.parse(run, epoch, episode, None), to, print_status
+            _exporter_settings(), SegmentSelection.parse(run, epoch, episode, None), to, _say, show_progress
         )
     )
     if result.exported:
@@ -85,15 +98,41 @@ def _require_complete(run: str, done: int, failed: int) -> None:
         raise CliError(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}; {rest}.")
 
 
-def _exporter_settings() -> Any:
+def _export_video(run: str, select: Callable[[], "SegmentSelection"], video: Path, as_json: bool) -> None:
+    from services.exporter.on_demand import export_video
+
+    require_writable_file(video)
+    result = _run(lambda: export_video(_exporter_settings(), select(), video, _say, show_progress))
+    if result.exported:
+        steps = sum(result.exported)
+        print_json({"file": str(video), "steps": steps}) if as_json else print_line(f"{video}: {steps} steps")
+    _require_complete(run, len(result.exported), len(result.failed))
+
+
+def _say(text: str) -> None:
+    """Print a line that the progress line does not run into."""
+    overwrite_line("")
+    print_status(text)
+
+
+def show_progress(done: int, total: int) -> None:
+    """Show how many segments are done, on a terminal."""
+    overwrite_line(f"{done} of {total} segments")
+
+
+def _exporter_settings(video_only: bool = False) -> Any:
     from cli.service_settings import load_settings
     from services.exporter.settings import ExporterSettings
 
-    return load_settings(ExporterSettings)
+    own = load_settings(ExporterSettings)
+    return own.model_copy(update={"export": own.export.model_copy(update={"frames": False})}) if video_only else own
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     try:
-        return asyncio.run(work())
+        with reachable_store():
+            return asyncio.run(work())
     except ValueError as error:  # an invalid id
         raise CliError(USAGE, f"{error}.") from error
+    finally:
+        overwrite_line("")

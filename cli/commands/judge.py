@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
-from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
+from cli.errors import FAILED, NOT_FOUND, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
-from cli.service_settings import load_settings
+from cli.service_settings import load_settings, reachable_store
 from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
@@ -64,7 +64,11 @@ def segments(
 def compare(
     run: Run,
     first: Annotated[
-        str, typer.Argument(help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state", metavar="FIRST")
+        str,
+        typer.Argument(
+            help="RUBRIC or RUBRIC/JUDGE, e.g. default or default/state; a wrong name lists the rubrics of the run",
+            metavar="FIRST",
+        ),
     ],
     second: Annotated[str, typer.Argument(help="the same, e.g. v2/state", metavar="SECOND")],
     epoch: Epoch = None,
@@ -74,7 +78,8 @@ def compare(
     """Compare two judges on the segments of a run: agreement, correlation with true progress, cost."""
     if plot is not None:
         require_writable_file(plot)
-    result = _run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
+    with reachable_store():
+        result = _run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
     if plot is not None:
         plot_comparison(result, plot)
         print_status(f"Wrote {plot}.")
@@ -141,7 +146,7 @@ def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, 
         file = rules_only() if rules else load_judges(judges or own.judges_file, own.judge.default_url)
         return file if rubric is None else file.with_rubric(rubric)
     except ConfigError as error:
-        raise CliError(USAGE, f"{error}.") from error
+        raise CliError(USAGE, end_sentence(str(error))) from error
 
 
 async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":

@@ -1,24 +1,44 @@
 """`zelda run`: start, stop, resume, list, show and watch runs, and read logs; a REST client without own logic."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cli.client import CoordinatorClient, find_connection, open_client
-from cli.console import format_epoch, format_number, print_epochs, print_json, print_line, print_table, run_status
-from cli.errors import FAILED, OK, USAGE, CliError
+from cli.console import (
+    done_epochs,
+    print_epochs,
+    print_json,
+    print_line,
+    print_next,
+    print_status,
+    print_table,
+    run_status,
+)
+from cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
+from cli.new_run.estimate import estimate
+from cli.new_run.runner_shape import usable_cores, with_runner_shape
 from cli.run_arguments import load_config_file, parse_fields, parse_run_id
 from shared.config.groups import GROUPS
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
 Url = Annotated[str | None, typer.Option("--url", help="URL of the coordinator; default: the local system")]
 TokenFile = Annotated[Path | None, typer.Option("--token-file", help="file with a token of that coordinator")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
-Name = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
+
+
+def run_names(incomplete: str) -> list[str]:
+    """The names of all runs that begin so, for the shell; none if no system answers."""
+    try:
+        with open_client(find_connection()) as client:
+            return [run["run"] for run in pages(client, "/runs") if run["run"].startswith(incomplete)]
+    except CliError:  # completion has nowhere to show an error
+        return []
+
+
+Name = Annotated[str, typer.Argument(help="name of the run", metavar="RUN", autocompletion=run_names)]
 
 
 @app.command()
@@ -45,11 +65,18 @@ def start(
         body["config"]["overlap"] = True
     if name is not None:
         body["run"] = name
-    with open_client(find_connection(url, token_file)) as client:
+    connection = find_connection(url, token_file)
+    if connection.pid:  # the system of this machine
+        body["config"] = with_runner_shape(body["config"], usable_cores())
+    with open_client(connection) as client:
         record = client.post("/runs", body, {"Idempotency-Key": key} if key else None)
         print_json(record) if as_json else print_line(record["run"])
+        options = reach_options(url, token_file)
+        print_status(estimate(client, record["run"], record["config"]))
         if watch:
-            raise typer.Exit(watch_to_exit_code(client, record["run"], as_json))
+            raise typer.Exit(watch_to_exit_code(client, record["run"], as_json, options))
+        print_status(f"The run starts. Live page:  {client.url}/?run={record['run']}")
+        print_next(record["run"], record["state"], options)
 
 
 @app.command()
@@ -72,37 +99,87 @@ def list_runs(
     token_file: TokenFile = None,
 ) -> None:
     """List all runs, newest first."""
-    with open_client(find_connection(url, token_file)) as client:
-        runs = list(pages(client, "/runs", state=state))
+    from cli.stored_runs import list_stored_runs, no_system_answers
+
+    if no_system_answers(url):
+        runs = list_stored_runs(state)
+    else:
+        with open_client(find_connection(url, token_file)) as client:
+            runs = list(pages(client, "/runs", state=state))
     if as_json:
         print_json(runs)
         return
+    if not runs:
+        print_status("There are no runs yet: start one with `zelda run start`.")
     rows = [
-        [run["run"], run["state"], run["world"], format_epoch(run["epoch"], run["epochs_planned"]), run["created"][:19]]
+        [
+            *(run["run"], run["state"], run["world"]),
+            done_epochs(run["epoch"], run["epochs_planned"], run["state"]),
+            run["created"][:16].replace("T", " "),
+        ]
         for run in runs
     ]
-    print_table("Runs", ("run", "state", "world", "epoch", "created"), rows)
+    print_table("Runs", ("run", "state", "world", "epochs done", "created"), rows)
 
 
 @app.command()
 def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
     """Show the state and the progress of a run, and one line per finished epoch."""
-    with open_client(find_connection(url, token_file)) as client:
-        run, epochs = client.get(f"/runs/{parse_run_id(name)}"), client.get(f"/runs/{name}/epochs")
+    from cli.stored_runs import no_system_answers, read_stored_run
+
+    if no_system_answers(url):
+        run = read_stored_run(parse_run_id(name))
+    else:
+        with open_client(find_connection(url, token_file)) as client:
+            run = client.get(f"/runs/{parse_run_id(name)}") | {"epochs": client.get(f"/runs/{name}/epochs")}
     if as_json:
-        print_json({**run, "epochs": epochs})
+        print_json(run)
         return
-    record, progress = run["record"], run["progress"] or {}
+    record = run["record"]
     print_line(run_status(name, record))
-    print_line(f"{progress.get('doing', '')} {format_number(progress.get('steps_per_s'), '{:.0f} steps/s')}".strip())
-    print_epochs(f"Epochs of {name}", epochs)
+    if record["state"] in ("created", "running", "stopping") and run["progress"]:
+        from cli.watch import describe_progress
+
+        print_line(describe_progress(run["progress"]))
+    print_epochs(f"Epochs of {name}", run["epochs"])
+    for line in reasons(run["epochs"]):
+        print_line(line)
+    print_next(name, record["state"], reach_options(url, token_file), after="show")
 
 
 @app.command()
 def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
     """Show the progress of a run until it ends; prints plain lines without a terminal."""
     with open_client(find_connection(url, token_file)) as client:
-        raise typer.Exit(watch_to_exit_code(client, parse_run_id(name), as_json))
+        raise typer.Exit(watch_to_exit_code(client, parse_run_id(name), as_json, reach_options(url, token_file)))
+
+
+@app.command()
+def diff(
+    first: Name,
+    second: Annotated[str, typer.Argument(help="the run to compare it with", metavar="OTHER")],
+    other_store: Annotated[
+        Path | None, typer.Option("--other-store", help="directory of the store that holds OTHER; default: the same")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two runs object by object and show where they diverge; the exit code is 1 if they do.
+
+    Names, times and costs are left out. Runs with equal configuration and seed are equal, as long as the same segments
+    were judged.
+    """
+    from cli.run_comparison import differences
+
+    found = differences(parse_run_id(first), parse_run_id(second), other_store)
+    if as_json:
+        print_json([asdict(one) for one in found])
+    else:
+        rows = [[str(one.epoch), one.kind, str(one.equal), str(len(one.differing)), one.examples] for one in found]
+        print_table(f"{first} and {second}", ("epoch", "objects", "equal", "different", "first of them"), rows)
+    diverged = next((one for one in found if one.differing), None)
+    if diverged is not None:
+        raise CliError(FAILED, f"The runs diverge in epoch {diverged.epoch}, first in: {diverged.kind}.")
+    print_status(f"The runs are equal in {sum(one.equal for one in found)} objects and figures.")
 
 
 @app.command()
@@ -120,11 +197,33 @@ def logs(
         print_line(text)
 
 
-def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool) -> int:
-    """Show a run until it ends; return 0 if it finished or was stopped, else 1."""
+def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool, options: str = "") -> int:
+    """Show a run until it ends; return 0 if it finished or was stopped, 130 after ctrl-C, else 1."""
     from cli.watch import watch_run
 
-    return OK if watch_run(client, name, as_json) in ("finished", "stopped") else FAILED
+    try:
+        state = watch_run(client, name, as_json)
+    except KeyboardInterrupt:
+        print_status(f"{name} goes on.")
+        print_next(name, "running", options)
+        return INTERRUPTED
+    print_next(name, state, options)
+    return OK if state in ("finished", "stopped") else FAILED
+
+
+def reasons(epochs: list[dict[str, Any]]) -> list[str]:
+    """Why reward models were not used, and why epochs were not shaped: one line each."""
+    lines = []
+    for row in epochs:
+        about = {"its reward model is ": row.get("reason"), "": row.get("not_shaped"), "alarm: ": row.get("alarm")}
+        lines += [f"epoch {row['epoch']}: {prefix}{text}" for prefix, text in about.items() if text]
+    return lines
+
+
+def reach_options(url: str | None, token_file: Path | None) -> str:
+    """The options that the user gave to find the system, to repeat them in a suggested command."""
+    given = (("--url", url), ("--token-file", token_file))
+    return "".join(f" {option} {value}" for option, value in given if value is not None)
 
 
 def pages(client: CoordinatorClient, path: str, **params: Any) -> Any:

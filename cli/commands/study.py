@@ -2,20 +2,24 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
 from cli.console import print_json, print_line, print_status
 from cli.errors import FAILED, USAGE, CliError
+from cli.run_arguments import parse_fields, run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
+from cli.study_command import command, commit
 from cli.trial_processes import run_trials
-from shared.contracts.base import first_problem
-from shared.contracts.run import RunConfig, SamplingConfig, ShapingConfig
+from shared.config.problems import first_problem
 from studies.arms import ARMS
-from studies.plan import InvalidStudy, StudyPlan, check_rewards, load_curves, parse_arms
+from studies.episode_length import episode_length as length_of
+from studies.options import check_rewards, parse_arms, parse_seeds, parse_worlds
+from studies.plan import InvalidStudy, StudyPlan, Trial
+from studies.results import Results
 
 app = typer.Typer(
     help="Train several arms over several seeds and compare them. The same command resumes an interrupted study."
@@ -24,93 +28,146 @@ app = typer.Typer(
 ENVS = 16
 BATCH = 2_048
 SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things
+RESULT_FILE = "result.json"
 
 
 # Without this setting, a Typer group rejects options after its argument.
 @app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
-    world: Annotated[str, typer.Argument(help="Bramble world", metavar="WORLD")] = "garden",
-    seeds: Annotated[int, typer.Option(help="seeds per arm; a claim needs at least 5")] = 5,
+    world: Annotated[str, typer.Argument(help="Bramble world, or several with commas", metavar="WORLD")] = "garden",
+    seeds: Annotated[
+        str, typer.Option(help="seeds per arm: 5 is 0 to 4, 100:110 is 100 to 109; a claim needs 10")
+    ] = "5",
     arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = ",".join(ARMS),
     epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,
     epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps per epoch")] = 20_480,
-    episode_length: Annotated[int, typer.Option(help="steps per episode")] = 400,
+    episode_length: Annotated[int, typer.Option(min=0, help="steps per episode; 0: by the world's walk-through")] = 0,
     frame_skip: Annotated[int, typer.Option(help="emulator frames per step")] = 12,
-    rewards: Annotated[str, typer.Option(help="reward profile of all arms")] = "explore",
+    rewards: Annotated[str, typer.Option(help="reward profile of all arms but `events`")] = "explore",
     segments: Annotated[int, typer.Option(min=1, help="maximum number of labelled segments per epoch")] = 60,
     mode: Annotated[str, typer.Option(help="how the reward model shapes: gain, potential or additive")] = "gain",
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 2.0,
     conservatism: Annotated[float, typer.Option(help="how much ensemble disagreement lowers a value")] = 0.0,
     pooling: Annotated[str, typer.Option(help="what a label rates: the mean of a segment, or its gain")] = "gain",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", "-s", help="a field of the runs, e.g. -s ppo.discount=0.998")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=0, help="number of concurrent trials; 0: one per core")] = 0,
     out: Annotated[Path | None, typer.Option(help="folder of the study; default: runs/study-WORLD")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="results file; trials that it has are skipped; default: result.json in the folder"),
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="compare the finished trials without training")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> None:
     """Run all trials, each in its own process. The same command resumes an interrupted study."""
-    folder = out or Path("runs") / f"study-{world.replace(':', '-')}"
+    folder = out or Path("runs") / f"study-{world.replace(':', '-').replace(',', '-')}"
+    file = results or folder / RESULT_FILE
     try:
         if not show:
-            if mode == "none":
-                raise CliError(USAGE, "--mode none disables shaping in every arm: choose gain, potential or additive.")
-            config = RunConfig(
-                world=world,
-                epochs=epochs,
-                epoch_steps=epoch_steps,
-                episode_length=episode_length,
-                segment_steps=SEGMENT_STEPS,
-                frame_skip=frame_skip,
-                rewards=check_rewards(rewards),
-                env_runners=0,
-                envs_per_runner=ENVS,
-                batch_size=BATCH,
-                sampling=SamplingConfig(budget=segments),
-                shaping=ShapingConfig.model_validate(
-                    {"mode": mode, "coefficient": coefficient, "conservatism": conservatism}
-                ),
-            )
-            values = {"arms": parse_arms(arms), "seeds": seeds, "run": config, "pooling": pooling}
-            _run_trials(folder, StudyPlan.model_validate(values), jobs or len(os.sched_getaffinity(0)))
-        _show(folder, as_json)
+            values = {
+                "epochs": epochs,
+                "epoch_steps": epoch_steps,
+                "frame_skip": frame_skip,
+                "rewards": check_rewards(rewards),
+                "sampling": {"milestones": False, "budget": segments},
+                "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
+            }
+            plan = study_plan(parse_worlds(world), episode_length, values, set_ or [], pooling, seeds, arms)
+            _run_trials(folder, file, plan, jobs or len(os.sched_getaffinity(0)))
+        _show(folder, file, as_json)
     except ValidationError as error:
         raise CliError(USAGE, f"This study is not possible: {first_problem(error)}.") from error
     except InvalidStudy as error:
         raise CliError(USAGE, str(error)) from error
 
 
-def _run_trials(folder: Path, plan: StudyPlan, jobs: int) -> None:
+def study_plan(
+    worlds: tuple[str, ...],
+    episode_length: int,
+    values: dict[str, Any],
+    pairs: list[str],
+    pooling: str,
+    seeds: str,
+    arms: str,
+) -> StudyPlan:
+    """Return the plan that the options describe. `values` are fields of the runs, `pairs` replace some of them."""
+    base = {
+        **values,
+        "world": worlds[0],
+        "episode_length": episode_length,
+        "segment_steps": SEGMENT_STEPS,
+        "env_runners": 0,
+        "envs_per_runner": ENVS,
+        "batch_size": BATCH,
+    }
+    fields = parse_fields(pairs, base=base)
+    _refuse(fields, worlds)
+    for one in worlds:  # before the walk-throughs, which would fail with a traceback
+        run_config({"world": one})
+    given = fields["episode_length"]
+    lengths = [given or length_of(one, int(fields["frame_skip"])) for one in worlds]
+    run = run_config({**fields, "episode_length": lengths[0], "seed": 0})
+    return StudyPlan.model_validate(
+        {
+            "worlds": worlds,
+            "episode_lengths": lengths,
+            "arms": parse_arms(arms),
+            "seeds": parse_seeds(seeds),
+            "run": run,
+            "pooling": pooling,
+        }
+    )
+
+
+def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:
+    """Refuse fields that a study sets itself, or without which it measures nothing."""
+    if fields["world"] != worlds[0] or "seed" in fields:
+        raise CliError(USAGE, "--set world and --set seed: name worlds as WORLD, and seeds by --seeds.")
+    if fields["shaping"].get("mode") == "none":
+        raise CliError(USAGE, "--mode none disables shaping in every arm: choose gain, potential or additive.")
+    if fields.get("eval_interval") == 0:
+        raise CliError(USAGE, "--set eval_interval=0 measures nothing: set 1, or another number of epochs.")
+    if "rnd" in fields:
+        raise CliError(USAGE, "--set rnd: every arm sets it; choose arms by --arms.")
+
+
+def _run_trials(folder: Path, file: Path, plan: StudyPlan, jobs: int) -> None:
+    """Train what neither folder nor results file has; write the results file after each trial."""
     with locked_directory(folder, "study", "wait for it"), interrupt_on_signals():
-        run_trials(folder, plan.save_or_extend(folder), jobs)
+        plan.save_or_extend(folder)
+        now = commit()
+
+        def save() -> Results:
+            # Read again each time: another command may have added trials.
+            kept = Results.open(file, plan, command(plan), now, os.cpu_count() or 1)
+            kept.add(plan.load_curves(folder), now)
+            kept.save(file)
+            return kept
+
+        def finished(_: Trial) -> None:
+            save()
+
+        run_trials(folder, plan, jobs, save().curves(), finished)
 
 
-def _show(folder: Path, as_json: bool) -> None:
-    import json
-
-    from studies.page import render_page
-    from studies.summary import summarise, to_markdown
+def _show(folder: Path, file: Path, as_json: bool) -> None:
+    from studies.report.page import render_page
+    from studies.report.tables import to_markdown
+    from studies.report.verdict import verdict
+    from studies.summary import summarise
 
     plan = StudyPlan.load(folder)
-    curves_ = load_curves(folder, plan)
-    if not any(curves_.values()):
+    curves = {**(Results.load(file).curves() if file.exists() else {}), **plan.load_curves(folder)}
+    if not curves:
         raise CliError(FAILED, f"No trial in {folder} is finished yet.")
-    result = summarise(plan, curves_)
-    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    (folder / "page.html").write_text(render_page(result, curves_, command(plan)), encoding="utf-8")
+    result = summarise(curves)
+    (folder / "page.html").write_text(render_page(result, curves, plan.steps, command(plan)), encoding="utf-8")
     if as_json:
         print_json(result)
         return
     print_line(to_markdown(result))
+    for line in verdict(result, plan.steps):
+        print_line(f"- {line}")
     print_status(f"Curves: {folder / 'page.html'}")
-
-
-def command(plan: StudyPlan) -> str:
-    """Return the command that repeats this study."""
-    config = plan.run
-    return (
-        f"zelda study {config.world} --seeds {plan.seeds} --arms {','.join(plan.arms)} "
-        f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} "
-        f"--episode-length {config.episode_length} --frame-skip {config.frame_skip} "
-        f"--rewards {config.rewards} --segments {config.sampling.budget} "
-        f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g} "
-        f"--conservatism {config.shaping.conservatism:g} --pooling {plan.pooling}"
-    )

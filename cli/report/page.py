@@ -1,14 +1,14 @@
 """The HTML of a report. All external text is escaped; the page loads nothing from elsewhere."""
 
-import base64
 from collections.abc import Sequence
 from html import escape
 from string import Template
 from typing import Any, Final
 
-from cli.console import EPOCH_COLUMNS, epoch_cells, format_number
+from cli.console import EPOCH_COLUMNS, epoch_cells
 from cli.report import plots
-from cli.report.data import MAX_SEGMENTS, BestSegment, ReportData
+from cli.report.best_segment import render_best
+from cli.report.data import MAX_SEGMENTS, ReportData
 
 MAX_UNREADABLE_SHOWN: Final = 20  # a damaged bucket must not flood the report with its keys
 PAGE = Template(
@@ -18,6 +18,7 @@ PAGE = Template(
 body { font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; color: #1d242c; max-width: 66rem; margin: 2rem auto;
        padding: 0 1rem; }
 h1 { margin-bottom: .2rem; } h2 { margin-top: 2.2rem; font-size: 1.1rem; } .dim { color: #667382; }
+.best { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
 .scroll { overflow-x: auto; }
 th, td { text-align: right; padding: .3rem .7rem; border-bottom: 1px solid #d9dfe6; } th { color: #667382; }
@@ -25,12 +26,12 @@ svg { max-width: 100%; height: auto; } video { image-rendering: pixelated; borde
 pre { background: #f3f5f7; padding: .8rem; overflow-x: auto; font-size: .85rem; }
 </style></head><body>
 <h1>$run</h1><p class="dim">$state. $world, $attempts, created $created.</p>
+<h2>The best segment</h2>$best
 <h2>Epochs</h2><div class="scroll">$table</div>$alarms$unreadable
 <h2>Does the agent learn?</h2>$learning
 <h2>How do the judges score it?</h2>$judging
 <h2>How good is the reward model?</h2>$accuracy
 <h2>Where did it go?</h2>$rooms
-<h2>The best segment</h2>$best
 <h2>Configuration</h2><pre>$config</pre>
 </body></html>
 """
@@ -54,7 +55,7 @@ def render_report(data: ReportData) -> str:
         judging=plots.plot_judging(data),
         accuracy=plots.plot_accuracy(data),
         rooms=_rooms(data),
-        best=_best(data.best),
+        best=render_best(data.best),
         config=escape(config.model_dump_json(indent=2)),
     )
 
@@ -87,17 +88,3 @@ def _rooms(data: ReportData) -> str:
 def _no_rooms(data: ReportData) -> str:
     recorded = any(row.segments_recorded for row in data.rows)
     return f"<p>{'No recorded segment can be read.' if recorded else 'No segment was recorded.'}</p>"
-
-
-def _best(best: BestSegment | None) -> str:
-    if best is None:
-        return "<p>No judged segment has a video.</p>"
-    scores = best.scores
-    encoded = base64.b64encode(best.video).decode()
-    reasons = dict.fromkeys(reason for judge in scores.judges for reason in judge.reasons[:1])
-    return (
-        f'<video controls loop muted width="480" src="data:video/mp4;base64,{encoded}"></video>'
-        f"<p>{escape(scores.segment)} of epoch {scores.epoch}: score {format_number(scores.weighted)}, "
-        f"agreement {format_number(scores.agreement)}.</p>"
-        f"<ul>{''.join(f'<li>{escape(reason)}</li>' for reason in reasons)}</ul>"
-    )

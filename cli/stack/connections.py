@@ -20,11 +20,16 @@ def local_store(settings: Mapping[str, str]) -> Store:
     return open_store(StoreSettings.model_validate(values))
 
 
+def bus_settings(settings: Mapping[str, str]) -> BusSettings:
+    """The settings of the bus that these `ZELDA_BUS__*` variables describe."""
+    values = {
+        name.removeprefix(BUS_PREFIX).lower(): value for name, value in settings.items() if name.startswith(BUS_PREFIX)
+    }
+    return BusSettings.model_validate(values)
+
+
 async def local_bus(settings: Mapping[str, str]) -> Bus:
     """Connect to the bus that these `ZELDA_BUS__*` variables describe; Transient while it does not answer."""
     from shared.bus.open import open_bus
 
-    values = {
-        name.removeprefix(BUS_PREFIX).lower(): value for name, value in settings.items() if name.startswith(BUS_PREFIX)
-    }
-    return await open_bus(BusSettings.model_validate(values), "zelda")
+    return await open_bus(bus_settings(settings), "zelda")

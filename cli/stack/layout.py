@@ -1,12 +1,15 @@
 """The files of a local stack: logs, server data, generated secrets (readable by the owner only), connection."""
 
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cli.errors import UNREACHABLE, CliError
+from cli.stack.port_owner import listens
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,11 @@ class StackLayout:
     def connection(self) -> Path:
         """The file from which other commands learn how to reach the running system."""
         return self.root / "connection.json"
+
+    @property
+    def ended(self) -> Path:
+        """The last connection of a system here: it describes the store also after the end of the system."""
+        return self.root / "ended.json"
 
     def secret(self, name: str) -> Path:
         """Return the file of a secret; create it with a random value if it is missing."""
@@ -79,6 +87,22 @@ class Connection:
         new = path.with_suffix(".new")
         new.write_text(json.dumps(saved, indent=2), encoding="utf-8")
         new.replace(path)  # atomic: no reader sees half a file
+
+    @property
+    def alive(self) -> bool:
+        """Whether the system that saved this still listens at its address.
+
+        A killed system leaves its connection behind. Its process id or port may belong to another program by now, which
+        must not get the token.
+        """
+        port = urlsplit(self.url).port
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # another user's process is not the system of this directory
+            return False
+        return port is not None and listens(self.pid, port)
 
     @classmethod
     def load(cls, path: Path) -> "Connection | None":

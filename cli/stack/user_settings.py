@@ -3,11 +3,13 @@
 Each service receives only the variables of its own groups, because it rejects unknown ones.
 """
 
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from cli.errors import USAGE, CliError
+from cli.errors import USAGE, CliError, end_sentence
 from shared.config.groups import GROUPS
 
 # Prefixes of the variables that each service accepts.
@@ -18,6 +20,7 @@ PREFIXES: Final = {
 RESERVED: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE")
 DRIVER_ROM: Final = "ZELDA_DRIVER__ROM"
 EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
+MAX_ROM_BYTES: Final = 8 << 20
 JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
 
 
@@ -55,12 +58,23 @@ def find_rom(environ: Mapping[str, str], rom: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        identify_rom(path.read_bytes())
+        identify_rom(read_rom(path))
     except OSError as error:
         raise CliError(USAGE, f"{place} {path}: {error.strerror}: name the .gbc file of the game.") from error
     except UnknownRom as error:
         raise CliError(USAGE, f"{place} {path}: {error}.") from error
     return path.absolute()
+
+
+def read_rom(path: Path) -> bytes:
+    """The bytes of a ROM; UnknownRom for what cannot be one: a device, a directory, a huge file. Reads no more."""
+    from shared.game.errors import UnknownRom
+
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno())
+        if not stat.S_ISREG(size.st_mode) or size.st_size > MAX_ROM_BYTES:
+            raise UnknownRom(f"it is no file of at most {MAX_ROM_BYTES >> 20} MB, the size of the largest cartridge")
+        return file.read(MAX_ROM_BYTES)
 
 
 def find_judges_file(environ: Mapping[str, str], judges: Path | None) -> Path | None:
@@ -73,7 +87,7 @@ def find_judges_file(environ: Mapping[str, str], judges: Path | None) -> Path | 
     try:
         load_service_judges(path, "")
     except ConfigError as error:
-        raise CliError(USAGE, f"{place} {error}.") from error
+        raise CliError(USAGE, end_sentence(f"{place} {error}")) from error
     return path.absolute()
 
 

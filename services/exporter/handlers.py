@@ -7,7 +7,7 @@ from services.exporter.domain.policy import ExportPolicy, in_top_k, reached_mile
 from services.exporter.segment_exporter import SegmentExporter
 from shared.contracts.archive import read_manifest
 from shared.contracts.envelope import Envelope, wrap
-from shared.contracts.events import ScoresReady, SegmentReady
+from shared.contracts.events import ExportRequested, ScoresReady, SegmentReady
 from shared.contracts.scores import SegmentScores
 from shared.store.keys import SegmentPlace
 from shared.store.port import Store
@@ -16,7 +16,10 @@ SOURCE = "exporter"
 
 
 class Handlers:
-    """`segment.ready` triggers the policies about the segment, `scores.ready` those about its score."""
+    """`segment.ready` triggers the policies about the segment, `scores.ready` those about its score.
+
+    `export.requested` exports one segment whether or not the policy selects it.
+    """
 
     def __init__(
         self, store: Store, scores: ScoreLookup, exporter: SegmentExporter, policy: ExportPolicy, top_k: int
@@ -26,7 +29,7 @@ class Handlers:
     async def handle(self, event: Envelope) -> Sequence[Envelope]:
         """Export the event's segment if the policy selects it; a repeated event returns the same export's event."""
         data = event.data
-        if isinstance(data, SegmentReady) and await self._selects_segment(data):
+        if isinstance(data, ExportRequested) or (isinstance(data, SegmentReady) and await self._selects_segment(data)):
             place = SegmentPlace(data.run, data.epoch, data.episode, data.segment)
             exported = await self._exporter.export(place, data.digest)
         elif isinstance(data, ScoresReady) and (scores := await self._selected_scores(data)) is not None:

@@ -1,6 +1,7 @@
 """Exports on demand: selected segments of a run into a local directory, or a run's steps into one Parquet file."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Generic, Self, TypeVar
 
 from services.exporter.adapters.directory import replace_directory
 from services.exporter.adapters.parquet import ParquetDatasetWriter, SegmentRows
+from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
-from services.exporter.render import render
+from services.exporter.adapters.video import VideoFile
+from services.exporter.render import render, segment_pictures
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import game_opener, render_options
 from shared.contracts.archive import read_manifest
@@ -22,11 +25,13 @@ from shared.game.recording.segment import read_segment
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.open import open_store
-from shared.store.port import Store
+from shared.store.port import ObjectEntry, Store
 
 T = TypeVar("T")
 ReportFailure = Callable[[str], None]
 """Receives one line per segment that could not be exported, as soon as it fails."""
+ReportProgress = Callable[[int, int], None]
+"""Receives how many of the selected segments are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,16 @@ class SegmentSelection:
     epoch: int | None
     episode: EpisodeId | None
     segment: SegmentId | None
+    best: int | None = None
+    """Only this many segments: those with the highest scores."""
 
     @classmethod
-    def parse(cls, run: str, epoch: int | None, episode: str | None, segment: str | None) -> Self:
+    def parse(
+        cls, run: str, epoch: int | None, episode: str | None, segment: str | None, best: int | None = None
+    ) -> Self:
         """Parse words of the command line; raise ValueError for a word that is not a valid id."""
-        return cls(RunId(run), epoch, EpisodeId(episode) if episode else None, SegmentId(segment) if segment else None)
+        episode_id, segment_id = EpisodeId(episode) if episode else None, SegmentId(segment) if segment else None
+        return cls(RunId(run), epoch, episode_id, segment_id, best)
 
     def includes(self, place: keys.SegmentPlace) -> bool:
         """Whether a segment of the run is selected."""
@@ -57,7 +67,11 @@ class ExportResult(Generic[T]):
 
 
 async def export_segments(
-    settings: ExporterSettings, selection: SegmentSelection, directory: Path, report: ReportFailure
+    settings: ExporterSettings,
+    selection: SegmentSelection,
+    directory: Path,
+    report: ReportFailure,
+    progress: ReportProgress = lambda done, total: None,
 ) -> ExportResult[Path]:
     """Replay the selected segments into `directory/{run}/epoch_N/{episode}/{segment}/`; the values are these paths."""
     store = open_store(settings.store)
@@ -73,38 +87,73 @@ async def export_segments(
         await asyncio.to_thread(replace_directory, target, rendered.files, rendered.manifest.to_bytes())
         return target
 
-    return await _for_each(store, selection, export, report)
+    return await _for_each(store, selection, export, report, progress)
+
+
+async def export_video(
+    settings: ExporterSettings,
+    selection: SegmentSelection,
+    path: Path,
+    report: ReportFailure,
+    progress: ReportProgress = lambda done, total: None,
+) -> ExportResult[int]:
+    """Replay the selected segments in their order into one MP4; the values are their numbers of steps.
+
+    Steps between two recorded segments are missing. No file is written if no segment can be replayed.
+    """
+    store, open_game = open_store(settings.store), game_opener(settings.rom.file)
+
+    with VideoFile(path, settings.export.scale) as video:
+
+        async def add(raw: bytes) -> int:
+            manifest = read_manifest(raw)
+            start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
+            game = open_game(start.config)
+            await asyncio.to_thread(lambda: video.add(segment_pictures(raw, game), manifest.frame_skip))
+            return manifest.steps
+
+        return await _for_each(store, selection, add, report, progress)
 
 
 async def export_dataset(
-    settings: ExporterSettings, selection: SegmentSelection, path: Path, report: ReportFailure
+    settings: ExporterSettings,
+    selection: SegmentSelection,
+    path: Path,
+    report: ReportFailure,
+    progress: ReportProgress = lambda done, total: None,
 ) -> ExportResult[int]:
     """Write the selected segments as one Parquet file; the values are their numbers of steps.
 
     No file is written if no segment can be exported.
     """
     store = open_store(settings.store)
-    scores = ScoreLookup(store)
+    scores, potentials = ScoreLookup(store), Potentials(store)
     with ParquetDatasetWriter(path) as writer:
 
         async def add(raw: bytes) -> int:
             segment = read_segment(raw)
             manifest = segment.manifest
             segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
-            writer.add(SegmentRows(manifest, segment.observations, segment.actions, segment_scores))
+            states = [json.loads(line) for line in segment.states.splitlines()]
+            phi = await potentials.of(segment)
+            writer.add(SegmentRows(manifest, segment.observations, segment.actions, segment_scores, states, phi))
             return len(segment.actions)
 
-        return await _for_each(store, selection, add, report)
+        return await _for_each(store, selection, add, report, progress)
 
 
 async def _for_each(
-    store: Store, selection: SegmentSelection, work: Callable[[bytes], Awaitable[T]], report: ReportFailure
+    store: Store,
+    selection: SegmentSelection,
+    work: Callable[[bytes], Awaitable[T]],
+    report: ReportFailure,
+    progress: ReportProgress,
 ) -> ExportResult[T]:
     """Process every selected archive in key order. A failing segment is reported; the others proceed."""
     result: ExportResult[T] = ExportResult([], [])
-    for entry, place in (await list_segments(store, selection.run, selection.epoch)).items():
-        if not selection.includes(place):
-            continue
+    selected = await _selected(store, selection)
+    for number, entry in enumerate(selected):
+        progress(number, len(selected))
         try:
             result.exported.append(await work(await store.get(entry.key)))
         except UnknownRom:
@@ -113,6 +162,22 @@ async def _for_each(
             report(f"{entry.key}: {error}")
             result.failed.append(entry.key)
     return result
+
+
+async def _selected(store: Store, selection: SegmentSelection) -> list[ObjectEntry]:
+    places = await list_segments(store, selection.run, selection.epoch)
+    found = [entry for entry, place in places.items() if selection.includes(place)]
+    if selection.best is None:
+        return found
+    scores = ScoreLookup(store)
+    rated = []
+    for entry in found:
+        place = places[entry]
+        score = await scores.segment(place.run, place.epoch, place.segment)
+        if score is not None and score.weighted is not None:
+            rated.append((score.weighted, entry))
+    best = {entry for _, entry in sorted(rated, key=lambda one: -one[0])[: selection.best]}
+    return [entry for entry in found if entry in best]
 
 
 def _target(directory: Path, manifest: SegmentManifest) -> Path:

@@ -87,6 +87,11 @@ def render(
     return RenderedSegment(manifest, files)
 
 
+def segment_pictures(raw: bytes, game: Game) -> Iterator[NDArray[np.uint8]]:
+    """Replay the archive and yield the RGB picture (144, 160, 3) of every step; errors are those of `render`."""
+    return _pictures(read_segment(raw), game, threading.Event(), None)
+
+
 def _pictures(
     segment: Segment, game: Game, cancelled: threading.Event, frames: dict[str, bytes] | None
 ) -> Iterator[NDArray[np.uint8]]:

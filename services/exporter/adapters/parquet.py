@@ -1,9 +1,10 @@
 """Writes segments as one Parquet file, one row per step, for tools outside this project."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -12,16 +13,35 @@ from numpy.typing import NDArray
 
 from shared.contracts.scores import DIMENSIONS, SegmentScores, values_of
 from shared.contracts.segment import SegmentManifest
+from shared.game.decoding.names import ACTIONS
+from shared.game.observation import layout
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRows:
-    """One segment of the data set. `observations` is (steps + 1, n) float32, `actions` is (steps,)."""
+    """One segment of the data set. `observations` is (steps + 1, n) float32, `actions` is (steps,).
+
+    `states` are the rows of states.jsonl, one per step. `potential` is Phi before each step and after the last,
+    (steps + 1,), by the reward model that shaped the segment; None without one.
+    """
 
     manifest: SegmentManifest
     observations: NDArray[np.float32]
     actions: NDArray[np.integer[Any]]
     scores: SegmentScores | None
+    states: Sequence[Mapping[str, Any]] = ()
+    potential: NDArray[np.float32] | None = None
+
+
+MEANINGS: Final = {
+    "observation": "one value per name in `features`; docs/observation.md explains each",
+    "button": "the action in words",
+    "votes": "all votes of all judges on the segment, 0 to 5",
+    "potential": "Phi of the state before the step, by the reward model that shaped the segment",
+    "segment_reward": "sum of the reward terms over the whole segment; single steps are not recorded",
+    "policy": "SHA-256 of the checkpoint that acted",
+}
+"""What a column holds, where its name does not say it."""
 
 
 def schema(features: int) -> pa.Schema:
@@ -36,14 +56,26 @@ def schema(features: int) -> pa.Schema:
             ("step", pa.int32()),
             ("observation", observation),
             ("action", pa.int8()),
+            ("button", pa.string()),
             ("next_observation", observation),
             ("terminated", pa.bool_()),
             ("milestones_start", pa.int16()),
             ("milestones_end", pa.int16()),
             ("score", pa.float32()),
             *((f"score_{name}", pa.float32()) for name in DIMENSIONS),
+            *((f"votes_{name}", pa.list_(pa.int8())) for name in DIMENSIONS),
+            ("group", pa.int16()),
+            ("room", pa.int16()),
+            ("x", pa.int16()),
+            ("y", pa.int16()),
+            ("potential", pa.float32()),
+            ("next_potential", pa.float32()),
+            ("segment_reward", pa.float32()),
+            ("segment_reward_terms", pa.map_(pa.string(), pa.float32())),
+            ("policy", pa.string()),
+            ("reward_model", pa.string()),
         ],
-        metadata={"observation_layout": "docs/observation.md"},
+        metadata={"features": json.dumps([feature.name for feature in layout.FEATURES]), **MEANINGS},
     )
 
 
@@ -87,6 +119,9 @@ def table(segment: SegmentRows, columns: pa.Schema) -> pa.Table:
         "segment": str(manifest.segment),
         "milestones_start": manifest.milestones_start,
         "milestones_end": manifest.milestones_end,
+        "segment_reward": sum(manifest.reward_terms.values()) if manifest.reward_terms else None,
+        "policy": manifest.checkpoint,
+        "reward_model": manifest.reward_model,
         **_scores(segment.scores),
     }
     arrays = {name: pa.array([value] * steps, columns.field(name).type) for name, value in constants.items()}
@@ -94,12 +129,33 @@ def table(segment: SegmentRows, columns: pa.Schema) -> pa.Table:
     arrays["observation"] = _vectors(segment.observations[:-1])
     arrays["next_observation"] = _vectors(segment.observations[1:])
     arrays["action"] = pa.array(segment.actions.astype(np.int8))
+    arrays["button"] = pa.array([ACTIONS[action] for action in segment.actions], pa.string())
+    arrays["segment_reward_terms"] = pa.array(
+        [list(manifest.reward_terms.items())] * steps, columns.field("segment_reward_terms").type
+    )
+    for name, votes in _votes(segment.scores).items():
+        arrays[f"votes_{name}"] = pa.array([votes] * steps, pa.list_(pa.int8()))
+    for name in ("group", "room", "x", "y"):
+        values = [row[name] for row in segment.states] or [None] * steps
+        arrays[name] = pa.array(values, pa.int16())
+    phi = segment.potential
+    arrays["potential"] = pa.array([None] * steps if phi is None else phi[:-1], pa.float32())
+    arrays["next_potential"] = pa.array([None] * steps if phi is None else phi[1:], pa.float32())
     arrays["terminated"] = pa.array([False] * (steps - 1) + [manifest.terminated])
     return pa.Table.from_arrays([arrays[name] for name in columns.names], schema=columns)
 
 
 def _vectors(values: NDArray[np.float32]) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+
+
+def _votes(scores: SegmentScores | None) -> dict[str, list[int] | None]:
+    """All votes by dimension; None for a dimension without any."""
+    found: dict[str, list[int] | None] = dict.fromkeys(DIMENSIONS)
+    for result in scores.judges if scores is not None else []:
+        for name, score in result.dimensions.items():
+            found[name] = [*(found[name] or []), *score.votes]
+    return found
 
 
 def _scores(scores: SegmentScores | None) -> dict[str, float | None]:

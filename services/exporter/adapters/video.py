@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, Self
 
 import av
 import numpy as np
@@ -32,14 +33,55 @@ def encode_mp4(
         return path.read_bytes()
 
 
+class VideoFile:
+    """One MP4 file from the pictures of several segments. It appears under its name only when it is complete."""
+
+    def __init__(self, path: Path, scale: int) -> None:
+        self._path, self._partial, self._scale = path, path.with_name(path.name + ".partial"), scale
+        self._container: Any = None
+        self._stream: Any = None
+
+    def add(self, pictures: Iterable[NDArray[np.uint8]], frame_skip: int) -> None:
+        """Append pictures, uint8 (144, 160, 3) RGB, one per step."""
+        for picture in pictures:
+            if self._container is None:
+                self._open(frame_skip)
+            large = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(large), format="rgb24")
+            self._container.mux(self._stream.encode(frame))
+
+    def _open(self, frame_skip: int) -> None:
+        self._container = av.open(str(self._partial), "w", format="mp4", options={"movflags": "+faststart"})
+        self._stream = _stream(self._container, frame_skip, WIDTH * self._scale, HEIGHT * self._scale)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._container is None:
+            return
+        try:
+            self._container.mux(self._stream.encode())
+            self._container.close()
+            if kind is None:
+                self._partial.replace(self._path)
+        finally:
+            self._partial.unlink(missing_ok=True)  # missing after a successful replace
+
+
+def _stream(container: Any, frame_skip: int, width: int, height: int) -> Any:
+    stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND / frame_skip)
+    stream.width, stream.height = width, height
+    stream.pix_fmt = "yuv420p"  # the pixel format that every player and browser supports
+    stream.options = {"crf": QUALITY, "preset": "veryfast"}
+    return stream
+
+
 def _write(
     path: Path, pictures: Iterable[NDArray[np.uint8]], frame_skip: int, scale: int, strip: NDArray[np.uint8]
 ) -> None:
     with av.open(str(path), "w", options={"movflags": "+faststart"}) as container:
-        stream = container.add_stream("libx264", rate=FRAMES_PER_SECOND / frame_skip)
-        stream.width, stream.height = WIDTH * scale, HEIGHT * scale + strip.shape[0]
-        stream.pix_fmt = "yuv420p"  # the pixel format that every player and browser supports
-        stream.options = {"crf": QUALITY, "preset": "veryfast"}
+        stream = _stream(container, frame_skip, WIDTH * scale, HEIGHT * scale + strip.shape[0])
         for picture in pictures:
             large = picture.repeat(scale, axis=0).repeat(scale, axis=1)
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(np.vstack((large, strip))), format="rgb24")

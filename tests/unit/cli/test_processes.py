@@ -91,9 +91,13 @@ async def test_a_process_that_never_gets_ready_is_reported_with_its_last_line(tm
 
 async def test_a_rejected_configuration_is_not_retried(tmp_path: Path) -> None:
     one = supervised(tmp_path, "print('ZELDA_BUS__URL: not a bus', flush=True); raise SystemExit(2)")
-    await one.start()
-    with pytest.raises(StackError, match="program rejects its configuration: ZELDA_BUS__URL: not a bus"):
+
+    async def run() -> None:
+        await one.start()  # fails here, unless the program was ready before it ended
         await one.supervise()
+
+    with pytest.raises(StackError, match="program rejects its configuration: ZELDA_BUS__URL: not a bus"):
+        await run()
     assert one.restarts == 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.console import EPOCH_COLUMNS, epoch_cells
 from cli.report.data import collect_report_data, count_rooms
 from cli.report.page import render_report
 from cli.report.write import write_report
@@ -100,7 +101,33 @@ async def test_the_best_segment_with_a_video_is_embedded() -> None:
     data = await collect_report_data(harness.store, RUN)
     assert data.best is not None
     assert data.best.scores.segment == name
-    assert "data:video/mp4;base64,bW92aW5n" in render_report(data)
+    text = render_report(data)
+    assert "data:video/mp4;base64,bW92aW5n" in text
+
+
+async def test_the_report_opens_with_the_video_beside_its_votes() -> None:
+    harness = await played()
+    name = segment(1, 2)
+    await harness.store.put(f"{keys.export_prefix(RUN, 1, EpisodeId(name[:9]), name)}video.mp4", b"moving pictures")
+    data = await collect_report_data(harness.store, RUN)
+    assert data.best is not None
+    text = render_report(data)
+    opening = text[text.index("<h1>") : text.index("<h2>Epochs</h2>")]
+    assert "<video" in opening
+    for judge in data.best.scores.judges:
+        for dimension, score in judge.dimensions.items():
+            votes = " ".join(map(str, score.votes))
+            assert f"<td>{dimension}</td><td>{judge.judge}</td><td>{votes}</td>" in opening
+    assert any(judge.dimensions for judge in data.best.scores.judges)
+
+
+async def test_the_table_shows_the_milestones_of_each_evaluation() -> None:
+    harness = await played()
+    data = await collect_report_data(harness.store, RUN)
+    (row, *_) = data.rows
+    climbed = row.model_copy(update={"evaluation": {"milestones_mean": 1.43}})
+    assert epoch_cells(climbed.model_dump())[EPOCH_COLUMNS.index("milestones")] == "1.43"
+    assert epoch_cells(row.model_copy(update={"evaluation": None}).model_dump())[3] == "-"
 
 
 async def test_unreadable_objects_are_skipped_and_named() -> None:

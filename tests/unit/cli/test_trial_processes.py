@@ -16,12 +16,11 @@ from cli.errors import CONFLICT, INTERRUPTED, CliError
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
 from cli.trial_processes import run_trials
-from shared.contracts.run import RunConfig
-from studies.plan import StudyPlan
 from tests.unit.cli.test_processes import alive
+from tests.unit.studies.invented import plan
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
-PLAN = StudyPlan(arms=("none",), seeds=1, run=RunConfig(world="garden"))
+PLAN = plan(arms=("none",), seeds=(0,))
 OPTIONS = ("--seeds", "1", "--arms", "none", "--jobs", "1", "--out")
 
 
@@ -103,9 +102,9 @@ def test_a_killed_trial_is_reported_with_its_probable_reason(
         return subprocess.Popen(["sh", "-c", "kill -9 $$"], start_new_session=True)
 
     monkeypatch.setattr("cli.trial_processes._start", killed)
-    with pytest.raises(CliError, match=r"1 of 1 trials failed \(none-0\)"):
+    with pytest.raises(CliError, match=r"1 of 1 trials failed \(none-garden-0\)"):
         run_trials(tmp_path, PLAN, jobs=1)
-    expected = "none, seed 0: killed (signal 9), probably out of memory: use fewer --jobs; 0 left"
+    expected = "none-garden-0: killed (signal 9), probably out of memory: use fewer --jobs; 0 left"
     assert expected in capsys.readouterr().err
 
 

@@ -129,3 +129,12 @@ def test_a_single_epoch_passes_driver_settings_with_any_store(rom: Path, monkeyp
     assert (passed["ZELDA_STORE__URL"], "ZELDA_STORE__REGION" in passed) == ("file:///here", False)
     monkeypatch.setenv("ZELDA_STORE__URL", "file:///here")
     assert driver_environment(StoreSettings(url="file:///here"), None)["ZELDA_STORE__REGION"] == "eu"
+
+
+def test_a_rom_is_a_file_of_a_cartridges_size(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.gbc"
+    with huge.open("wb") as file:
+        file.truncate(4 << 30)
+    for path in (huge, Path("/dev/zero")):
+        with pytest.raises(CliError, match="no file of at most 8 MB"):
+            user_settings({}, rom=path)

@@ -1,12 +1,6 @@
 """Watching a run: its progress, its end, and interruptions of the stream."""
 
-import fcntl
 import json
-import os
-import pty
-import struct
-import sys
-import termios
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +10,16 @@ import pytest
 from cli import errors, watch
 from cli.client import CoordinatorClient
 from cli.commands.run import watch_to_exit_code
-from cli.console import format_epoch
-from cli.watch import describe_progress, format_duration, parse_events
+from cli.console import done_epochs, format_duration
+from cli.watch import describe_progress, parse_events
 
 STREAM = {"content-type": "text/event-stream"}
 FINISHED = {"state": "finished", "reason": None}
 PROGRESS: dict[str, Any] = {
+    "state": "running",
+    "doing": "Epoch 1 is training.",
+    "stage": "playing",
+    "stage_share": 0.5,
     "epoch": 1,
     "epochs_planned": 3,
     "steps": 500,
@@ -33,6 +31,7 @@ PROGRESS: dict[str, Any] = {
     "votes": 9,
     "reward_model_accuracy": None,
     "eta_s": 3725,
+    "eta_at_least": False,
 }
 
 
@@ -42,21 +41,24 @@ def test_server_sent_events_are_parsed_without_comments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "code", "expected"),
+    ("state", "reason", "code", "expected", "then"),
     [
-        ("finished", None, errors.OK, "m1 is finished.\n"),
-        ("stopped", None, errors.OK, "m1 is stopped.\n"),
-        ("failed", "The driver refused it.", errors.FAILED, "m1 is failed: The driver refused it.\n"),
+        ("finished", None, errors.OK, "m1 is finished.", "zelda report m1"),
+        ("stopped", None, errors.OK, "m1 is stopped.", "zelda run resume m1"),
+        ("failed", "The driver refused it.", errors.FAILED, "m1 is failed: The driver refused it.", "zelda run logs"),
     ],
 )
 def test_the_end_of_a_watched_run_is_reported(
-    state: str, reason: str | None, code: int, expected: str, capsys: pytest.CaptureFixture[str]
+    state: str, reason: str | None, code: int, expected: str, then: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     news = f"event: run\ndata: {json.dumps({'state': state, 'reason': reason})}\n\n"
     stream = httpx.Response(200, headers=STREAM, text=news)
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
     assert watch_to_exit_code(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == code
-    assert capsys.readouterr().err == expected
+    end, following = capsys.readouterr().err.splitlines()
+    assert end == expected
+    assert following.startswith("Next:  ")
+    assert then in following
 
 
 def test_a_watch_survives_a_restart_of_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,29 +114,19 @@ def test_keep_alive_comments_extend_the_timeout(
     assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
 
 
-def test_the_live_line_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    news = [("progress", PROGRESS | {"doing": "Epoch 1: 4 of 8 segments wait for their judges."})] * 2
-    text = "".join(f"event: {kind}\ndata: {json.dumps(document)}\n\n" for kind, document in [*news, ("run", FINISHED)])
-    stream = httpx.Response(200, headers=STREAM, text=text)
-    http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(lambda request: stream))
-    with os.fdopen(terminal, "w", encoding="utf-8") as shown:
-        monkeypatch.setattr(sys, "stderr", shown)
-        assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
-        written = b""
-        while not written.endswith(b"m1 is finished.\r\n"):  # a terminal hands it on in pieces
-            written += os.read(ours, 10_000)
-    os.close(ours)
-    lines = written.decode().partition("\r\n")[0].split("\r\x1b[2K")
-    assert lines == ["", *["epoch 2/3 | 500/1000 steps | - | segments 4 recorded, 3 ju…"] * 2]
-    assert len(lines[1]) == 59  # a character in the last column would begin another line
-
-
-def test_missing_progress_values_are_dashes() -> None:
-    segments = "segments 4 recorded, 3 judged, 1 left | 9 votes"
-    assert format_epoch(PROGRESS["epoch"], PROGRESS["epochs_planned"]) == "2/3"  # `zelda run list` counts the same way
+def test_missing_progress_values_are_left_out() -> None:
     assert (
-        describe_progress(PROGRESS) == f"epoch 2/3 | 500/1000 steps | - | {segments} | rm accuracy - | eta 1 h 02 min"
+        describe_progress(PROGRESS)
+        == "epoch 1 (1 of 3 epochs done) | playing | 500 of 1,000 steps | about 1 h 02 min left"
     )
-    assert [format_duration(seconds) for seconds in (None, 59.9, 61)] == ["-", "0:59 min", "1:01 min"]
+    unknown = {"eta_s": None, "stage": None, "doing": "Epoch 1 starts.", "epochs_planned": None}
+    assert describe_progress(PROGRESS | unknown) == "epoch 1 (1 of many epochs done) | Epoch 1 starts."
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(None, "-"), (59.9, "59 s"), (61, "1 min 01 s"), (3725, "1 h 02 min")])
+def test_durations_are_read_at_a_glance(seconds: float | None, text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+def test_a_finished_run_counts_its_last_epoch() -> None:
+    assert [done_epochs(2, 3, "running"), done_epochs(2, 3, "finished")] == ["2 of 3", "3 of 3"]

@@ -26,7 +26,7 @@ from services.exporter.wiring import game_opener
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
-from shared.contracts.events import ScoresReady, SegmentReady
+from shared.contracts.events import ExportRequested, ScoresReady, SegmentReady
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.errors import DigestMismatch, Permanent, Transient
@@ -50,6 +50,11 @@ async def ready(store: Store, number: int = 0) -> Envelope:
         run=RUN, epoch=0, key=entry.key, digest=Digest(sha256(raw)), episode=manifest.episode, segment=manifest.segment
     )
     return wrap(data, source="trainer")
+
+
+async def requested(store: Store) -> Envelope:
+    """`export.requested` of a recorded segment."""
+    return wrap(ExportRequested.model_validate((await ready(store)).data.model_dump()), source="coordinator")
 
 
 async def judged(store: Store, value: int, number: int = 0) -> Envelope:
@@ -230,6 +235,7 @@ Case = tuple[ExportPolicy, Callable[[Store], Awaitable[Envelope]], bool]
     ("policy", "event", "exports"),
     [
         (ExportPolicy.NONE, ready, False),
+        (ExportPolicy.NONE, requested, True),
         (ExportPolicy.ALL, ready, True),
         (ExportPolicy.MILESTONES, ready, False),  # a short random walk reaches none
         (ExportPolicy.MILESTONES, with_milestone, True),

@@ -1,20 +1,27 @@
 """Exports on demand: their directories, and the report of segments that cannot be exported."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+import av
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, OK
 from services.exporter.domain.manifest import ExportManifest
-from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments
+from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments, export_video
 from services.exporter.settings import ExporterSettings
+from services.trainer.domain.shaping import ConservativePotential
+from shared import rewardnet
 from shared.config.settings import StoreSettings
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
+from shared.game.decoding.names import ACTIONS
+from shared.game.observation import layout
 from shared.game.recording.segment import write_segment
 from shared.state.segments import list_segments
 from shared.store import keys
@@ -41,6 +48,54 @@ async def test_segments_and_data_set_are_exported_on_demand(store: Store, tmp_pa
     assert scores[:60] == pytest.approx([0.6] * 60)
     assert scores[60:] == [None] * 60
     assert table["next_observation"][0] == table["observation"][1]
+    features = json.loads(table.schema.metadata[b"features"])
+    assert (len(features), features[0]) == (128, layout.FEATURES[0].name)
+    assert [table["votes_progress"][row].as_py() for row in (0, 60)] == [[3, 3, 3], None]
+    assert table["button"].to_pylist() == [ACTIONS[action] for action in table["action"].to_pylist()]
+    assert table["room"].null_count == 0
+    manifest = ExportManifest.from_bytes((folders[0] / "manifest.json").read_bytes()).segment
+    assert dict(table["segment_reward_terms"][0].as_py()) == pytest.approx(manifest.reward_terms)
+    assert table["segment_reward"][0].as_py() == pytest.approx(sum(manifest.reward_terms.values()))
+
+
+async def test_the_best_segments_become_one_video(store: Store, tmp_path: Path) -> None:
+    await judged(store, 3, number=0)
+    await judged(store, 5, number=1)
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
+    lengths = {}
+    for best in (None, 1):
+        path = tmp_path / f"best_{best}.mp4"
+        seen: list[tuple[int, int]] = []
+        selection = SegmentSelection.parse("walk", None, None, None, best)
+        result = await export_video(
+            settings, selection, path, pytest.fail, lambda *counts, seen=seen: seen.append(counts)
+        )
+        lengths[best] = sum(result.exported)
+        assert seen == [(number, 2 if best is None else 1) for number in range(2 if best is None else 1)]
+        with av.open(str(path)) as video:
+            pictures = sum(1 for _ in video.decode(video=0))
+        assert pictures == lengths[best] + len(result.exported)  # each segment begins with the picture before its steps
+    assert lengths == {None: 120, 1: 60}
+
+
+async def test_no_video_is_written_without_a_matching_segment(store: Store, tmp_path: Path) -> None:
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
+    selection = SegmentSelection.parse("walk", None, None, None, 3)  # nothing is scored
+    assert (await export_video(settings, selection, tmp_path / "x.mp4", pytest.fail)).exported == []
+    assert not video_files(tmp_path)
+
+
+def video_files(folder: Path) -> list[Path]:
+    return list(folder.glob("*.mp4*"))
+
+
+def test_a_data_set_contains_the_potential_of_the_model_that_shaped() -> None:
+    raw = rewardnet.dump(rewardnet.random_weights(3, 1, "counters/v1"))
+    network = rewardnet.RewardNet.from_bytes(raw, "counters/v1")
+    states = np.random.default_rng(2).uniform(0, 3, (5, rewardnet.WIDTHS["counters/v1"])).astype(np.float32)
+    used = ConservativePotential.from_bytes(raw, "counters/v1", 0.5, "v")(states)
+    again = rewardnet.conservative_potential(network.forward(states), 0.5, network.weights.disagreement)
+    assert np.array_equal(used, again)
 
 
 async def test_two_runs_export_into_one_directory_without_clashes(store: Store, tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""`zelda export tensorboard` and `zelda export mlflow`: the figures of a run for the tools that people already use."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.commands.run import Name
+from cli.console import overwrite_line, print_line
+from cli.errors import NOT_FOUND, CliError
+from cli.output_paths import require_directory
+from cli.run_arguments import parse_run_id
+from cli.service_settings import reachable_store
+from shared.contracts.ids import RunId
+
+if TYPE_CHECKING:
+    from services.exporter.adapters.trackers import Tracker
+
+app = typer.Typer()
+Follow = Annotated[bool, typer.Option("--follow", help="go on until the run ends")]
+
+
+@app.command()
+def tensorboard(
+    name: Name,
+    to: Annotated[Path, typer.Option("--to", help="log directory; the run gets a folder in it")] = Path("tensorboard"),
+    follow: Follow = False,
+) -> None:
+    """Write the figures of every epoch as TensorBoard event files; with --follow also those of the coming ones."""
+    from services.exporter.adapters.trackers import TensorBoardTracker
+
+    require_directory(to)
+    _feed(name, follow, lambda run, config: TensorBoardTracker(to / run, config))
+    print_line(f"{to / parse_run_id(name)}: open it with  tensorboard --logdir {to}")
+
+
+@app.command()
+def mlflow(
+    name: Name,
+    uri: Annotated[str, typer.Option(help="tracking server, or a directory as file:...")] = "http://127.0.0.1:5000",
+    experiment: Annotated[str, typer.Option(help="name of the experiment")] = "zelda",
+    follow: Follow = False,
+) -> None:
+    """Send configuration and figures to MLflow as one run. Needs the package mlflow-skinny."""
+    from services.exporter.adapters.trackers import MlflowTracker
+
+    _feed(name, follow, lambda run, config: MlflowTracker(uri, experiment, run, config))
+    print_line(f"{uri}: experiment {experiment}, run {name}")
+
+
+def _feed(name: str, follow: bool, make: Callable[[RunId, Mapping[str, Any]], "Tracker"]) -> None:
+    """Feed the run to a new tracker."""
+    from cli.trackers import feed, read_summary
+    from services.exporter.adapters.trackers import flat_config
+
+    run = parse_run_id(name)
+    with reachable_store():  # once, and not again for every look with --follow
+        first = read_summary(run)
+        if not first.epochs and not follow:
+            raise CliError(NOT_FOUND, f"{run} has no finished epoch yet: use --follow, or try again later.")
+        tracker = make(run, flat_config(first.config.model_dump(mode="json")))
+        try:
+            feed(tracker, first, lambda: read_summary(run), follow)
+        finally:
+            tracker.close()
+            overwrite_line("")

@@ -1,0 +1,36 @@
+"""`zelda report`: write the report of a run from what the store holds, also while no system runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.commands.run import Name
+from cli.console import print_line
+from cli.errors import NOT_FOUND, CliError
+from cli.output_paths import require_directory
+from cli.run_arguments import parse_run_id
+from cli.stored_runs import read_store
+
+app = typer.Typer(
+    help="Write the report of a run: tables, charts, rooms, the video of its best segment.",
+    context_settings={"allow_interspersed_args": True},  # options may follow RUN
+)
+
+
+@app.callback(invoke_without_command=True)
+def report(
+    name: Name,
+    out: Annotated[Path, typer.Option(help="directory that receives the folder of the run")] = Path("runs"),
+) -> None:
+    """Write report.html, summary.json and, if there is one, best.mp4 to OUT/RUN/."""
+    from cli.report.data import collect_report_data
+    from cli.report.write import write_report
+
+    run = parse_run_id(name)
+    require_directory(out)
+    data = read_store(lambda store: collect_report_data(store, run))
+    if not data.rows:
+        raise CliError(NOT_FOUND, f"{run} has no finished epoch yet: see `zelda run show {run}`.")
+    write_report(data, out / run)
+    print_line(str(out / run / "report.html"))

@@ -1,0 +1,1 @@
+"""Trained policies: as a file for other programs, and at play."""

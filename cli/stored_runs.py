@@ -1,0 +1,77 @@
+"""Reads runs from the store, with the coordinator's own read models, while no system runs."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from cli.client import URL, find_connection
+from cli.console import print_status
+from cli.errors import NOT_FOUND, UNREACHABLE, CliError
+from cli.service_settings import load_settings, reachable_store
+from shared.contracts.ids import RunId
+from shared.store.open import open_store
+from shared.store.port import NotFound, Store
+from shared.store.provision import ProvisionSettings
+
+T = TypeVar("T")
+
+
+def no_system_answers(url: str | None) -> bool:
+    """Whether no system runs in this directory, and the user names no other one."""
+    if url is not None or URL in os.environ:
+        return False
+    try:
+        find_connection()
+    except CliError as error:
+        if error.code != UNREACHABLE:
+            raise
+        return True
+    return False
+
+
+def read_store(work: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
+    """The result of `work` on the store of the running system, or of the one that ran here last."""
+    with reachable_store():
+        store = open_store(load_settings(ProvisionSettings).store)
+        try:
+            return asyncio.run(work(store))
+        except NotFound as error:
+            raise CliError(NOT_FOUND, f"{str(error).rstrip('.')}.") from error
+
+
+def list_stored_runs(state: str | None) -> list[dict[str, Any]]:
+    """All runs, newest first, as `GET /runs` returns them."""
+    from services.coordinator.api.models import run_list_item
+    from shared.state.runs import RunRecords
+
+    async def work(store: Store) -> list[dict[str, Any]]:
+        records = [record for record in await RunRecords(store).all() if state in (None, record.state)]
+        records.sort(key=lambda record: record.created, reverse=True)
+        return [run_list_item(record).model_dump(mode="json") for record in records]
+
+    return _announced(work)
+
+
+def read_stored_run(run: RunId) -> dict[str, Any]:
+    """A run as `GET /runs/{run}` returns it, with its `epochs`."""
+    from services.coordinator.readmodels.read_models import ReadModels
+
+    async def work(store: Store) -> dict[str, Any]:
+        models = ReadModels(store, lambda: datetime.now(UTC))
+        record = await models.runs.latest(run)
+        rows = await models.rows.finished(await models.views.read(record))
+        return {
+            "record": record.model_dump(mode="json"),
+            "progress": None,  # it describes a system that runs
+            "epochs": [row.model_dump(mode="json") for row in rows],
+        }
+
+    return _announced(work)
+
+
+def _announced(work: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
+    found = read_store(work)
+    print_status("No system runs: this is what its store holds.")
+    return found

@@ -1,0 +1,58 @@
+"""Feeds the figures of a run to a tracker: all that exist, and with `follow` those that come until the run ends."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from cli.console import overwrite_line
+from cli.stored_runs import read_store
+from services.exporter.adapters.trackers import Tracker
+from services.exporter.domain.scalars import PLAY, epoch_scalars, is_settled, steps_so_far
+from shared.contracts.ids import RunId
+from shared.contracts.progress import RunSummary
+from shared.store import keys
+from shared.store.port import Store
+
+POLL_S: Final = 5.0
+FINAL: Final = ("finished", "failed", "stopped")
+Read = Callable[[], RunSummary]
+
+
+def read_summary(run: RunId) -> RunSummary:
+    """The summary of a run as the store holds it now."""
+
+    async def work(store: Store) -> RunSummary:
+        return RunSummary.from_bytes(await store.get(keys.run_summary(run)))
+
+    return read_store(work)
+
+
+def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> int:
+    """Write every figure once and return how many epochs have any. `follow` ends with the run."""
+    written: dict[int, set[str]] = {}
+    summary = first
+    while True:
+        ended = summary.state in FINAL
+        _write_new(tracker, summary, written, everything=ended or not follow)
+        if ended or not follow:
+            return len(written)
+        overwrite_line(f"{len(written)} epochs written; waiting for the next one; ctrl-C ends.")
+        time.sleep(POLL_S)
+        summary = read()
+
+
+def _write_new(tracker: Tracker, summary: RunSummary, written: dict[int, set[str]], everything: bool) -> None:
+    for row, step in zip(summary.epochs, steps_so_far(summary.epochs), strict=True):
+        done = written.setdefault(row.epoch, set())
+        ready = {
+            name: value
+            for name, value in epoch_scalars(row).items()
+            if name not in done and (everything or is_settled(row) or _group(name) in PLAY)
+        }
+        if ready:
+            tracker.write(ready, step, summary.updated)
+            done.update(ready)
+
+
+def _group(name: str) -> str:
+    return name.partition("/")[0]

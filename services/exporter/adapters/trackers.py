@@ -1,0 +1,75 @@
+"""Trackers of experiments: TensorBoard event files and MLflow. Each is imported only when it is used."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from shared.contracts.ids import RunId
+
+
+class Tracker(Protocol):
+    """Receives the figures of a run. Writing the same figure again overwrites it, or is never asked for."""
+
+    def write(self, scalars: Mapping[str, float], step: int, time: datetime) -> None:
+        """Write numbers at a step of the run."""
+
+    def close(self) -> None:
+        """Flush and end."""
+
+
+class TensorBoardTracker:
+    """Event files in one folder, which TensorBoard reads. Earlier event files there are replaced."""
+
+    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
+        from tensorboardX import SummaryWriter
+
+        for former in folder.glob("events.out.tfevents.*"):
+            former.unlink()
+        self._writer = SummaryWriter(str(folder))
+        self._writer.add_text("configuration", "\n".join(f"    {name}: {value}" for name, value in config.items()))
+
+    def write(self, scalars: Mapping[str, float], step: int, time: datetime) -> None:
+        """Write numbers at a step of the run."""
+        for name, value in scalars.items():
+            self._writer.add_scalar(name, value, step, walltime=time.timestamp())
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Flush and end."""
+        self._writer.close()
+
+
+class MlflowTracker:
+    """A run of an MLflow experiment. An earlier export of the same run is replaced."""
+
+    def __init__(self, uri: str, experiment: str, run: RunId, config: Mapping[str, Any]) -> None:
+        from mlflow.entities import Param
+        from mlflow.tracking import MlflowClient
+
+        self._client = MlflowClient(tracking_uri=uri)
+        found = self._client.get_experiment_by_name(experiment)
+        number = found.experiment_id if found else self._client.create_experiment(experiment)
+        for former in self._client.search_runs([number], f"tags.`mlflow.runName` = '{run}'"):
+            self._client.delete_run(former.info.run_id)
+        self._run = self._client.create_run(number, run_name=str(run)).info.run_id
+        self._client.log_batch(self._run, params=[Param(name, str(value)) for name, value in config.items()])
+
+    def write(self, scalars: Mapping[str, float], step: int, time: datetime) -> None:
+        """Write numbers at a step of the run."""
+        from mlflow.entities import Metric
+
+        at = round(time.timestamp() * 1000)
+        self._client.log_batch(self._run, [Metric(name, value, at, step) for name, value in scalars.items()])
+
+    def close(self) -> None:
+        """Mark the run as ended."""
+        self._client.set_terminated(self._run)
+
+
+def flat_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A run's configuration with dotted names, as `zelda run start --set` takes them."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        found |= flat_config(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return found

@@ -1,0 +1,111 @@
+"""Runs are listed, shown, reported and exported from the store of a system that no longer runs."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cli import errors
+from cli.commands.run import reasons
+from cli.service_settings import reachable_store
+from cli.stack.connections import local_store
+from cli.stack.layout import Connection, StackLayout
+from cli.stack.services import store_settings
+from cli.stored_runs import list_stored_runs
+from shared.config.settings import StoreSettings
+from shared.store.provision import provision
+from tests.unit.cli.test_commands import ROOT, zelda
+
+ARCHIVE = ROOT / "tests/data/run_of_2026_11_22.zip"
+RUN = "demo-20261123-001156"
+
+
+def leave_connection(directory: Path, settings: dict[str, str], *, killed: bool = False) -> StackLayout:
+    """What an ended system leaves behind; a killed one also leaves its connection."""
+    layout = StackLayout(directory / "runs/.local")
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    connection = Connection("http://127.0.0.1:9", layout.secret("operator"), ended.pid, settings)
+    for path in (layout.ended, *([layout.connection] if killed else [])):
+        connection.save(path)
+    return layout
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which a system with one finished run has ended."""
+    directory = tmp_path_factory.mktemp("ended")
+    shutil.unpack_archive(ARCHIVE, directory / "store")
+    leave_connection(directory, {"ZELDA_STORE__URL": f"file://{directory / 'store'}"}, killed=True)
+    return directory
+
+
+def test_runs_are_listed_without_a_system(ended: Path) -> None:
+    done = zelda("run", "list", cwd=ended)
+    assert done.stdout.splitlines()[1] == f"{RUN}\tfinished\tbramble:garden\t1 of 1\t2026-11-23 00:11"
+    assert done.stderr == "No system runs: this is what its store holds.\n"
+
+
+def test_a_run_is_shown_with_the_reasons_of_its_gates(ended: Path) -> None:
+    done = zelda("run", "show", RUN, cwd=ended)
+    assert done.stdout.startswith(f"{RUN} is finished.\n")
+    assert "epoch 0: not shaped: epoch 0 has no reward model yet\n" in done.stdout
+    assert f"Next:  zelda report {RUN}\n" in done.stderr
+    assert json.loads(zelda("run", "show", RUN, "--json", cwd=ended).stdout)["epochs"][0]["epoch"] == 0
+
+
+def test_every_reason_of_an_epoch_becomes_a_line() -> None:
+    row = {"epoch": 1, "reason": "not used: 28 confident pairs, 50 needed", "not_shaped": "not shaped: x", "alarm": "y"}
+    assert reasons([row, {"epoch": 2}]) == [
+        "epoch 1: its reward model is not used: 28 confident pairs, 50 needed",
+        "epoch 1: not shaped: x",
+        "epoch 1: alarm: y",
+    ]
+
+
+def test_a_report_is_written_without_a_system(ended: Path) -> None:
+    done = zelda("report", RUN, "--out", "reports", cwd=ended)
+    assert done.stdout == f"reports/{RUN}/report.html\n", done.stderr
+    assert RUN in (ended / done.stdout.strip()).read_text()
+
+
+def test_a_data_set_is_exported_without_a_system(ended: Path) -> None:
+    assert zelda("export", "dataset", RUN, cwd=ended).stdout == "dataset.parquet: 1800 steps\n"
+
+
+def test_a_wrong_rubric_lists_those_of_the_run(ended: Path) -> None:
+    done = zelda("judge", "compare", RUN, "default", "strict", cwd=ended)
+    assert done.returncode == errors.NOT_FOUND
+    assert done.stderr.endswith("has no scores under rubric 'strict'; its rubrics: default.\n")
+
+
+@pytest.mark.parametrize("words", [("run", "show", "nope"), ("report", "nope")])
+def test_an_unknown_run_is_not_found(ended: Path, words: tuple[str, ...]) -> None:
+    done = zelda(*words, cwd=ended)
+    assert (done.returncode, "Traceback" in done.stderr) == (errors.NOT_FOUND, False)
+
+
+def test_the_store_server_runs_for_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    layout = StackLayout(tmp_path / "runs/.local")
+    leave_connection(tmp_path, store_settings(layout, "s3://zelda", 9))
+    with reachable_store():
+        found = {name: value for name, value in os.environ.items() if name.startswith("ZELDA_STORE__")}
+        settings = {name.removeprefix("ZELDA_STORE__").lower(): value for name, value in found.items()}
+        provision(StoreSettings.model_validate(settings))
+        store = local_store(found)
+        for file in (path for path in unpacked(tmp_path).rglob("*") if path.is_file()):
+            asyncio.run(store.put(str(file.relative_to(tmp_path / "unpacked")), file.read_bytes()))
+    assert not [name for name in os.environ if name.startswith("ZELDA_STORE__")]
+    assert [run["run"] for run in list_stored_runs(None)] == [RUN]
+
+
+def unpacked(directory: Path) -> Path:
+    """The small documents of the earlier run."""
+    shutil.unpack_archive(ARCHIVE, directory / "unpacked")
+    shutil.rmtree(directory / "unpacked/episodes")
+    return directory / "unpacked"

@@ -1,0 +1,117 @@
+"""A trained policy leaves the project as a file, and plays."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import venv
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cli import errors
+from cli.policy.play import PlayedEpisode, PlayOptions
+from cli.policy.policy_file import EXAMPLE, policy_from
+from cli.policy.stored_policy import read_policy
+from services.trainer.driver.checkpoint import unpack
+from services.trainer.rl.module import HIDDEN, build_network
+from shared.config.settings import StoreSettings
+from shared.contracts.ids import RunId
+from shared.errors import Permanent
+from shared.game.observation import layout
+from shared.store.open import open_store
+from tests.unit.cli.test_commands import zelda
+from tests.unit.cli.test_ended_system import ARCHIVE, RUN
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of an earlier run."""
+    directory = tmp_path_factory.mktemp("policy")
+    shutil.unpack_archive(ARCHIVE, directory / "store")
+    return directory / "store"
+
+
+def test_an_exported_policy_gives_the_values_of_the_trained_network(store: Path) -> None:
+    policy, _ = asyncio.run(read_policy(open_store(StoreSettings(url=f"file://{store}")), RunId(RUN), None))
+    network = build_network((layout.SIZE,), HIDDEN, 8)
+    weights = unpack(next(store.glob("models/runs/*/checkpoints/*/*.zip")).read_bytes()).weights
+    network.load_state_dict({name[3:]: value for name, value in weights.items() if name.startswith("pi.")})
+    seen = np.random.default_rng(1).uniform(-1, 1, (20, layout.SIZE)).astype(np.float32)
+    with torch.no_grad():
+        expected = network(torch.from_numpy(seen)).numpy()
+    assert np.allclose(np.array([policy.logits(one) for one in seen]), expected, atol=1e-5)
+
+
+def test_the_example_runs_without_this_project(store: Path, tmp_path: Path) -> None:
+    done = zelda("policy", "export", RUN, "--json", cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.OK, done.stderr
+    about = json.loads(done.stdout)
+    assert (about["file"], about["run"], about["epoch"], len(about["features"])) == ("policy.npz", RUN, 0, layout.SIZE)
+    venv.create(tmp_path / "venv", with_pip=False)
+    packages = next((tmp_path / "venv/lib").iterdir()) / "site-packages"
+    for name in ("numpy", "numpy.libs"):  # the one package that the example needs
+        found = Path(np.__file__).parents[1] / name
+        if found.exists():
+            (packages / name).symlink_to(found)
+    python = tmp_path / "venv/bin/python"
+    clean = {name: os.environ[name] for name in ("PATH",)}
+    for module, missing in (("shared", True), ("services", True), ("numpy", False)):
+        tried = subprocess.run([python, "-c", f"import {module}"], cwd=tmp_path, env=clean, capture_output=True)
+        assert (tried.returncode != 0) is missing
+    ran = subprocess.run([python, "-c", EXAMPLE], cwd=tmp_path, env=clean, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() in about["actions"]
+    assert len(EXAMPLE.splitlines()) == 10
+
+
+@pytest.mark.parametrize("window", [False, True])
+async def test_a_policy_plays_the_same_episode_again(
+    store: Path, window: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # a window without a display
+    policy, config = await read_policy(open_store(StoreSettings(url=f"file://{store}")), RunId(RUN), 0)
+    first, second = (PlayedEpisode(policy, config, PlayOptions(steps=12, seed=3, window=window)) for _ in range(2))
+    pictures = [np.stack(list(playing)) for playing in (first, second)]
+    assert pictures[0].shape == (12, 144, 160, 3)
+    assert np.array_equal(pictures[0], pictures[1])
+    assert first.report == second.report
+    assert first.report is not None
+    assert first.report.steps == 12
+
+
+async def test_another_seed_draws_other_actions_unless_the_best_are_taken(store: Path) -> None:
+    policy, config = await read_policy(open_store(StoreSettings(url=f"file://{store}")), RunId(RUN), 0)
+    ends = {}
+    for best in (False, True):
+        for seed in (1, 2):
+            playing = PlayedEpisode(policy, config, PlayOptions(steps=40, seed=seed, best=best))
+            ends[best, seed] = deque(playing, maxlen=1)[0].tobytes()
+    assert ends[False, 1] != ends[False, 2]
+
+
+def test_a_play_becomes_a_video(store: Path, tmp_path: Path) -> None:
+    words = ("policy", "play", RUN, "--steps", "10", "--video", "play.mp4")
+    done = zelda(*words, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.OK, done.stderr
+    assert done.stdout.startswith(f"{RUN}, policy after epoch 0: 10 steps, 1 rooms, 0 of ")
+    assert (tmp_path / "play.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"), [((RUN, "--epoch", "7"), "Epoch 7 of"), (("nope",), "no finished epoch")]
+)
+def test_a_missing_policy_is_not_found(store: Path, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = zelda("policy", "export", *words, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.NOT_FOUND
+    assert sentence in done.stderr
+    assert not (tmp_path / "policy.npz").exists()
+
+
+def test_a_policy_on_pictures_is_refused_with_a_sentence() -> None:
+    with pytest.raises(Permanent, match=r"sees pixels/v1: only policies on obs/v1 can be exported or played"):
+        policy_from({}, {"observation": "pixels/v1"})
