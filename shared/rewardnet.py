@@ -29,6 +29,7 @@ MAX_FILE_BYTES: Final = 4_000_000  # 50 members need 2.5 MB; a larger file is re
 MAX_NORM: Final = 1_000.0  # of each tensor and member; trained ones stay below 50, larger ones amplify noise
 MIN_DEVIATION: Final = 0.1  # limits the weight of a rarely set flag to ten times its value
 FLAT: Final = 0.01  # deviation below which a member has no opinion; a larger value would flatten small real differences
+PHI_LIMIT: Final = 5.0  # standard deviations; a score beyond it means an unknown state, which must not be rewarded more
 CHUNK: Final = 4_096  # rows per pass: scratch memory stays below 20 MB for any batch
 
 
@@ -59,6 +60,16 @@ class RewardWeights:
     def members(self) -> int:
         """Size of the ensemble."""
         return int(self.value_bias.shape[0])
+
+
+def conservative_potential(scores: Floats, conservatism: float, usual: float) -> Floats:
+    """Phi (N,) of the members' scores (M, N): mean - k * (deviation - usual deviation), clipped to +-PHI_LIMIT."""
+    members = len(scores)
+    mean = np.add.reduce(scores, axis=0) / members
+    spread = np.add.reduce(np.square(scores - mean), axis=0) / members
+    phi: Floats = mean - conservatism * (np.sqrt(spread) - usual)
+    np.clip(phi, -PHI_LIMIT, PHI_LIMIT, out=phi)
+    return phi
 
 
 def tensor_shapes(members: int, width: int) -> dict[str, tuple[int, ...]]:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from services.judge.domain.budget import TokenPrices
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
+from shared.config.problems import first_problem
 from shared.config.settings import HEADER_SAFE, CertificateFile, HttpUrl, ReadableFile
-from shared.contracts.base import first_problem
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
 from shared.store import keys
@@ -194,5 +194,5 @@ def _parse(model: type[T], data: Any, where: str) -> T:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problem = first_problem(error).replace("Value error, ", "").removeprefix("document: ")
+        problem = first_problem(error, model).removeprefix("document: ")
         raise ConfigError(f"{where}: {problem}") from error

@@ -12,6 +12,7 @@ from shared.bus.subjects import pattern
 from shared.contracts.events import (
     EpochFinished,
     EventData,
+    ExportRequested,
     RmReady,
     RmTrained,
     RunChanged,
@@ -48,13 +49,17 @@ class Stream:
 
 
 # Two streams: a flood of segments must not crowd out the few events that control runs.
-SEGMENTS: Final = Stream("ZELDA_SEGMENTS", (SegmentReady, ScoresReady, SegmentExported), max_bytes=256 * MIB)
+SEGMENTS: Final = Stream(
+    "ZELDA_SEGMENTS", (SegmentReady, ScoresReady, SegmentExported, ExportRequested), max_bytes=256 * MIB
+)
 RUNS: Final = Stream("ZELDA_RUNS", (EpochFinished, RmTrained, RmReady, RunChanged), max_bytes=64 * MIB)
 STREAMS: Final = (SEGMENTS, RUNS)
 
 JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8, timeout_s=300)
-# Both: an export policy decides by the segment or by its scores.
-EXPORTER_SEGMENTS: Final = Subscription("exporter-segments", (SegmentReady, ScoresReady), slots=1, timeout_s=300)
+# An export policy decides by the segment or by its scores; users request single segments.
+EXPORTER_SEGMENTS: Final = Subscription(
+    "exporter-segments", (SegmentReady, ScoresReady, ExportRequested), slots=1, timeout_s=300
+)
 REWARDMODEL_SCORES: Final = Subscription("rewardmodel-scores", (ScoresReady,), slots=32)
 # Held until the epoch's scores are in, for which a run may allow a day; several slots keep runs independent.
 REWARDMODEL_EPOCHS: Final = Subscription("rewardmodel-epochs", (EpochFinished,), slots=8, timeout_s=DAY_S + 3_600)
@@ -77,7 +82,7 @@ ROLES: Final[dict[str, Role]] = {
     "exporter": Role((SegmentExported,), (EXPORTER_SEGMENTS,)),
     # The reconciler republishes events of commit objects without a successor. Scores and cards are polled in the store
     # and need no republishing.
-    "coordinator": Role((RmReady, RunChanged, SegmentReady, EpochFinished), (COORDINATOR_RUNS,)),
+    "coordinator": Role((RmReady, RunChanged, SegmentReady, EpochFinished, ExportRequested), (COORDINATOR_RUNS,)),
 }
 
 

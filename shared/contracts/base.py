@@ -9,6 +9,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from shared.config.problems import first_problem
 from shared.errors import ContractError
 
 
@@ -27,14 +28,7 @@ class Contract(BaseModel):
         try:
             return cls.model_validate_json(raw, extra="ignore")
         except ValidationError as error:
-            raise ContractError(f"not a valid {cls.__name__}: {first_problem(error)}") from error
-
-
-def first_problem(error: ValidationError) -> str:
-    """The first validation problem as `field: reason`, short enough for a log line."""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in problem["loc"]) or "document"
-    return f"{where}: {problem['msg']}"[:300]
+            raise ContractError(f"not a valid {cls.__name__}: {first_problem(error, cls)}") from error
 
 
 def sha256(raw: bytes) -> str:

@@ -72,8 +72,14 @@ class RewardModelCard(Contract):
     gates: dict[Annotated[str, Field(max_length=60)], bool] = Field(
         default_factory=dict, description="each gate's outcome"
     )
+    thresholds: dict[Annotated[str, Field(max_length=60)], float] = Field(
+        default_factory=dict, max_length=40, description="what the gates needed; none on cards of before 2026-11-23"
+    )
     seconds: float = Field(ge=0)
     created: AwareDatetime
+    seed: int | None = Field(
+        None, ge=0, description="of the training, from run seed and epoch; none in cards of before 2026-11-24"
+    )
     pooling: Pooling = Field("mean", description="a segment's score: mean over its states, or last minus first state")
     fit: Fit = Field(
         "full", description="`strict`: more restraint; `warm`: continues the previous one; `none`: no data"

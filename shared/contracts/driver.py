@@ -1,12 +1,16 @@
 """The training driver's reports through the store: heartbeat, stop, failure."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, RunId
+
+DriverState = Literal["starting", "idle", "training", "evaluating", "ended"]
+EVALUATION_S: Final = "evaluation_s"
+"""Metric of a finished epoch: the seconds that its evaluation took."""
 
 
 class DriverHeartbeat(Contract):
@@ -18,6 +22,8 @@ class DriverHeartbeat(Contract):
     attempt: int = Field(1, ge=1)
     steps: int = Field(0, ge=0)
     steps_per_s: float | None = Field(None, ge=0)
+    state: DriverState = Field("training", description="earlier versions do not name it")
+    evaluated: float = Field(0, ge=0, le=1, description="share of the evaluation that is done")
     time: AwareDatetime
 
 

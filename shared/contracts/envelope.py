@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, Field, SerializeAsAny, ValidationError, model_validator
 
-from shared.contracts.base import Contract, first_problem, sha256
+from shared.config.problems import first_problem
+from shared.contracts.base import Contract, sha256
 from shared.contracts.events import EVENT_BY_TYPE, Epoch, EventData
 from shared.contracts.ids import RunId
 from shared.errors import ContractError

@@ -55,6 +55,16 @@ class SegmentExported(EventData):
     segment: SegmentId
 
 
+class ExportRequested(EventData):
+    """A user asked for the export of one segment; the object is its archive."""
+
+    TYPE: ClassVar[str] = "zelda.export.requested.v1"
+    NAME: ClassVar[str] = "export.requested"
+
+    episode: EpisodeId
+    segment: SegmentId
+
+
 class EpochFinished(EventData):
     """The trainer finished an epoch; the object lists exactly the segments recorded in it."""
 
@@ -91,6 +101,7 @@ EVENTS: tuple[type[EventData], ...] = (
     SegmentReady,
     ScoresReady,
     SegmentExported,
+    ExportRequested,
     EpochFinished,
     RmTrained,
     RmReady,

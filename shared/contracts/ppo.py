@@ -14,14 +14,26 @@ from shared.contracts.base import Contract
 CLAMPED_AT: Final = 10.0  # of the original system
 ValueLoss = Literal["squared", "huber", "clamped"]
 Profile = Literal["default", "seeds"]
+CuriosityView = Literal["novelty/v1", "obs/v1"]
 
 PROFILES: Final[dict[str, dict[str, object]]] = {
     "default": {},
     # What the original system documents, and what runs before 2026-11-23 were trained with but for the entropy.
-    "seeds": {"discount": 0.99, "entropy": 0.01, "value_loss": "clamped", "epochs": 10, "minibatch": 512},
+    "seeds": {
+        "discount": 0.99,
+        "entropy": 0.01,
+        "value_loss": "clamped",
+        "epochs": 10,
+        "minibatch": 512,
+        "curiosity_view": "obs/v1",
+        "warm_up_steps": 0,
+        "advantage_floor": 1e-4,
+    },
 }
 EARLIER: Final[dict[str, object]] = {**PROFILES["seeds"], "profile": "seeds", "entropy": 0.02}
 """Of run records that were written before they held a `ppo` block."""
+BEFORE_VIEWS: Final[dict[str, object]] = {"curiosity_view": "obs/v1", "advantage_floor": 1e-4}
+"""Of `ppo` blocks that were written before they had these fields."""
 
 
 class PpoConfig(Contract):
@@ -38,6 +50,13 @@ class PpoConfig(Contract):
         0.99, gt=0, lt=1, description="per step; also of potential-based shaping, or the best policy would change"
     )
     gae_lambda: float = Field(0.95, ge=0, le=1, description="bias against variance of advantages")
+    advantage_floor: float = Field(
+        0.5,
+        gt=0,
+        le=10,
+        description="advantages of a batch are divided by their deviation, but at least by this: otherwise noise "
+        "drowns the entropy bonus once all known rewards are taken, and exploration ends",
+    )
     clip: float = Field(0.2, gt=0, le=1, description="largest change of an action's probability ratio that still pays")
     value_loss: ValueLoss = Field(
         "squared",
@@ -49,16 +68,23 @@ class PpoConfig(Contract):
     entropy_end: float | None = Field(
         None, ge=0, le=10, description="falls to this value on a straight line over the planned steps; none: constant"
     )
-    epochs: int = Field(10, ge=1, le=100, description="passes over a batch")
-    minibatch: int = Field(512, ge=16, le=1_000_000, description="steps per gradient; at most the batch")
-    gradient_norm: float = Field(0.5, gt=0, le=1_000, description="gradients are clipped to this norm")
+    epochs: int = Field(5, ge=1, le=100, description="passes over a batch")
+    minibatch: int = Field(256, ge=16, le=1_000_000, description="steps per gradient; at most the batch")
+    gradient_norm: float = Field(
+        0.5, gt=0, le=1_000, description="gradients are clipped to this norm, those of RND apart"
+    )
     curiosity: float = Field(0.5, ge=0, le=100, description="weight of the RND advantage beside the game's")
     curiosity_discount: float = Field(0.99, gt=0, lt=1, description="per step, of the RND bonus")
+    curiosity_view: CuriosityView = Field(
+        "novelty/v1",
+        description="what RND sees of obs/v1: `novelty/v1` places, possessions and puzzles (docs/observation.md), "
+        "`obs/v1` everything; of pixels/v1 it sees the newest picture",
+    )
     predictor_share: float = Field(
         0.25, gt=0, le=1, description="share of steps that train the RND predictor; all of them end novelty early"
     )
     warm_up_steps: int = Field(
-        0, ge=0, le=10_000_000, description="steps that only measure observations for RND before its bonus counts"
+        10_000, ge=0, le=10_000_000, description="first steps that only measure observations for RND, without a bonus"
     )
 
     @model_validator(mode="before")

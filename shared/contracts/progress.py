@@ -10,6 +10,9 @@ from shared.contracts.ids import Digest, RunId
 from shared.contracts.judging import EpochJudging
 from shared.contracts.run import StoredRunConfig
 
+Stage = Literal["starting", "playing", "evaluating", "judging", "teaching"]
+"""What a run does in an epoch, in this order: teaching is the training of the reward model."""
+
 MetricName = Annotated[str, Field(max_length=100)]
 
 
@@ -40,8 +43,15 @@ class EpochRow(Contract):
     )
     reward_model_pairs: int | None = Field(None, ge=0, description="held-out confident pairs behind that accuracy")
     reward_model_passed: bool | None = Field(None, description="whether that model may shape the next epoch")
+    reason: str | None = Field(
+        None, max_length=1_000, description="why that model is not used, e.g. `not used: 28 confident pairs, 50 needed`"
+    )
+    not_shaped: str | None = Field(None, max_length=1_100, description="why no reward model shaped this epoch")
     alarm: str | None = Field(None, max_length=500, description="why reward models were withdrawn after this epoch")
     judging: EpochJudging | None = Field(None, description="agreement, drift, position bias, correlation, cost")
+    stage_seconds: dict[Stage, float] = Field(
+        default_factory=dict, description="wall time of each stage, as far as it was measured"
+    )
     stopped: bool = False
     metrics: dict[MetricName, float] = Field(default_factory=dict, max_length=300)
     evaluation: dict[MetricName, float] | None = None
@@ -68,10 +78,12 @@ class RunProgress(Contract):
     run: RunId
     state: RunState
     doing: str = Field(max_length=500, description="what the run is waiting for")
+    stage: Stage | None = Field(None, description="null before the first epoch and after the end")
+    stage_share: float | None = Field(None, ge=0, le=1, description="share of the stage that is done, if it is known")
     epoch: Epoch
     epochs_planned: int | None = None
     steps: int = Field(0, ge=0, description="steps done in this epoch")
-    epoch_steps: int = Field(ge=1)
+    epoch_steps: int = Field(ge=1, description="steps of an epoch: whole batches")
     steps_per_s: float | None = Field(None, ge=0)
     segments_recorded: int = Field(0, ge=0, description="in this epoch, as are the next five")
     segments_judged: int = Field(0, ge=0)
@@ -81,6 +93,9 @@ class RunProgress(Contract):
     votes: int = Field(0, ge=0)
     agreement: float | None = Field(None, ge=0, le=1)
     reward_model_accuracy: float | None = Field(None, ge=0, le=1, description="of the newest reward model")
-    eta_s: float | None = Field(None, ge=0, description="seconds until the last planned epoch is trained")
+    eta_s: float | None = Field(
+        None, ge=0, description="seconds until the run ends, from the measured times of its stages"
+    )
+    eta_at_least: bool = Field(False, description="a stage was never measured, so the run takes longer than `eta_s`")
     last_sign: AwareDatetime | None = Field(None, description="last heartbeat of the training driver")
     updated: AwareDatetime

@@ -3,21 +3,34 @@
 Defaults are those of the original system where it had any. Each field states its effect and unit.
 """
 
+import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
 
+from shared.config.problems import suggestion
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
-from shared.contracts.ids import RunId
-from shared.contracts.ppo import EARLIER, PpoConfig
+from shared.contracts.ids import Digest, RunId
+from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 
 ShapingMode = Literal["gain", "potential", "additive", "none"]
-ObservationName = Literal["obs/v1", "pixels/v1"]
+ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 LONGEST_REASON = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
+
+
+def _known_world(world: str) -> str:
+    if not re.fullmatch(WORLD_PATTERN.strip("^$"), world):
+        choices = ("garden", "vale", "realm")
+        raise ValueError(f"choose {', '.join(choices)} or wild:NUMBER, e.g. wild:7{suggestion(world, choices)}")
+    return world
+
+
+World = Annotated[str, AfterValidator(_known_world), Field(json_schema_extra={"pattern": WORLD_PATTERN})]
+"""A world of Bramble. The pattern is for readers of the schema; the validator gives a better message."""
 
 
 class ShapingConfig(Contract):
@@ -38,7 +51,10 @@ class SamplingConfig(Contract):
     model_config = ConfigDict(extra="forbid")
 
     share: float = Field(1.0, ge=0, le=1, description="share of finished segments that are recorded")
-    milestones: bool = Field(True, description="also record every segment that reached a milestone")
+    milestones: bool = Field(
+        True,
+        description="also record every segment that reached a milestone; false selects without regard to milestones",
+    )
     budget: int = Field(200, ge=1, le=100_000, description="maximum number of segments recorded per epoch")
 
 
@@ -49,11 +65,9 @@ class RunConfig(Contract):
     model_config = ConfigDict(extra="forbid")
 
     game: Literal["bramble", "oracle-of-seasons"] = "bramble"
-    world: Annotated[str, Field(pattern=WORLD_PATTERN)] = Field(
-        "vale", description="Bramble world; ignored for other games"
-    )
+    world: World = Field("vale", description="Bramble world; ignored for other games")
     difficulty: Difficulty = "normal"
-    seed: int = Field(0, ge=0, le=2**31 - 1)
+    seed: int = Field(0, ge=0, le=2**31 - 1, strict=True)
     epochs: int | None = Field(None, ge=1, le=100_000, description="epochs to run; default 3 unless run_hours is given")
     run_hours: float | None = Field(None, gt=0, le=10_000, description="hours after which no epoch starts")
     epoch_steps: int = Field(300_000, ge=300, le=1_000_000_000, description="environment steps per epoch")
@@ -64,7 +78,11 @@ class RunConfig(Contract):
     envs_per_runner: int = Field(1, ge=1, le=256)
     batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
     eval_interval: int = Field(1, ge=0, le=1_000, description="evaluate every N epochs; 0 never")
-    observation: ObservationName = "obs/v1"
+    observation: ObservationName = Field(
+        "obs/v2",
+        description="what the policy sees: `obs/v1` 128 features, `obs/v2` those and the episode's event "
+        "counters, `pixels/v1` pictures",
+    )
     actions: ActionsName = Field(
         "actions/v2",
         description="`actions/v2` releases A, B and START within the step, so that games register each press; "
@@ -108,10 +126,16 @@ class RunConfig(Contract):
 
 
 def _with_earlier_values(stored: Any) -> Any:
-    """A document of before 2026-11-23 names neither actions nor PPO's values: its run keeps those it began with."""
+    """A document of before 2026-11-23 lacks fields of actions and PPO: its run keeps the values that it began with."""
     if not isinstance(stored, dict):
         return stored
-    return {"actions": "actions/v1", "ppo": EARLIER, **stored}
+    ppo = stored.get("ppo", EARLIER)
+    return {
+        "actions": "actions/v1",
+        "observation": "obs/v1",
+        **stored,
+        "ppo": {**BEFORE_VIEWS, **ppo} if isinstance(ppo, dict) else ppo,
+    }
 
 
 StoredRunConfig = Annotated[RunConfig, BeforeValidator(_with_earlier_values)]
@@ -128,6 +152,10 @@ class RunRecord(Contract):
     epoch: int = Field(0, ge=0, description="the current or next epoch")
     fence: int = Field(0, ge=0, description="lease fence of the coordinator that wrote this revision")
     attempt: int = Field(1, ge=1, description="counts resumes")
+    external: bool = Field(False, description="trained epoch by epoch with `zelda epoch`: no coordinator moves it on")
     created: AwareDatetime
     updated: AwareDatetime
     reason: str | None = Field(None, max_length=LONGEST_REASON, description="reason of the state, for users")
+    request: Digest | None = Field(
+        None, description="SHA-256 of the Idempotency-Key that created the run: only this key owns it"
+    )

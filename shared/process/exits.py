@@ -3,7 +3,10 @@
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import Final, NoReturn
+
+EXIT_TOPOLOGY: Final = 4
+"""Exit code of a service whose streams or consumers are missing or differ from the declared ones."""
 
 
 def flush_and_exit(code: int) -> NoReturn:

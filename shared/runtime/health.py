@@ -16,6 +16,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from shared.runtime.http_protocol import BoundedHttpProtocol
+
 LAG_S: Final = 10.0  # an event loop blocked for longer counts as hung: the platform restarts the process
 TICK_S: Final = 1.0
 
@@ -34,6 +36,12 @@ STARTING: Final = JSONResponse(
     headers={"Retry-After": "2"},
     media_type="application/problem+json",
 )
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+READ_METHODS: Final = frozenset({"GET", "HEAD"})
+PROBES: Final = ("/livez", "/readyz", "/metrics")
+METHOD_REFUSED: Final = PlainTextResponse("use GET\n", status_code=405, headers={"Allow": "GET, HEAD"})
+MAX_CONNECTIONS: Final = 4_096  # open at the same time; a live page holds one, and each costs about 50 KB
 
 Reason = Callable[[], str | None]
 
@@ -62,7 +70,10 @@ class Health:
         """Serve one request."""
         if scope["type"] not in ("http", "websocket"):
             return
-        await self._route(scope["path"])(scope, receive, send)
+        # A CONNECT request names no path, and a response without a body would break its protocol.
+        method, path = scope.get("method", "GET"), scope["path"]
+        accepted = READ_METHODS if path in PROBES else METHODS
+        await (self._route(path) if method in accepted else METHOD_REFUSED)(scope, receive, send)
 
     def _route(self, path: str) -> ASGIApp:
         if path == "/livez":
@@ -106,7 +117,14 @@ def listen(host: str, port: int) -> socket.socket:
 async def serve(health: Health, listener: socket.socket) -> AsyncIterator[None]:
     """Serve `health` on the socket while the body runs. Open streams get two seconds to end."""
     config = uvicorn.Config(
-        health, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2, server_header=False
+        health,
+        http=BoundedHttpProtocol,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
     )
     server = _Server(config)
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(health.tick())]

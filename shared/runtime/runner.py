@@ -4,6 +4,7 @@ The order of the shutdown matters: not ready, stop fetching, finish or give back
 """
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -19,18 +20,20 @@ from shared.bus.outage import OutageDetector
 from shared.bus.port import Bus
 from shared.config.settings import ServiceSettings, StoreSettings
 from shared.errors import Fatal, Transient
+from shared.process.exits import EXIT_TOPOLOGY
 from shared.runtime.health import NOT_FOUND, Health, serve
 from shared.runtime.service import Service, ServicePorts
+from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import Store
 from shared.telemetry import metrics
 
 CONNECT_S: Final = 60.0
 STORE_PROBE_S: Final = 20.0
-STORE_SILENT_S: Final = 60.0  # a longer silence makes the service not ready
+PROBE_BYTES: Final = 16
+STORE_SILENT_S: Final = 60.0  # a store that accepted no write for longer makes the service not ready
 SETTLED_S: Final = 60.0  # a job that ran longer restarts with the shortest pause
-PROBE_KEY: Final = "models/probe"
-EXIT_FATAL, EXIT_CONNECT, EXIT_TOPOLOGY, EXIT_CLOSED = 1, 3, 4, 6
+EXIT_FATAL, EXIT_CONNECT, EXIT_CLOSED = 1, 3, 6
 
 RESTARTS: Final = metrics.counter("service_background_restarts_total", "restarts of failed background jobs", ["job"])
 BUILD: Final = metrics.gauge("build_info", "always 1; what runs here", ["service", "version"])
@@ -57,7 +60,7 @@ class ServiceRunner(Generic[S]):
     def __init__(self, name: str, settings: S, stop: asyncio.Event, connect_s: float = CONNECT_S) -> None:
         self._name, self._settings, self._stop, self._connect_s = name, settings, stop, connect_s
         self._health = Health(not_ready=[lambda: "starting"])
-        self._store_answered = time.monotonic()
+        self._store_accepted = time.monotonic()
 
     async def run(self, build: Callable[[S, ServicePorts], Awaitable[Service]], listener: socket.socket) -> int:
         """Run until the stop, and return the exit code."""
@@ -170,8 +173,10 @@ class ServiceRunner(Generic[S]):
 
     def _configure_probes(self, ports: ServicePorts, service: Service, loops: list[ConsumerLoop]) -> None:
         def store_silent() -> str | None:
-            silent = time.monotonic() - self._store_answered
-            return f"store silent for {silent:.0f} s" if silent > STORE_SILENT_S else None
+            silent = time.monotonic() - self._store_accepted
+            if silent <= STORE_SILENT_S:
+                return None
+            return f"store accepted no write for {silent:.0f} s: it is away, its disk is full, or it needs a restart"
 
         self._health.app = service.app or NOT_FOUND
         self._health.not_live.append(lambda: "bus connection closed" if ports.bus.closed.is_set() else None)
@@ -186,7 +191,7 @@ class ServiceRunner(Generic[S]):
         async def probe_store() -> None:
             while True:
                 if await _store_available(ports.store):
-                    self._store_answered = time.monotonic()
+                    self._store_accepted = time.monotonic()
                 await asyncio.sleep(STORE_PROBE_S)
 
         return probe_store
@@ -198,13 +203,14 @@ async def _build(build: Callable[[S, ServicePorts], Awaitable[Service]], setting
 
 async def _open_store(settings: StoreSettings) -> Store:
     store = open_store(settings)
-    await store.exists(PROBE_KEY)
+    await store.exists(keys.PROBE)
     return store
 
 
 async def _store_available(store: Store) -> bool:
+    """Whether the store accepts a write: after a full disk it may read and answer every probe, and store nothing."""
     try:
-        await store.exists(PROBE_KEY)
+        await store.put(keys.PROBE, os.urandom(PROBE_BYTES))
     except Transient as error:
         log.warning("store unavailable", error=str(error))
         return False

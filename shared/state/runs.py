@@ -5,6 +5,8 @@ skipped; other runs proceed.
 """
 
 import asyncio
+import itertools
+import time
 from typing import Final
 
 import structlog
@@ -17,31 +19,42 @@ from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
+SETTLED_S: Final = 120.0  # longer than any write takes, plus the difference of two machines' clocks
+RECHECKED: Final = 16  # cached records that each listing reads again
 PARALLEL: Final = 16  # concurrent reads: more would only queue in the store
 UNREADABLE: Final = metrics.gauge("runs_unreadable_records", "runs that the last listing skipped: unreadable record")
 log = structlog.get_logger(__name__)
 
 
 class RunRecords:
-    """Reads and appends revisions. Caches only the records of finished runs, which never change.
+    """Reads and appends revisions. Listing 10,000 runs costs one listing, because unchanged records are cached.
 
-    The index entry is the cache key: a deleted and recreated run has another entry.
+    The index entry is the cache key. It is written before each revision, so a cached record whose entry has not changed
+    for SETTLED_S is the newest one. A few cached records are read again in each listing: a coordinator of before
+    2026-11-24 does not touch the entry, and clocks may differ.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._finished: dict[ObjectEntry, RunRecord] = {}
+        self._settled: dict[ObjectEntry, RunRecord] = {}
+        self._running: asyncio.Task[list[RunRecord]] | None = None
+        self._following: asyncio.Task[list[RunRecord]] | None = None
         self._unreadable: LogOnce[str] = LogOnce(log.error, "run skipped")
 
     async def create(self, record: RunRecord) -> str:
         """Write the first revision and return its digest, or raise AlreadyExists if the name is taken."""
-        # The index entry comes first: an entry without a record is ignored, a record without an entry is lost.
-        await self._store.put(keys.run_index(record.run), record.run.encode())
+        await self._touch(record)
         return await self._store.create(keys.run_revision(record.run, 0), record.to_bytes())
 
     async def append(self, record: RunRecord) -> str:
         """Write the next revision and return its digest, or raise AlreadyExists if another writer was first."""
+        await self._touch(record)
         return await self._store.create(keys.run_revision(record.run, record.revision), record.to_bytes())
+
+    async def _touch(self, record: RunRecord) -> None:
+        # The entry comes first: an entry without a record is ignored, a record without an entry is lost, and a record
+        # that is newer than its entry would not be seen.
+        await self._store.put(keys.run_index(record.run), f"{record.run} {record.revision}".encode())
 
     async def latest(self, run: RunId) -> RunRecord:
         """The newest revision; NotFound, with a sentence for users, if there is no such run."""
@@ -55,19 +68,34 @@ class RunRecords:
         return await self._read(run, keys.run_revision(run, number))
 
     async def all(self) -> list[RunRecord]:
-        """The newest revision of every run with a readable record, by name."""
+        """The newest revision of every run with a readable record, by name. Concurrent callers share one listing."""
+        if self._following is None:
+            self._following = asyncio.create_task(self._list_after(self._running))
+        return list(await asyncio.shield(self._following))
+
+    async def _list_after(self, running: asyncio.Task[list[RunRecord]] | None) -> list[RunRecord]:
+        # A listing that already runs may have passed over a run that the caller has just created: it is not shared.
+        if running is not None and not running.done():
+            await asyncio.wait({running})
+        self._running, self._following = self._following, None
+        return await self._list_all()
+
+    async def _list_all(self) -> list[RunRecord]:
+        for entry in list(itertools.islice(self._settled, RECHECKED)):  # the ones that were read longest ago
+            del self._settled[entry]
         entries = await self._store.list(keys.run_index_prefix())
         gate = asyncio.Semaphore(PARALLEL)
         found = await asyncio.gather(*(self._newest(entry, gate) for entry in entries))
         names = {_name(entry) for entry in entries}
         self._unreadable.keep_only(names)
-        self._finished = {entry: self._finished[entry] for entry in entries if entry in self._finished}
+        listed = set(entries)
+        self._settled = {entry: record for entry, record in self._settled.items() if entry in listed}
         UNREADABLE.set(len(self._unreadable))
         return [record for record in found if record is not None]
 
     async def _newest(self, entry: ObjectEntry, gate: asyncio.Semaphore) -> RunRecord | None:
-        if entry in self._finished:
-            return self._finished[entry]
+        if entry in self._settled:
+            return self._settled[entry]
         name = _name(entry)
         try:
             async with gate:
@@ -78,8 +106,8 @@ class RunRecords:
             self._unreadable.report(name, error, run=name)
             return None
         self._unreadable.clear(name)
-        if record.state == "finished":
-            self._finished[entry] = record
+        if time.time() - entry.modified > SETTLED_S:
+            self._settled[entry] = record
         return record
 
     async def _read(self, run: RunId, key: str) -> RunRecord:

@@ -14,6 +14,9 @@ from shared.errors import Permanent
 EPISODES = "episodes"
 MODELS = "models"
 BUCKETS = (EPISODES, MODELS)
+PROBE = f"{MODELS}/probe"
+"""Overwritten by each check that the store accepts writes; nothing reads it."""
+
 RUBRIC = "default"
 """The rubric version whose scores a running system reads. `zelda judge` writes others."""
 
@@ -69,6 +72,11 @@ def noted_digests(listed: Iterable[str]) -> dict[str, Digest]:
     """Archive key -> SHA-256, from the digest notes among the keys of a listing."""
     notes = (found.groups() for key in listed if (found := _DIGEST_NOTE.fullmatch(key)))
     return {archive: Digest(digest) for archive, digest in notes}
+
+
+def all_scores_prefix(run: RunId) -> str:
+    """All score objects of a run, under every rubric version."""
+    return f"{EPISODES}/scores/{run}/"
 
 
 def scores_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:

@@ -1,4 +1,5 @@
-"""Creates metrics named `zelda_<part>_<what>_<unit>`. Never label by run, segment or any other unbounded set.
+"""Creates metrics named `zelda_<part>_<what>_<unit>`. Never label by segment or any other unbounded set.
+Label by run only what its owner removes when the run has ended.
 
 The module that owns a metric creates it once per process, at import; /metrics serves it.
 """

@@ -1,13 +1,22 @@
 """Fault scenarios for a running ring, at random moments. Each one returns a summary of what it did and measured."""
 
 import asyncio
+import os
 import random
+import shutil
+import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
+from nats.aio.client import Client
+
+from cli.stack.port_owner import family
 from cli.stack.services import SERVICES
+from shared.bus.topology import STREAMS
 from shared.store import keys
 from tests.faults.fault_proxy import FaultProxy
 from tests.faults.live_system import RUN, LiveSystem
@@ -16,6 +25,18 @@ from tests.faults.stub_process import memory_mb
 KILLS: Final = 15
 KILL_INTERVAL_S: Final = (0.5, 4.0)
 KILL_ALL_ROUNDS: Final = 3
+CHILD_KILLS: Final = 6
+CHILD_WAIT_S: Final = 10.0
+CHILDREN: Final = {
+    "driver": ("trainer", "services.trainer.driver"),
+    "training": ("rewardmodel", "services.rewardmodel.training.worker"),
+}
+PAUSES: Final = 6
+PAUSE_S: Final = (3.0, 12.0)  # the lease of the tests lasts four seconds
+WIPES: Final = 2
+PURGES: Final = 6
+FAULT_RATE: Final = 0.1
+RESETS: Final = 5
 OUTAGE_S: Final = {"bus": 300.0, "store": 60.0}
 DETECTION_S: Final = 5.0  # services notice an unreachable server within this time
 
@@ -55,13 +76,106 @@ async def store_outage(ring: LiveSystem, proxies: Proxies, rng: random.Random) -
     return await _outage(ring, proxies, rng, "store")
 
 
+async def child_kills(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """`kill -9` of the children by role: the driver with its segment writer, and the training of a reward model."""
+    killed = Counter[str]()
+    while sum(killed.values()) < CHILD_KILLS:
+        role = rng.choice([*CHILDREN])
+        service, module = CHILDREN[role]
+        await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
+        if pid := await _child(ring, service, module):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed[role] += 1
+    return ", ".join(f"{role} killed {times} times" for role, times in sorted(killed.items()))
+
+
+async def pauses(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """SIGSTOP of random processes, one after the other: a stopped leader wakes up behind its successor."""
+    for _ in range(PAUSES):
+        await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
+        process = ring.process(rng.choice((*SERVICES, "rules-judge"))).process
+        if process is None or process.returncode is not None:
+            continue
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGSTOP)
+            try:
+                await asyncio.sleep(rng.uniform(*PAUSE_S))
+            finally:
+                os.kill(process.pid, signal.SIGCONT)
+    return f"{PAUSES} pauses"
+
+
+async def bus_wiped(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """The bus loses its files, and with them all streams, consumers and events."""
+    for _ in range(WIPES):
+        await asyncio.sleep(rng.uniform(5.0, 20.0))
+        shutil.rmtree(ring.system.layout.bus, ignore_errors=True)
+        _kill(ring, "bus")
+    return f"bus wiped {WIPES} times"
+
+
+async def purges(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """All streams are purged under load."""
+    for _ in range(PURGES):
+        await asyncio.sleep(rng.uniform(1.0, 8.0))
+        await purge_streams(ring)
+    return f"{PURGES} purges"
+
+
+async def faulty_store(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+    """The store loses answers and resets connections."""
+    proxies["store"].fault_rate = FAULT_RATE
+    for _ in range(RESETS):
+        await asyncio.sleep(rng.uniform(1.0, 5.0))
+        proxies["store"].reset_connections()
+    proxies["store"].fault_rate = 0.0
+    return f"{FAULT_RATE:.0%} faults, {RESETS} resets of all store connections"
+
+
+async def purge_streams(ring: LiveSystem) -> None:
+    """Purge every stream, as an operator could."""
+    client = Client()
+    password = ring.system.layout.secret("bus-password").read_text(encoding="utf-8")
+    await client.connect(ring.system.settings["ZELDA_BUS__URL"], user="zelda", password=password)
+    try:
+        for stream in STREAMS:
+            await client.jetstream().purge_stream(stream.name)
+    finally:
+        await client.close()
+
+
 SCENARIOS: Final[dict[str, FaultScenario]] = {
     "kills": random_kills,
     "together": kill_all_services,
+    "children": child_kills,
+    "pauses": pauses,
     "bus-away": bus_outage,
+    "bus-wiped": bus_wiped,
+    "purges": purges,
     "store-away": store_outage,
+    "store-faults": faulty_store,
 }
-DROPS_SEGMENTS: Final = frozenset({"store-away"})  # recorders drop and count what exceeds their memory
+DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults"})  # recorders drop and count what exceeds their memory
+
+
+async def _child(ring: LiveSystem, service: str, module: str) -> int | None:
+    """A child of the service that runs this module, if there is one within a few seconds."""
+    deadline = time.monotonic() + CHILD_WAIT_S
+    while time.monotonic() < deadline:
+        process = ring.process(service).process
+        for pid in family(process.pid) if process is not None else ():
+            if _runs_module(pid, module):
+                return pid
+        await asyncio.sleep(0.05)
+    return None
+
+
+def _runs_module(pid: int, module: str) -> bool:
+    try:
+        return module in Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:  # it has ended
+        return False
 
 
 def _kill(ring: LiveSystem, name: str) -> None:

@@ -21,13 +21,18 @@ from shared.store.port import NotFound, Store
 
 @dataclass(slots=True)
 class RunAudit:
-    """The findings. `scores` maps each segment with an outcome to its status and weighted score."""
+    """The findings. `scores` maps each segment with an outcome to its status and weighted score.
+
+    `weights` are the digests of the reward models by epoch, `shaped` the epochs that a reward model shaped.
+    """
 
     epochs: int = 0
     acknowledged: list[str] = field(default_factory=list)
     recorded: set[str] = field(default_factory=set)
     scores: dict[str, tuple[str, float | None]] = field(default_factory=dict)
     fences: list[int] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
+    shaped: set[int] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -76,6 +81,8 @@ async def _audit_epoch(store: Store, run: RunId, audit: RunAudit) -> None:
     epoch = audit.epochs
     start = EpochStart.from_bytes(await store.get(keys.epoch_start(run, epoch)))
     audit.fences.append(start.fence)
+    if start.reward_model is not None:
+        audit.shaped.add(epoch)
     segments = await list_segments(store, run, epoch)
     archives = {entry.key for entry in segments}
     audit.recorded |= {place.segment for place in segments.values()}
@@ -111,6 +118,7 @@ async def _audit_card(store: Store, run: RunId, epoch: int, audit: RunAudit) -> 
     except NotFound:
         audit.problems.append(f"epoch {epoch} has no reward model card")
         return
+    audit.weights.append(card.weights_digest)
     judged = sum(status == "judged" for status, _ in audit.scores.values())
     if card.segments > judged:
         audit.problems.append(f"card {epoch} uses {card.segments} segments, but only {judged} were judged so far")

@@ -18,7 +18,8 @@ from typing import Final
 
 from tests.faults.fault_injection import DROPS_SEGMENTS, SCENARIOS, FaultScenario, Proxies, no_faults
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
-from tests.faults.live_system import live_system
+from tests.faults.live_system import RUN, live_system
+from tests.faults.raw_audit import raw_problems
 from tests.faults.run_audit import RunAudit
 
 EPOCHS: Final = 4
@@ -33,12 +34,16 @@ class SoakRound:
     seconds: float
     faults: str
     audit: RunAudit
+    raw_problems: list[str]
 
     def violations(self) -> list[str]:
         """Every violated guarantee; empty for a sound round."""
         violations = self.audit.violations()
         if self.state != "finished" or self.audit.epochs != EPOCHS:
             violations.append(f"the run {self.state} with {self.audit.epochs} epochs of {EPOCHS}")
+        violations += self.raw_problems
+        if not self.audit.shaped:
+            violations.append("no epoch was shaped: no reward model passed its gates")
         if unjudged := sorted(name for name, (status, _) in self.audit.scores.items() if status != "judged"):
             violations.append(f"{len(unjudged)} segments not judged: {unjudged[:5]}")
         return violations
@@ -47,7 +52,10 @@ class SoakRound:
         """Segments or scores that differ from those of an undisturbed run; empty if all are equal."""
         scores, expected = self.audit.scores, undisturbed.scores
         differing = sorted(name for name in scores.keys() | expected.keys() if scores.get(name) != expected.get(name))
-        return [f"{len(differing)} segments differ: {differing[:5]}"] if differing else []
+        found = [f"{len(differing)} segments differ: {differing[:5]}"] if differing else []
+        if self.audit.weights != undisturbed.weights:
+            found.append("the reward models differ")
+        return found
 
     def line(self, violations: Sequence[str]) -> str:
         """The round as one line of output."""
@@ -72,7 +80,8 @@ async def run_round(scenario: FaultScenario, seed: int) -> SoakRound:
             seconds = time.monotonic() - started
             faults = injection.result() if injection.done() else "the run ended before the faults did"
             injection.cancel()
-            return SoakRound(state, seconds, faults, await ring.audit())
+            raw = await asyncio.to_thread(raw_problems, ring.system.settings, RUN)
+            return SoakRound(state, seconds, faults, await ring.audit(), raw)
 
 
 async def soak(kinds: Sequence[str], seeds: Sequence[int]) -> bool:

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from nats.aio.client import Client
 
-from shared.bus.topology import STREAMS
+from tests.faults.fault_injection import purge_streams
 from tests.faults.live_system import LiveSystem, live_system
 from tests.faults.run_audit import RunAudit
 
@@ -90,7 +89,7 @@ async def test_purged_streams_do_not_change_the_result(tmp_path: Path, undisturb
         await ring.start_run(epochs=EPOCHS)
         for epoch, moment in ((0, RECORDING), (0, LEARNING), (1, JUDGING)):
             await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
-            await purge(ring)
+            await purge_streams(ring)
         assert await ring.wait_for_end() == "finished"
         assert_equal_result(await ring.audit(), undisturbed)
 
@@ -100,15 +99,5 @@ def assert_equal_result(audit: RunAudit, undisturbed: RunAudit) -> None:
     assert audit.violations() == []
     assert sorted(audit.acknowledged) == sorted(undisturbed.acknowledged)
     assert audit.scores == undisturbed.scores
-
-
-async def purge(ring: LiveSystem) -> None:
-    """Purge every stream, as an operator could."""
-    client = Client()
-    password = ring.system.layout.secret("bus-password").read_text(encoding="utf-8")
-    await client.connect(ring.system.settings["ZELDA_BUS__URL"], user="zelda", password=password)
-    try:
-        for stream in STREAMS:
-            await client.jetstream().purge_stream(stream.name)
-    finally:
-        await client.close()
+    assert audit.weights == undisturbed.weights
+    assert audit.shaped == undisturbed.shaped

@@ -151,8 +151,16 @@ async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> l
     prefixes = [keys.scores_prefix(run, number, rubric) for number in await _epochs(store, run, epoch)]
     names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
     if not names:
-        raise LookupError(f"run {run} has no scores under rubric {rubric!r}")
+        known = ", ".join(await rubrics(store, run)) or "none: judge it with `zelda judge segments`"
+        raise LookupError(f"run {run} has no scores under rubric {rubric!r}; its rubrics: {known}")
     return [scores for scores in await _read(store, names, SegmentScores.from_bytes) if scores is not None]
+
+
+async def rubrics(store: Store, run: RunId) -> list[str]:
+    """The rubric versions under which any segment of a run has a score."""
+    entries = await store.list(keys.all_scores_prefix(run))
+    parts = [entry.key.removeprefix(keys.all_scores_prefix(run)).split("/") for entry in entries]
+    return sorted({place[1] for place in parts if len(place) == 3})  # epoch, rubric, segment
 
 
 async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from services.judge.rules_server.app import create_app
 from services.judge.rules_server.settings import parse_arguments
-from shared.contracts.base import first_problem
+from shared.config.problems import first_problem
 
 
 def main() -> int:

@@ -60,6 +60,8 @@ class Handlers:
     async def segment_ready(self, event: Envelope) -> Sequence[Envelope]:
         """Judge the segment, unless it has a score or another delivery is judging it."""
         data = _segment(event)
+        if not _names_own_archive(data):
+            raise ContractError(f"segment.ready names {data.key}, which is no archive of {data.segment}")
         with self._in_progress.claim(self._score_key(data)) as claimed:
             if not claimed:
                 # The reconciler republishes while judges are slow. The first delivery answers for both, and the bus
@@ -73,6 +75,8 @@ class Handlers:
         A readable segment that some judge saw keeps the results so far; any other is dead.
         """
         data = _segment(event)
+        if not _names_own_archive(data):
+            return []  # forged: a score would conclude a segment that was never recorded
         existing = await self._existing_score(data, event)
         if existing is not None:
             return [existing]
@@ -198,6 +202,11 @@ def _segment(event: Envelope) -> SegmentReady:
     if not isinstance(event.data, SegmentReady):
         raise ContractError(f"the judge consumes segment.ready, not {event.type}")
     return event.data
+
+
+def _names_own_archive(data: SegmentReady) -> bool:
+    """Whether the event's key is that of its own segment."""
+    return data.key == keys.segment(data.run, data.epoch, data.episode, data.segment)
 
 
 def _ids(data: SegmentReady) -> dict[str, object]:

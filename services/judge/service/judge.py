@@ -97,7 +97,7 @@ class Judge:
     async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
         """Follow the vote schedule. After a first response, a failure ends the session with the votes so far."""
         session, deadline = VoteSession(), asyncio.get_running_loop().time() + SEGMENT_TIMEOUT_S
-        seed = vote_seed(judge_input.segment)
+        seed = vote_seed(prompt.digest)
         while more := self.spec.vote_schedule.votes_to_request(session.votes, session.requested):
             request = CompletionRequest(prompt.body, more, seed + session.requested, judge_input.run)
             try:
@@ -191,6 +191,9 @@ class Judge:
         telemetry.MONEY.labels(self.spec.name).inc(usage.money)
 
 
-def vote_seed(segment: str) -> int:
-    """Return the seed of a segment's votes: stable over redeliveries, different between segments."""
-    return int.from_bytes(hashlib.sha256(segment.encode()).digest()[:4], "big") >> 1
+def vote_seed(name: str) -> int:
+    """Return the seed of votes on what `name` identifies: stable over redeliveries and processes.
+
+    Equal prompts have equal seeds. So the order of arrival decides nothing when the cache answers one of them.
+    """
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") >> 1

@@ -7,8 +7,9 @@ import pytest
 
 from services.judge.rules_server.settings import Behaviour
 from shared.contracts.base import sha256
-from shared.contracts.events import ScoresReady
-from shared.contracts.ids import JudgeName
+from shared.contracts.envelope import wrap
+from shared.contracts.events import ScoresReady, SegmentReady
+from shared.contracts.ids import JudgeName, SegmentId
 from shared.contracts.judging import EpochJudging
 from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
@@ -61,6 +62,19 @@ async def test_republished_segment_in_progress_is_judged_once(harness: OpenHarne
     assert [e.id for e in await one.runtime.handlers.segment_ready(event)] == [ready.id]
 
 
+async def test_a_forged_event_concludes_no_segment(harness: OpenHarness) -> None:
+    """Its key is another segment's archive: neither a score nor a dead segment may follow."""
+    one = harness()
+    event = await recorded(one.store, archive("s1", GOOD))
+    assert isinstance(event.data, SegmentReady)
+    data = event.data.model_copy(update={"segment": SegmentId("s2")})
+    forged = wrap(data, source="trainer")
+    with pytest.raises(ContractError, match=r"which is no archive of s2"):
+        await one.runtime.handlers.segment_ready(forged)
+    assert await one.runtime.handlers.segment_dead(forged, "refused") == []
+    assert await one.store.list("episodes/scores/") == []
+
+
 async def test_failed_segment_is_no_longer_in_progress(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, b"not a zip")
@@ -77,6 +91,15 @@ async def test_identical_segment_is_judged_from_the_cache(harness: OpenHarness) 
     first, second = await one.scores("s1"), await one.scores("s2")
     assert second.weighted == first.weighted
     assert all(result.usage.calls == 0 for result in second.judges)
+
+
+async def test_equal_play_gets_equal_votes_without_the_cache(harness: OpenHarness) -> None:
+    """Otherwise the segment that arrives first would decide which votes the cache repeats."""
+    one = harness(Behaviour(vote_noise=2.0), cache_size=0)
+    for name in ("s1", "s2"):
+        await one.runtime.handlers.segment_ready(await recorded(one.store, archive(name, GOOD), name))
+    first, second = await one.scores("s1"), await one.scores("s2")
+    assert [result.dimensions for result in first.judges] == [result.dimensions for result in second.judges]
 
 
 async def test_unavailable_route_defers_the_segment_and_keeps_other_results(harness: OpenHarness) -> None:

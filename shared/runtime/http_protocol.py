@@ -1,0 +1,50 @@
+"""uvicorn's HTTP protocol with a time limit on request headers, which uvicorn lacks.
+
+Without it, a client that sends a byte now and then (slow loris) holds connections without end.
+"""
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+HEADERS_S: Final = 10.0
+
+
+class BoundedHttpProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Closes a connection whose next request headers are incomplete HEADERS_S after its opening or their first byte."""
+
+    headers_s = HEADERS_S
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Start the time of the first request."""
+        super().connection_made(transport)
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the time while a request is being answered; start it with the first bytes of the next one."""
+        super().data_received(data)
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if answering:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        self._deadline = self.loop.call_later(self.headers_s, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()

@@ -1,0 +1,92 @@
+"""Listing runs costs what changed, and a listing is never older than its caller's last write."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+
+from shared.contracts.events import RunState
+from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig, RunRecord
+from shared.state.runs import RECHECKED, SETTLED_S, RunRecords
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from shared.store.port import ObjectEntry
+
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+STATES: tuple[RunState, ...] = ("created", "running", "stopping", "stopped", "finished", "failed")
+
+
+class CountingStore(MemoryStore):
+    """Counts the calls; `age_s` lets the objects be older than they are."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.age_s = 0.0
+        super().__init__()
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        self.calls["get"] += 1
+        return await super().get(key, digest)
+
+    async def list(self, prefix: str) -> list[ObjectEntry]:
+        self.calls["list"] += 1
+        await asyncio.sleep(0)
+        found = await super().list(prefix)
+        return [ObjectEntry(entry.key, entry.size, entry.modified - self.age_s) for entry in found]
+
+
+def record(number: int, state: RunState = "running", revision: int = 0) -> RunRecord:
+    """One record of run `run-N`."""
+    name = RunId(f"run-{number}")
+    return RunRecord(run=name, revision=revision, state=state, config=RunConfig(), created=NOW, updated=NOW)
+
+
+async def stored(number: int) -> tuple[CountingStore, RunRecords]:
+    """A store with runs in every state that were last changed an hour ago."""
+    store = CountingStore()
+    runs = RunRecords(store)
+    for index in range(number):
+        await runs.create(record(index, STATES[index % len(STATES)]))
+    store.age_s = 3_600.0
+    return store, runs
+
+
+async def test_listing_unchanged_runs_again_reads_a_bounded_number() -> None:
+    store, runs = await stored(200)
+    assert len(await runs.all()) == 200
+    store.calls.clear()
+    assert len(await runs.all()) == 200
+    assert store.calls["get"] == RECHECKED
+    assert store.calls["list"] == 1 + RECHECKED
+
+
+async def test_concurrent_callers_share_listings() -> None:
+    store, runs = await stored(30)
+    await asyncio.gather(*(runs.all() for _ in range(50)))
+    assert store.calls["get"] == 30
+
+
+async def test_a_caller_never_gets_a_listing_from_before_its_own_write() -> None:
+    _, runs = await stored(30)
+    early = asyncio.create_task(runs.all())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    await runs.create(record(99))
+    assert "run-99" in {found.run for found in await runs.all()}
+    await early
+
+
+async def test_a_change_by_another_process_is_seen() -> None:
+    store, runs = await stored(40)
+    await runs.all()
+    store.age_s = SETTLED_S + 1
+    await RunRecords(store).append(record(3, "running", revision=1))
+    assert next(found for found in await runs.all() if found.run == "run-3").revision == 1
+
+
+async def test_a_change_without_its_index_entry_is_seen_after_some_listings() -> None:
+    store, runs = await stored(40)
+    await runs.all()
+    await store.create(keys.run_revision(RunId("run-3"), 1), record(3, "running", revision=1).to_bytes())
+    seen = [next(found for found in await runs.all() if found.run == "run-3").revision for _ in range(4)]
+    assert seen[-1] == 1
