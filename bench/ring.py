@@ -94,7 +94,7 @@ async def measure(folder: Path, backlog: int) -> tuple[float, float, dict[str, f
     """Publishing and judging rates (segments a second), and peak memory (MB) of the workers and of real services."""
     layout, ports = StackLayout(folder), PortAllocator()
     port = ports.allocate()
-    server = SupervisedProcess(nats_spec(layout, port, ports.allocate()), folder / "bus.log", print_status)
+    server = SupervisedProcess(nats_spec(layout, port), folder / "bus.log", print_status)
     await server.start()
     judging = workers(folder, f"nats://127.0.0.1:{port}", _credentials(layout))
     try:

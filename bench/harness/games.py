@@ -9,5 +9,6 @@ from shared.game.games.game import Game
 
 GAMES: Final[Mapping[str, Callable[[], Game]]] = {
     "bramble": lambda: bramble_game("vale"),
+    "garden": lambda: bramble_game("garden"),
     "cpu_bound": load_game,  # its frames take as long as those of a commercial game
 }

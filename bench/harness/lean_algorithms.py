@@ -93,7 +93,7 @@ def stock(config: SessionConfig) -> Any:
         .callbacks(EpochPlanCallback)
         .rl_module(
             rl_module_spec=RLModuleSpec(
-                module_class=StockActorCriticModule, model_config={"hidden": list(HIDDEN), "curiosity": False}
+                module_class=StockActorCriticModule, model_config={"hidden": list(HIDDEN), "curiosity": None}
             )
         )
     )

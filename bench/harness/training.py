@@ -36,6 +36,7 @@ CORES = 2
 ENVS = 16  # per runner; the peer gets as many processes
 BATCH = 4_096
 SKIP = 4
+LONG_SKIP = 24
 ACTIONS = 7  # without START, which opens the menu and then measures a menu
 TURN = 3  # batches
 POLL_S = 0.01
@@ -60,7 +61,7 @@ class LoadVector(BenchVector):
         return load_game()
 
 
-def tick(name: str, seconds: float) -> float:
+def tick(name: str, skip: int, seconds: float) -> float:
     """One process: the emulator with random buttons; steps per second."""
     game = GAMES[name]()
     emulator = Emulator(game)
@@ -69,14 +70,14 @@ def tick(name: str, seconds: float) -> float:
     done, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         for _ in range(100):
-            emulator.step(actions[done % len(actions)], SKIP)
+            emulator.step(actions[done % len(actions)], skip)
             done += 1
     return done / (time.perf_counter() - began)
 
 
-def play(name: str, seconds: float) -> float:
+def play(name: str, skip: int, seconds: float) -> float:
     """One process: the vector environment with random actions; steps per second."""
-    env = ZeldaVectorEnv(EnvConfig(num_envs=ENVS, frame_skip=SKIP, episode_length=500), game=GAMES[name]())
+    env = ZeldaVectorEnv(EnvConfig(num_envs=ENVS, frame_skip=skip, episode_length=500), game=GAMES[name]())
     env.reset()
     rng = np.random.default_rng(0)
     done, began = 0, time.perf_counter()
@@ -86,20 +87,23 @@ def play(name: str, seconds: float) -> float:
     return done / (time.perf_counter() - began)
 
 
-def on_all_cores(job: Callable[[str, float], float], name: str, seconds: float) -> Callable[[], float]:
+def on_all_cores(job: Callable[[str, int, float], float], name: str, skip: int, seconds: float) -> Callable[[], float]:
     """`job` in one process a core at the same time; the sum of what each returned."""
 
     def run() -> float:
         with ProcessPoolExecutor(CORES) as pool:
-            return sum(pool.map(partial(job, name), [seconds] * CORES))
+            return sum(pool.map(partial(job, name, skip), [seconds] * CORES))
 
     return run
 
 
-def session(name: str, store: StoreSettings | None, sampling: SamplingConfig | None = None) -> TrainingSession:
+def session(
+    name: str, store: StoreSettings | None, sampling: SamplingConfig | None = None, skip: int = SKIP
+) -> TrainingSession:
     """A session with one runner a core. With a store it also records and shapes, as an epoch of a run does."""
     config = RunConfig(
         world="vale",
+        frame_skip=skip,
         env_runners=CORES,
         envs_per_runner=ENVS,
         batch_size=BATCH,
@@ -122,13 +126,13 @@ def reward_model() -> bytes:
     return rewardnet.dump(rewardnet.standardise(bare, states))
 
 
-def trained(one: TrainingSession) -> Callable[[], float]:
+def trained(one: TrainingSession, batches: int = TURN) -> Callable[[], float]:
     """A turn of batches sampled and learnt, and everything recorded in the store; steps per second."""
     group = one.algorithm.env_runner_group
 
     def run() -> float:
         began, steps = time.perf_counter(), one.lifetime_steps
-        for _ in range(TURN):
+        for _ in range(batches):
             one.iterate()
         while sum(group.foreach_env_runner(lambda runner: runner.env.unwrapped.pending(), local_env_runner=False)):
             time.sleep(POLL_S)
@@ -210,10 +214,17 @@ def other_jobs(name: str, seconds: float, ending: ExitStack) -> dict[str, Callab
     peer_job, peer_end = peer(name)
     ending.callback(peer_end)
     return {
-        "raw": on_all_cores(tick, name, seconds),
-        "env": on_all_cores(play, name, seconds),
+        "raw": on_all_cores(tick, name, SKIP, seconds),
+        "env": on_all_cores(play, name, SKIP, seconds),
         "stable_baselines3": peer_job,
     }
+
+
+def long_jobs(name: str, seconds: float, ending: ExitStack) -> dict[str, Callable[[], float]]:
+    """The emulator and training at frame_skip 24. `ending` closes them."""
+    one = session(name, None, skip=LONG_SKIP)
+    ending.callback(close, one)
+    return {"raw_24": on_all_cores(tick, name, LONG_SKIP, seconds), "train_24": trained(one, 1)}
 
 
 def measure(name: str, rounds: int, folder: str, only_recording: bool = False) -> dict[str, list[float]]:
@@ -221,7 +232,8 @@ def measure(name: str, rounds: int, folder: str, only_recording: bool = False) -
     with ExitStack() as ending:
         jobs = recording_jobs(name, folder, ending)
         if not only_recording:
-            jobs |= other_jobs(name, 2.0 if rounds > 2 else 1.0, ending)
+            seconds = 2.0 if rounds > 2 else 1.0
+            jobs |= other_jobs(name, seconds, ending) | long_jobs(name, seconds, ending)
         return interleave(jobs, rounds)
 
 

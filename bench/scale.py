@@ -1,0 +1,91 @@
+"""What 5, 20 and 50 Ray workers give, computed from the measured cost of each part: `python bench/scale.py`.
+
+The rates are those of `python bench/train.py` on your machine: one env runner's core (sampling through RLlib, divided
+by its runners), and the learner alone: 1 / (1 / "sampling and learning" - 1 / "sampling through RLlib").
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+
+WORKERS = (5, 20, 50)
+CORES, MEMORY_GIB = 4, 6  # requests of a worker in the chart; one core is left to Ray
+HEAD_CORES, HEAD_MEMORY_GIB = 2, 6
+ENVIRONMENTS, STEPS_PER_ENV = 4, 128  # of an env runner; in a batch
+SEGMENT_MB, SEGMENTS = 0.3, 200  # of an epoch
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Measured steps per second: of one env runner's core, and of the learner while nothing samples."""
+
+    runner: float
+    learner: float
+    epoch_steps: int
+
+
+def row(workers: int, rates: Rates) -> list[str]:
+    """One column of the table, for a number of workers."""
+    runners = workers * (CORES - 1)
+    play = runners * rates.runner
+    both = 1 / (1 / play + 1 / rates.learner)  # the driver samples a batch, then learns it
+    seconds = rates.epoch_steps / both
+    busy = both / play
+    first = "the learner" if play > rates.learner else "the env runners"
+    return [
+        f"{workers * CORES + HEAD_CORES} / {workers * MEMORY_GIB + HEAD_MEMORY_GIB} GiB",
+        f"{runners} x {ENVIRONMENTS}",
+        f"{max(4096, runners * ENVIRONMENTS * STEPS_PER_ENV):,}",
+        f"{play:,.0f}",
+        f"{both:,.0f}",
+        f"{busy:.0%}",
+        f"{seconds:,.0f} s",
+        f"{SEGMENTS / seconds:.1f}",
+        f"{SEGMENTS * SEGMENT_MB / seconds:.1f} MB/s",
+        first,
+    ]
+
+
+NAMES = (
+    "requests of Ray: cores / memory",
+    "env runners x environments",
+    "steps in a batch",
+    "play alone, steps/s",
+    "play and learn in turns, steps/s",
+    "env runners busy",
+    "epoch",
+    "judge requests/s and model, to keep up",
+    "store, segments written",
+    "saturates first",
+)
+
+
+def table(rates: Rates) -> str:
+    """The table of docs/sizing.md."""
+    columns = [row(workers, rates) for workers in WORKERS]
+    head = "| | " + " | ".join(f"{workers} workers" for workers in WORKERS) + " |\n" + "|---" * (len(WORKERS) + 1) + "|"
+    lines = [f"| {name} | " + " | ".join(column[i] for column in columns) + " |" for i, name in enumerate(NAMES)]
+    return "\n".join([head, *lines])
+
+
+# `python bench/train.py` with the load ROM, 2 cores, 2026-11-22: 4,355 steps/s by two runners; 2,360 with learning.
+MEASURED = Rates(runner=4_355 / 2, learner=1 / (1 / 2_360 - 1 / 4_355), epoch_steps=300_000)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python bench/scale.py", description=__doc__)
+    parser.add_argument("--runner", type=float, default=MEASURED.runner, help="steps/s of one env runner's core")
+    parser.add_argument("--learner", type=float, default=MEASURED.learner, help="steps/s of the learner alone")
+    parser.add_argument("--epoch-steps", type=int, default=MEASURED.epoch_steps, help="steps of an epoch")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    given = parser.parse_args(argv)
+    rates = Rates(given.runner, given.learner, given.epoch_steps)
+    columns = {workers: dict(zip(NAMES, row(workers, rates), strict=True)) for workers in WORKERS}
+    sys.stdout.write((json.dumps(columns) if given.json else table(rates)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
