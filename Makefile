@@ -9,7 +9,7 @@ SOAK_ARGS ?=
 # Many tests wait for servers: two workers fill two cores. The tests of a file stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo up test test-fast test-llm soak check format bramble contracts charts docs clean
+.PHONY: help setup demo up test test-fast gate test-llm soak check format bramble contracts images charts docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ $(VENV)/.dev: pyproject.toml .ci/constraints.txt
 
 setup: $(VENV)/.dev ## create .venv with everything needed to work on the code
 
-demo: $(VENV)/.demo ## play three epochs of Bramble and write runs/<id>/report.html
+demo: $(VENV)/.demo ## play five epochs of Bramble and write runs/<id>/report.html
 	@$(BIN)/zelda demo
 
 up: $(VENV)/.demo ## start the whole system; ctrl-C stops it
@@ -36,6 +36,9 @@ test: $(VENV)/.dev check ## run all checks and all tests
 
 test-fast: $(VENV)/.dev ## run the tests that take less than ten seconds each
 	@$(BIN)/pytest -m "not slow and not llm" $(PYTEST_ARGS)
+
+gate: $(VENV)/.dev ## check that a reward model pays every milestone of all worlds (long)
+	@$(BIN)/python -m studies.gate garden vale realm $$(seq -f 'wild:%g' 0 19)
 
 test-llm: $(VENV)/.dev ## test the judges against a real inference server with a tiny model
 	@$(BIN)/pytest -m llm $(PYTEST_ARGS)
@@ -60,6 +63,9 @@ contracts: $(VENV)/.dev ## regenerate schemas, the AsyncAPI document and the RAM
 	@$(BIN)/python -m shared.contracts.generate
 	@$(BIN)/python -m shared.bus.asyncapi
 	@$(BIN)/python -m shared.game.generate
+
+images: $(VENV)/.dev ## build and push the images, write their digests (REGISTRY=registry.example.com/zelda)
+	@$(BIN)/python -m deploy.images --registry $(or $(REGISTRY),$(error set REGISTRY to host and path))
 
 charts: $(VENV)/.dev ## regenerate chart values, permissions, alerts, dashboards, deploy/base
 	@$(BIN)/python -m deploy.generate

@@ -96,7 +96,12 @@ WALKTHROUGHS: dict[str, Routine] = {"garden": _garden, "vale": _vale}
 
 def play(name: str, game: BrambleEmulator, world: World) -> None:
     """Play a running game of a world to its end. Raise StuckError if the walker cannot continue."""
-    WALKTHROUGHS.get(name, _by_plan)(Walker(game, world))
+    play_with(name, Walker(game, world))
+
+
+def play_with(name: str, walker: Walker) -> None:
+    """Play to the end of a world with this walker. Raise StuckError if it cannot continue."""
+    WALKTHROUGHS.get(name, _by_plan)(walker)
 
 
 def solve(name: str, seed: int = 0, observe: Callable[[BrambleEmulator], None] | None = None) -> Walkthrough:

@@ -4,7 +4,7 @@ Cells are (column, row) with 0 <= column < 10 and 0 <= row < 8; rooms are Place(
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 COLUMNS = 10
 ROWS = 8
@@ -46,9 +46,11 @@ class WorldError(Exception):
     """A world that cannot be built. The message names file, line and mistake."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RoomId:
-    """A room: its group (0 outdoors, 3 houses, 4 and 5 dungeons and caves) and number (row * 16 + column)."""
+class RoomId(NamedTuple):
+    """A room: its group (0 outdoors, 3 houses, 4 and 5 dungeons and caves) and number (row * 16 + column).
+
+    A tuple because path searches hash and compare millions of them.
+    """
 
     group: int
     room: int
@@ -62,6 +64,9 @@ class RoomId:
         dx, dy = STEPS[direction]
         column, row = column + dx, row + dy
         return RoomId(self.group, row * 16 + column) if 0 <= column < 16 and 0 <= row < 16 else None
+
+
+FIRST_ROOM = RoomId(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +179,7 @@ class World:
     name: str
     title: str = ""
     file: str = ""
-    start: RoomId = RoomId(0, 0)
+    start: RoomId = FIRST_ROOM
     start_cell: Cell = (4, 4)
     start_facing: str = "down"
     season: str = "spring"

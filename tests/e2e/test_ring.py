@@ -15,6 +15,7 @@ from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
 from tests.faults.live_system import RUN, LiveSystem, live_system
+from tests.faults.strangers import unexpected_answers
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -22,6 +23,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
     async with live_system(tmp_path / "system") as ring:
         await ring.start_run()
+        await ring.wait_until(lambda: ring.has_segments(0), 240)
+        assert await unexpected_answers(ring) == []
         assert await ring.wait_for_end() == "finished"
         found = await ring.audit()
         assert found.violations() == []

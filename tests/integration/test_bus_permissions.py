@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from nats import errors as nats_errors
 
-from deploy.generate.bus_permissions import provision_permissions, service_permissions
 from shared.bus.jetstream.bus import AWAY, NatsBus, connect
 from shared.bus.jetstream.dead_letters import NatsDeadLetters
+from shared.bus.permissions import provision_permissions, service_permissions
 from shared.bus.provision import provision
 from shared.bus.topology import ROLES, stream_of
 from shared.config.settings import BusSettings
 from shared.contracts.envelope import Envelope, wrap
-from shared.contracts.events import EVENTS, EventData, ScoresReady, SegmentExported, SegmentReady
+from shared.contracts.events import EVENTS, EventData, ExportRequested, ScoresReady, SegmentExported, SegmentReady
 from shared.errors import Fatal
 from tests.events import epoch_finished, segment_ready
 from tests.servers import NatsServer
@@ -25,7 +25,7 @@ from tests.servers import NatsServer
 def event(kind: type[EventData]) -> Envelope:
     """A valid event of this type."""
     fields: dict[str, Any] = epoch_finished().data.model_dump() | {"status": "judged", "state": "running"}
-    if issubclass(kind, SegmentReady | ScoresReady | SegmentExported):
+    if issubclass(kind, SegmentReady | ScoresReady | SegmentExported | ExportRequested):
         fields |= segment_ready().data.model_dump(include={"episode", "segment"})
     return wrap(kind.model_validate(fields), source="test")
 

@@ -46,6 +46,18 @@ def test_images_are_pinned_and_targets_exist(compose: dict[str, Any]) -> None:
             assert f" AS {target}\n" in (ROOT / "deploy/Containerfile").read_text(), target
 
 
+def test_servers_have_the_versions_of_the_chart(compose: dict[str, Any]) -> None:
+    objects = render(profile("dev"))
+    for name, owner in (("bus", "zelda-nats"), ("store", "zelda-s3")):
+        wanted = named(objects, "StatefulSet", owner)["spec"]["template"]["spec"]["containers"][0]["image"]
+        version = wanted.rpartition(":")[2]
+        assert re.search(rf":{re.escape(version)}(-alpine)?$", compose["services"][name]["image"]), name
+
+
+def test_every_container_has_a_memory_limit(compose: dict[str, Any]) -> None:
+    assert [name for name, service in compose["services"].items() if "mem_limit" not in service] == []
+
+
 def test_our_containers_are_read_only_and_unprivileged(compose: dict[str, Any]) -> None:
     for name in (*SERVICES, "rules-judge"):
         service = compose["services"][name]
@@ -110,5 +122,6 @@ def make_secrets(compose: dict[str, Any], tmp_path: Path) -> Path:
         "tokens",
         "nats.conf",
         "s3.json",
+        "security.toml",
     }
     return directory

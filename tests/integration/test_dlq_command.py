@@ -106,3 +106,10 @@ async def test_only_invalid_bus_settings_are_rejected(bus: NatsBus, monkeypatch:
     with pytest.raises(CliError, match=r"A ZELDA_\* variable is invalid: bus.ulr") as caught:
         await run("list")
     assert caught.value.code == 2
+
+
+async def test_an_empty_list_says_so(bus: NatsBus, capsys: pytest.CaptureFixture[str]) -> None:
+    await run("drop", "--all")
+    assert json.loads(await run("list", "--json")) == []
+    outcome = await asyncio.to_thread(CliRunner().invoke, build_app(["dlq"]), ["dlq", "list"])
+    assert "There are no dead letters" in outcome.output

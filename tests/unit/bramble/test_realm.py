@@ -13,6 +13,7 @@ from bramble.solver.walkthrough import solve
 from bramble.worlds.check import check_world
 from bramble.worlds.model import DIFFICULTIES, Cell, RoomId, WorldError
 from bramble.worlds.world_parser import parse_world
+from studies.episode_length import WALKS
 from tests.unit.bramble.conftest import one_room
 
 Play = Callable[..., BrambleEmulator]
@@ -23,7 +24,7 @@ ELDER = (2, 2)
 @pytest.mark.slow
 def test_the_solver_reaches_every_milestone_of_the_realm() -> None:
     walk = solve("realm")
-
+    assert walk.steps == WALKS["realm"]
     assert list(walk.milestones) == [milestone.name for milestone in bramble.world("realm").milestones]
 
 

@@ -6,38 +6,12 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 import bramble
-from bramble.emulator import ACTIONS as WORDS
-from bramble.emulator import BrambleEmulator
 from bramble.solver.walker import StuckError, Walker
-from bramble.solver.walkthrough import WALKTHROUGHS
+from bramble.solver.walkthrough import play_with
 from bramble.worlds.model import RoomId
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import EpisodeRecorder, GameSession, StepResult
-
-Observe = Callable[[GameSession, int, StepResult], None]
-
-
-class _AtTheButtons(BrambleEmulator):
-    """The solver's view of a game that is the environment's: it reads its RAM and presses its buttons."""
-
-    def __init__(self, session: GameSession, observe: Observe | None) -> None:
-        self.session, self.observe = session, observe
-        self.pyboy = session.emulator._pyboy  # the solver reads RAM itself; that is what makes it a check of ours
-        self.frames = self.steps = 0
-
-    def step(self, action: str) -> None:
-        """One step of the environment."""
-        number = WORDS.index(action)
-        outcome = self.session.step(number)
-        self.steps += 1
-        if self.observe is not None:
-            self.observe(self.session, number, outcome)
-        if outcome.report is not None:
-            raise Ended
-
-
-class Ended(Exception):
-    """The episode is over."""
+from studies.gate.solver_play import UNLIMITED, EpisodeEnded, Observe, SessionButtons
 
 
 @contextmanager
@@ -59,10 +33,8 @@ def solve(world: str, observe: Observe, **config: object) -> None:
 
 def solve_with(session: GameSession, world: str, observe: Observe | None) -> None:
     """Like `solve`, with a running session."""
-    try:
-        WALKTHROUGHS[world](Walker(_AtTheButtons(session, observe), bramble.world(world), limit=10**6))
-    except Ended:
-        return
+    with suppress(EpisodeEnded):
+        play_with(world, Walker(SessionButtons(session, observe), bramble.world(world), limit=UNLIMITED))
 
 
 def clear_again_and_again(session: GameSession, world: str, room: RoomId, away: RoomId, steps: int) -> list[float]:
@@ -72,10 +44,10 @@ def clear_again_and_again(session: GameSession, world: str, room: RoomId, away: 
     def observe(_player: GameSession, _action: int, outcome: StepResult) -> None:
         rewards.append(outcome.reward)
         if len(rewards) == steps:
-            raise Ended
+            raise EpisodeEnded
 
-    walker = Walker(_AtTheButtons(session, observe), bramble.world(world), limit=10**6)
-    with suppress(Ended):
+    walker = Walker(SessionButtons(session, observe), bramble.world(world), limit=UNLIMITED)
+    with suppress(EpisodeEnded):
         while True:
             with suppress(StuckError):  # an enemy in the way: the next round
                 walker.travel(room)

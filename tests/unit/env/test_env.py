@@ -14,12 +14,13 @@ from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
+from shared.game.observation import counters
 from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 GARDEN = {"world": "garden"}
 
 
-@pytest.mark.parametrize("observation", ["obs/v1", "pixels/v1"])
+@pytest.mark.parametrize("observation", ["obs/v2", "obs/v1", "pixels/v1"])
 def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
     gymnasium.register("Garden-v0", "services.trainer.env.env:ZeldaEnv")
     config = EnvConfig.of({**GARDEN, "observation": observation})
@@ -29,6 +30,20 @@ def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
 
     env.close()  # type: ignore[no-untyped-call]
     del gymnasium.registry["Garden-v0"]
+
+
+def test_obs_v2_shows_the_features_and_then_the_event_counters() -> None:
+    with playing(EnvConfig(world="garden", observation="obs/v2", frame_skip=12)) as session:
+        before = session.counters.packed
+        for step in range(200):
+            seen = session.step(1 + step // 10 % 4).observation
+            counted = counters.features(np.frombuffer(session.counters.packed, "<u2"))
+            np.testing.assert_array_equal(seen, np.concatenate([session.features, counted]))
+        assert session.counters.packed != before
+
+        first = session.reset()
+
+    assert first[128:].max() == 0  # a new episode has counted nothing
 
 
 @pytest.mark.parametrize("skip", [4, 24])
@@ -205,7 +220,9 @@ def test_pixels_show_the_game_and_remember_four_pictures() -> None:
 
 
 def test_a_wrong_field_is_refused_with_one_sentence() -> None:
-    with pytest.raises(ContractError, match="environment configuration: frameskip: Extra inputs are not permitted"):
+    with pytest.raises(
+        ContractError, match="environment configuration: frameskip: no such field; did you mean frame_skip"
+    ):
         EnvConfig.of({"frameskip": 4})
 
 

@@ -7,7 +7,8 @@ from services.trainer.env.game_session import GameSession, StepResult
 from shared.contracts.run import ActionsName
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
-from tests.unit.env.scripted_play import Ended, playing, solve_with
+from studies.gate.solver_play import EpisodeEnded
+from tests.unit.env.scripted_play import playing, solve_with
 
 PRESS_A = ACTIONS.index("a")
 PATIENCE = 120  # steps
@@ -18,7 +19,7 @@ def pressing_a_through_a_conversation(actions: ActionsName) -> list[GameState]:
 
     def stop_at_the_first_text(session: GameSession, action: int, result: StepResult) -> None:
         if session.state.dialog is not None:
-            raise Ended
+            raise EpisodeEnded
 
     with playing(EnvConfig.of({"world": "garden", "actions": actions})) as session:
         solve_with(session, "garden", stop_at_the_first_text)
