@@ -22,6 +22,7 @@ from cli.service_settings import load_settings
 from cli.stack.servers import base_environment
 from cli.stack.signals import die_with_parent, run_cancellable
 from cli.stack.user_settings import DRIVER_ROM, find_rom, require_rom
+from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.domain.reward_model_selection import select_reward_model
 from services.coordinator.readmodels.run_views import RunViewReader
 from shared.config.settings import StoreSettings
@@ -126,9 +127,10 @@ async def _start_or_resume(runs: RunRecords, run: RunId, config: RunConfig) -> R
         record = RunRecord(run=run, revision=0, state="running", config=config, created=now, updated=now, external=True)
         await runs.create(record)
         return record
-    # Records of earlier versions lack the mark; a coordinator leaves its fence in every run that it moves on.
-    if not latest.external and (latest.fence > 0 or latest.state == "created"):
-        raise CliError(CONFLICT, f"{run} belongs to a coordinator, which trains it: choose another name with --run.")
+    # An ended run may go on here; the mark keeps its coordinator away from then on.
+    if not latest.external and latest.state in ACTIVE:
+        reason = f"{run} is {latest.state}, and a coordinator trains it"
+        raise CliError(CONFLICT, f"{reason}: stop it with `zelda run stop {run}`, or choose another name with --run.")
     record = _next_revision(latest, "running", None)
     await runs.append(record)
     return record

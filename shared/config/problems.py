@@ -25,7 +25,7 @@ def describe_problem(item: Mapping[str, Any], place: Sequence[Any], model: type[
         near = difflib.get_close_matches(str(place[-1]), known, n=1, cutoff=0.8)
         listed = f"; choose from {', '.join(known)}" if known else ""
         return "no such field" + (f"; did you mean {near[0]}?" if near else listed)
-    if kind in OBJECT_EXPECTED and (fields := _fields(model, place)):
+    if kind in OBJECT_EXPECTED and place and (fields := _fields(model, place)):
         return f"has fields of its own: {', '.join(f'{place[-1]}.{name}' for name in fields)}"
     if kind == "literal_error":
         choices = [part.strip("'") for part in str(item["ctx"]["expected"]).replace(" or ", ", ").split(", ")]

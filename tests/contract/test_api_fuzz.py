@@ -8,6 +8,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
+from services.coordinator.api.gallery import SEGMENT
 from tests.unit.coordinator.api_client import OPERATOR
 from tests.unit.coordinator.harness import Harness
 
@@ -38,6 +39,12 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "GET /runs/{run}/epochs",
         "GET /runs/{run}/segments",
         "GET /runs/{run}/scores",
+        "GET /runs/{run}/epochs/{epoch}/gallery",
+        "GET /runs/{run}/epochs/{epoch}/rooms",
+        f"GET {SEGMENT}",
+        f"GET {SEGMENT}/frames/{{number}}",
+        f"GET {SEGMENT}/video",
+        "GET /session",
     ],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

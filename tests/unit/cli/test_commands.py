@@ -1,7 +1,6 @@
 """The command line: what it accepts, what it prints, and its exit codes."""
 
 import errno
-import json
 import os
 import re
 import socket
@@ -34,7 +33,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in its own process, in a directory without a running system."""
+    """Run the command in its own process, where no system runs."""
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = [sys.executable, "-m", "cli", *words]
     return subprocess.run(
@@ -238,7 +237,7 @@ def test_variables_of_the_original_system_set_fields() -> None:
     fields = parse_fields([*original, "RAY_WORKERS=3", "ENVS_PER_WORKER=2"])
     config = run_config(fields)
     assert (config.run_hours, config.epoch_steps, config.env_runners, config.envs_per_runner) == (48, 300_000, 3, 2)
-    page = (Path(__file__).parents[3] / "cli/README.md").read_text()
+    page = (ROOT / "cli/README.md").read_text()
     assert [name for name in ORIGINAL_NAMES if f"`{name}`" not in page] == []
 
 
@@ -286,9 +285,7 @@ def test_fields_nest_and_keep_their_types() -> None:
 )
 def test_the_message_of_the_server_is_shown(status: int, code: int) -> None:
     headers = {"content-type": "application/problem+json"}
-    problem = error_from_response(
-        httpx.Response(status, headers=headers, content=json.dumps({"detail": "No."}).encode())
-    )
+    problem = error_from_response(httpx.Response(status, headers=headers, content=b'{"detail": "No."}'))
     assert (problem.code, str(problem)) == (code, "No.")
 
 

@@ -35,7 +35,7 @@ async def test_a_single_epoch_does_not_take_a_run_from_its_coordinator() -> None
     harness = Harness()
     await harness.create_run()
     await harness.passes()
-    with pytest.raises(CliError, match="belongs to a coordinator") as refusal:
+    with pytest.raises(CliError, match="a coordinator trains it: stop it with") as refusal:
         await _start_or_resume(RunRecords(harness.store), RUN, RunConfig())
     assert refusal.value.code == CONFLICT
 
@@ -47,3 +47,14 @@ async def test_a_single_epoch_of_an_earlier_version_goes_on() -> None:
     earlier = first.model_copy(update={"revision": 1, "state": "stopped", "external": False})
     await runs.append(earlier)
     assert (await _start_or_resume(runs, SINGLE, RunConfig())).external
+
+
+async def test_a_single_epoch_continues_an_ended_run() -> None:
+    harness = Harness()
+    await harness.create_run()
+    runs = RunRecords(harness.store)
+    await harness.service.stop(RUN)
+    assert (await runs.latest(RUN)).state == "stopped"
+    assert (await _start_or_resume(runs, RUN, RunConfig())).external
+    with pytest.raises(RunConflict, match="trained by `zelda epoch`"):
+        await harness.service.resume(RUN)

@@ -6,6 +6,7 @@ from services.coordinator.reconcile.replay_backoff import ReplayBackoff
 from shared.bus.topology import ROLES
 from shared.contracts.events import EventData
 from shared.store import keys
+from tests.unit.coordinator.earlier_run import PLACE, add_earlier_run
 from tests.unit.coordinator.harness import RUN, START, Harness, segment
 
 QUIET = timedelta(seconds=30)
@@ -66,6 +67,8 @@ async def test_the_coordinator_publishes_exactly_its_permitted_events() -> None:
     await harness.train(0)
     await harness.passes(20)
     await harness.service.stop(RUN)
+    await add_earlier_run(harness.store)
+    await harness.service.request_export(PLACE)
     received: set[type[EventData]] = set()
     for role in ROLES.values():
         for subscription in role.subscriptions:

@@ -79,5 +79,12 @@ class Corridor(VectorEnv):  # type: ignore[type-arg]
 def corridor_session(
     runners: int = 0, envs: int = 8, batch: int = 1024, curiosity: bool = True, seed: int = 1, env: type = Corridor
 ) -> TrainingSession:
-    run = RunConfig(env_runners=runners, envs_per_runner=envs, batch_size=batch, rnd=curiosity, seed=seed)
+    run = RunConfig(
+        env_runners=runners,
+        envs_per_runner=envs,
+        batch_size=batch,
+        rnd=curiosity,
+        seed=seed,
+        observation="obs/v1",  # as wide as the corridor's
+    )
     return TrainingSession(SessionConfig(RunId("corridor"), run), env)
