@@ -22,16 +22,14 @@ import httpx
 
 from bench.harness.bottleneck import LoadProbe
 from bench.harness.segments import RUN, play, renamed
-from services.judge.adapters.route import RouteClient
 from services.judge.adapters.segment_archive import read_archive
-from services.judge.config import JudgesFile, RouteSpec, load_judges
+from services.judge.config import JudgesFile, load_judges
 from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.judge_input import JudgeInput
-from services.judge.domain.tokens import token_bound
-from services.judge.ports import CompletionRequest
 from services.judge.runtime import JudgeRuntime
 from services.judge.service.prompt_builder import build_prompt
 from services.judge.settings import JudgeGroup
+from services.judge.telemetry import ROUTES
 from shared.bus.consumer import Consumer
 from shared.bus.consumer_loop import ConsumerLoop
 from shared.bus.memory import MemoryBus
@@ -39,6 +37,10 @@ from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.envelope import wrap
 from shared.contracts.events import SegmentReady
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
+from shared.llm.port import CompletionRequest
+from shared.llm.route import RouteClient
+from shared.llm.route_spec import RouteSpec
+from shared.llm.tokens import token_bound
 from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
@@ -128,7 +130,7 @@ def _calls(runtime: JudgeRuntime) -> tuple[int, int, int]:
 
 async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
     """Measure the prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
-    route = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"))
+    route = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"), ROUTES)
     together = apart = shared = whole = pictures = 0
     for number, raw in enumerate(archives[:20]):
         recording = read_archive(raw)

@@ -22,7 +22,7 @@ from cli.stack.services import JUDGE_URL
 from cli.stack.user_settings import JUDGES_FILE, read_rom
 
 if TYPE_CHECKING:
-    from services.judge.config import RouteSpec
+    from shared.llm.route_spec import RouteSpec
 
 app = typer.Typer(help="Check this machine and the local system, and suggest a fix for each failure.")
 FREE_BYTES: Final = 3 * 1024**3
@@ -228,10 +228,11 @@ async def _check_routes(path: Path) -> list[CheckResult]:
 
 async def _check_route(name: str, spec: "RouteSpec", required: Collection[str]) -> CheckResult:
     """Check that the route answers and serves the models of its judges; some servers do not list their models."""
-    from services.judge.adapters.route import RouteClient
-    from services.judge.ports import RouteUnavailable
+    from services.judge.telemetry import ROUTES
+    from shared.llm.port import RouteUnavailable
+    from shared.llm.route import RouteClient
 
-    route, title = RouteClient(name, spec), f"judges' route {name}"
+    route, title = RouteClient(name, spec, ROUTES), f"judges' route {name}"
     fix = f"start its server, or correct route {name} in the judges file"
     try:
         served = await route.list_models()

@@ -10,17 +10,16 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from services.judge.domain.budget import TokenPrices
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
 from shared.config.problems import first_problem
-from shared.config.settings import HEADER_SAFE, CertificateFile, HttpUrl, ReadableFile
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
+from shared.llm.budget import TokenPrices
+from shared.llm.route_spec import RouteSpec
 from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-HeaderValue = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{HEADER_SAFE}$")]
 
 
 T = TypeVar("T", bound="StrictModel")
@@ -34,32 +33,6 @@ class StrictModel(BaseModel):
     """Base class: unknown fields are rejected, values are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class RouteSpec(StrictModel):
-    """One OpenAI-compatible address with its timeouts and limits."""
-
-    url: HttpUrl = Field(description="base address with /v1, e.g. the gateway's status.url + /v1")
-    direct_url: HttpUrl | None = Field(
-        None, description="the model's own service, bypassing the gateway; see use_direct"
-    )
-    token_file: ReadableFile | None = Field(None, description="bearer token; read for every request because it rotates")
-    ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust; else the system's")
-    objective: HeaderValue | None = Field(None, description="llm-d inference objective (priority)")
-    fairness: HeaderValue | None = Field(None, description="llm-d fairness id; default is the run's id")
-    total_timeout_s: float = Field(60, gt=0, le=600, description="timeout of a call, all attempts together")
-    connect_timeout_s: float = Field(5, gt=0, le=60)
-    attempts: int = Field(2, ge=1, le=2, description="quick attempts; the bus makes the slow retries")
-    max_concurrent: int = Field(
-        32, ge=1, le=1_000, description="upper limit of calls in flight; the route adapts below it"
-    )
-    wait_s: float = Field(30, gt=0, le=600, description="longest wait for a free slot while no call is answered")
-    breaker_failures: int = Field(10, ge=1, le=1_000)
-    breaker_open_s: float = Field(30, gt=0, le=3_600)
-
-    def address(self, use_direct: bool) -> str:
-        """Return the base address to use, without a trailing slash."""
-        return (self.direct_url if use_direct and self.direct_url else self.url).rstrip("/")
 
 
 class JudgeSpec(StrictModel):

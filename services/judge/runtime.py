@@ -4,11 +4,9 @@ import asyncio
 
 import structlog
 
-from services.judge.adapters.route import RouteClient
+from services.judge import telemetry
 from services.judge.adapters.rules_model import RulesModel
 from services.judge.config import JudgesFile, load_phases
-from services.judge.domain.budget import Budget
-from services.judge.ports import RouteUnavailable
 from services.judge.service.handlers import Handlers
 from services.judge.service.judge import Judge
 from services.judge.service.ledger_store import LedgerStore
@@ -16,6 +14,9 @@ from services.judge.service.loader import SegmentLoader
 from services.judge.service.monitor import JudgeMonitor
 from services.judge.service.pool import JudgePool
 from services.judge.settings import JudgeGroup
+from shared.llm.budget import Budget
+from shared.llm.port import RouteUnavailable
+from shared.llm.route import RouteClient
 from shared.store.port import Store
 
 PROBE_RETRY_S = 30.0  # pause before an unreachable route is probed again
@@ -28,7 +29,7 @@ class JudgeRuntime:
     def __init__(self, store: Store, file: JudgesFile, group: JudgeGroup, *, monitoring: bool = True) -> None:
         self.file = file
         self.routes = {
-            name: RouteClient(name, spec, use_direct=group.use_direct)
+            name: RouteClient(name, spec, telemetry.ROUTES, use_direct=group.use_direct)
             for name, spec in file.routes.items()
             if any(judge.route == name for judge in file.judges)
         }

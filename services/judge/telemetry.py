@@ -1,13 +1,9 @@
 """Metrics of the judge service. Labels are judges and routes, which are few; never runs or segments."""
 
+from shared.llm.route_metrics import RouteMetrics
 from shared.telemetry import metrics
 
-CALLS = metrics.counter("judge_calls_total", "Calls of a route by outcome.", ["route", "outcome"])
-CALL_SECONDS = metrics.seconds("judge_call_seconds", "Duration of a call, all attempts.", ["route"])
-WAIT_SECONDS = metrics.seconds("judge_wait_seconds", "Time that a call waited for a free slot.", ["route"])
-LIMIT = metrics.gauge("judge_concurrency_limit_calls", "Current limit of calls in flight.", ["route"])
-IN_FLIGHT = metrics.gauge("judge_in_flight_calls", "Calls in flight.", ["route"])
-BREAKER = metrics.gauge("judge_breaker_state", "0 closed, 1 half-open, 2 open.", ["route"])
+ROUTES = RouteMetrics("judge")
 
 SEGMENTS = metrics.counter("judge_segments_total", "Segments by outcome.", ["status"])
 RESULTS = metrics.counter("judge_results_total", "Judges' results by status.", ["judge", "status"])

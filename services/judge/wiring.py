@@ -4,12 +4,12 @@ import dataclasses
 from contextlib import suppress
 
 from services.judge.config import ConfigError, load_service_judges
-from services.judge.ports import RouteUnavailable
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeSettings
 from shared.bus import topology
 from shared.bus.consumer import Consumer
 from shared.errors import Fatal
+from shared.llm.port import RouteUnavailable
 from shared.runtime.service import Service, ServicePorts
 
 

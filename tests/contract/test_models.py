@@ -7,15 +7,17 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from services.judge.adapters.route import RouteClient
 from services.judge.adapters.rules_model import RulesModel
-from services.judge.config import JudgeSpec, RouteSpec
-from services.judge.domain.budget import BudgetExhausted
-from services.judge.ports import ChatModel, Choice, CompletionRequest
+from services.judge.config import JudgeSpec
 from services.judge.rules_server.app import create_app
 from services.judge.rules_server.settings import RulesServerSettings
 from services.judge.service.prompt_builder import build_prompt
+from services.judge.telemetry import ROUTES
 from shared.contracts.ids import JudgeName
+from shared.llm.budget import BudgetExhausted
+from shared.llm.port import ChatModel, Choice, CompletionRequest
+from shared.llm.route import RouteClient
+from shared.llm.route_spec import RouteSpec
 from tests.unit.judge.garbage import NAMES, TEXT
 from tests.unit.judge.scripted_model import ScriptedModel
 from tests.unit.judge.segment_factory import judge_input
@@ -30,7 +32,7 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[ChatModel]:
     elif request.param == "scripted":
         yield ScriptedModel(*[Choice(TEXT, "stop")] * 11)
     else:
-        route = RouteClient("any", RouteSpec.model_validate({"url": "http://rules.test/v1"}))
+        route = RouteClient("any", RouteSpec.model_validate({"url": "http://rules.test/v1"}), ROUTES)
         route.clients.transport = httpx.ASGITransport(create_app(RulesServerSettings()))
         yield route
         await route.close()

@@ -10,16 +10,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.judge.adapters.route import RouteClient
-from services.judge.config import RouteSpec, load_judges
-from services.judge.ports import Completion, CompletionRequest, RequestRefused, RouteUnavailable
+from services.judge.config import load_judges
 from services.judge.rules_server.app import create_app
 from services.judge.rules_server.settings import Behaviour, RulesServerSettings
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
+from services.judge.telemetry import ROUTES
 from shared.contracts.ids import SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.errors import Transient
+from shared.llm.port import Completion, CompletionRequest, RequestRefused, RouteUnavailable
+from shared.llm.route import RouteClient
+from shared.llm.route_spec import RouteSpec
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.judge.bad_servers import (
@@ -86,7 +88,7 @@ def unreachable() -> Iterator[str]:
 )
 async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply, attempts: int, within: float) -> None:
     async with serving(reply) as server:
-        route = RouteClient("bad", spec(server.url))
+        route = RouteClient("bad", spec(server.url), ROUTES)
         begun = time.monotonic()
         with pytest.raises(RouteUnavailable):
             await ask(route)
@@ -98,7 +100,7 @@ async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply,
 async def test_refused_and_unreachable_addresses_end_in_time() -> None:
     with unreachable() as hole:
         for url in (refusing_url(), hole):
-            route = RouteClient("bad", spec(url))
+            route = RouteClient("bad", spec(url), ROUTES)
             begun = time.monotonic()
             with pytest.raises(RouteUnavailable):
                 await ask(route)
@@ -108,7 +110,7 @@ async def test_refused_and_unreachable_addresses_end_in_time() -> None:
 
 async def test_second_attempt_succeeds_after_one_error() -> None:
     async with serving(in_turn(always(500, b""), always(200))) as server:
-        route = RouteClient("shaky", spec(server.url))
+        route = RouteClient("shaky", spec(server.url), ROUTES)
         answer = await ask(route)
         assert len(answer.choices) == 3
         assert server.requests == 2
@@ -117,7 +119,7 @@ async def test_second_attempt_succeeds_after_one_error() -> None:
 
 async def test_retry_after_holds_for_this_call_and_all_others_of_the_route() -> None:
     async with serving(in_turn(always(429, b"", retry_after="1"), always(200))) as server:
-        route = RouteClient("busy", spec(server.url, total_timeout_s=5))
+        route = RouteClient("busy", spec(server.url, total_timeout_s=5), ROUTES)
         begun = time.monotonic()
         first = asyncio.create_task(ask(route))
         await asyncio.sleep(0.2)
@@ -130,7 +132,7 @@ async def test_retry_after_holds_for_this_call_and_all_others_of_the_route() -> 
 async def test_refused_request_is_not_repeated() -> None:
     body = b'{"error": {"message": "maximum context length is 4096 tokens"}}'
     async with serving(always(400, body)) as server:
-        route = RouteClient("strict", spec(server.url))
+        route = RouteClient("strict", spec(server.url), ROUTES)
         with pytest.raises(RequestRefused, match="maximum context length"):
             await ask(route)
         assert server.requests == 1
@@ -139,7 +141,7 @@ async def test_refused_request_is_not_repeated() -> None:
 
 async def test_breaker_opens_after_ten_failures_and_closes_after_one_success() -> None:
     async with serving(always(500, b"")) as server:
-        route = RouteClient("down", spec(server.url, breaker_open_s=1))
+        route = RouteClient("down", spec(server.url, breaker_open_s=1), ROUTES)
         for _ in range(5):
             with pytest.raises(RouteUnavailable):
                 await ask(route)
@@ -173,7 +175,7 @@ async def test_calls_in_flight_never_exceed_the_limit() -> None:
         writer.write(response(200, GOOD))
 
     async with serving(count) as server:
-        route = RouteClient("small", spec(server.url, max_concurrent=4, wait_s=20, total_timeout_s=20))
+        route = RouteClient("small", spec(server.url, max_concurrent=4, wait_s=20, total_timeout_s=20), ROUTES)
         await asyncio.gather(*(ask(route, seed) for seed in range(60)))
         assert most == 4
         await route.close()
@@ -185,7 +187,7 @@ async def test_busy_route_is_waited_for_while_it_answers() -> None:
         writer.write(response(200, GOOD))
 
     async with serving(slowly) as server:
-        route = RouteClient("slow", spec(server.url, max_concurrent=1, wait_s=0.4))
+        route = RouteClient("slow", spec(server.url, max_concurrent=1, wait_s=0.4), ROUTES)
         begun = time.monotonic()
         await asyncio.gather(*(ask(route, seed) for seed in range(10)))
         assert time.monotonic() - begun > 1.4, "the last one queued for longer than wait_s"
@@ -208,7 +210,7 @@ async def test_token_is_read_again_and_headers_have_both_spellings(tmp_path: Pat
         seen.append(request.headers)
         return httpx.Response(200, content=GOOD)
 
-    route = RouteClient("gateway", spec("http://gateway.test/v1", token_file=str(token), objective="judges"))
+    route = RouteClient("gateway", spec("http://gateway.test/v1", token_file=str(token), objective="judges"), ROUTES)
     route.clients.transport = httpx.MockTransport(answer)
     await ask(route)
     token.write_text("second\n")
@@ -231,7 +233,10 @@ async def test_route_uses_direct_url_if_configured() -> None:
 
     for use_direct in (False, True):
         route = RouteClient(
-            "r", spec("https://gateway.test/ns/m/v1", direct_url="https://m.test:8000/v1"), use_direct=use_direct
+            "r",
+            spec("https://gateway.test/ns/m/v1", direct_url="https://m.test:8000/v1"),
+            ROUTES,
+            use_direct=use_direct,
         )
         route.clients.transport = httpx.MockTransport(answer)
         await ask(route)
@@ -283,7 +288,10 @@ async def test_dead_route_does_not_slow_the_others() -> None:
         return sorted(taken)[len(taken) // 2]
 
     async with serving(soon) as good, serving(silence) as bad:
-        healthy, dead = RouteClient("healthy", spec(good.url)), RouteClient("dead", spec(bad.url, total_timeout_s=0.5))
+        healthy, dead = (
+            RouteClient("healthy", spec(good.url), ROUTES),
+            RouteClient("dead", spec(bad.url, total_timeout_s=0.5), ROUTES),
+        )
         alone = await seconds_of(healthy)
 
         async def hammer() -> None:

@@ -13,14 +13,16 @@ import httpx
 import pytest
 import yaml
 
-from services.judge.adapters.route import RouteClient
-from services.judge.config import JudgesFile, RouteSpec, load_judges
-from services.judge.ports import CompletionRequest, RequestRefused, RouteUnavailable
+from services.judge.config import JudgesFile, load_judges
 from services.judge.runtime import JudgeRuntime
 from services.judge.service.prompt_builder import build_prompt
 from services.judge.settings import JudgeGroup
+from services.judge.telemetry import ROUTES
 from shared.contracts.ids import SegmentId
 from shared.contracts.scores import SegmentScores
+from shared.llm.port import CompletionRequest, RequestRefused, RouteUnavailable
+from shared.llm.route import RouteClient
+from shared.llm.route_spec import RouteSpec
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.integration.tiny_model import write_eye, write_text_model
@@ -77,7 +79,7 @@ def judges(server: str, tmp_path: Path) -> JudgesFile:
 async def route(server: str, tmp_path: Path) -> AsyncIterator[RouteClient]:
     (tmp_path / "key").write_text(KEY)
     spec = RouteSpec.model_validate({"url": server, "token_file": str(tmp_path / "key"), "total_timeout_s": 60})
-    opened = RouteClient("tiny", spec)
+    opened = RouteClient("tiny", spec, ROUTES)
     yield opened
     await opened.close()
 
@@ -129,7 +131,7 @@ async def test_judge_abstains_when_the_server_refuses_a_long_prompt(judges: Judg
 async def test_wrong_token_differs_from_an_outage(server: str, tmp_path: Path) -> None:
     (tmp_path / "wrong").write_text("sk-wrong")
     spec = RouteSpec.model_validate({"url": server, "token_file": str(tmp_path / "wrong")})
-    wrong = RouteClient("tiny", spec)
+    wrong = RouteClient("tiny", spec, ROUTES)
     with pytest.raises(RouteUnavailable, match=r"HTTP 401.*check model name, token"):
         await wrong.complete(
             CompletionRequest({"model": "tiny", "messages": [{"role": "user", "content": "x"}]}, 1, 1, RUN)

@@ -1,1 +1,1 @@
-"""Model servers over HTTP, the rules judge in process, segment archives and key frames."""
+"""The rules judge in process, segment archives and key frames."""

@@ -2,8 +2,8 @@
 
 import random
 
-from services.judge.ports import Choice, Completion, CompletionRequest
 from services.judge.rules_server.replies import reply
+from shared.llm.port import Choice, Completion, CompletionRequest
 
 
 class RulesModel:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from services.judge.domain.rubric import reply_schema, rubric_text
-from services.judge.domain.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
+from shared.llm.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 
 VOTES = """\
 You are a judge of recorded play of a top-down adventure game for a handheld console.

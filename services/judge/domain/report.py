@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, spearman
-from services.judge.domain.budget import add
 from services.judge.domain.ledger_rows import CanaryRow, LedgerPart, PairRow, SegmentRow
 from shared.contracts.ids import RunId
 from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures, PairFigures
 from shared.contracts.scores import Usage
+from shared.llm.budget import add
 
 NEXT_SEGMENTS = 3  # segments after a segment whose gain counts as "next"; more, and chance dominates
 

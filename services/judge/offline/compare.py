@@ -14,7 +14,6 @@ from typing import Self, TypeVar
 import structlog
 
 from services.judge.domain.agreement import cohen_kappa, spearman
-from services.judge.domain.budget import add
 from services.judge.domain.ledger_rows import LedgerPart, SegmentRow, segment_row
 from services.judge.domain.report import build_report
 from shared.contracts.archive import read_manifest
@@ -23,6 +22,7 @@ from shared.contracts.judging import Correlation
 from shared.contracts.scores import SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
+from shared.llm.budget import add
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store

@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from services.judge.domain.budget import Budget, BudgetTracker
 from services.judge.domain.ledger_rows import CanaryRow, LedgerPart, PairRow, SegmentRow
 from shared.contracts.ids import RunId
+from shared.llm.budget import Budget, BudgetTracker
 
 FLUSH_IDLE_S = 1.0  # write after this long without a change; shorter, and every segment costs a write
 FLUSH_LATEST_S = 5.0  # write at the latest after this long; longer, and a crash forgets more of the spending
@@ -56,7 +56,7 @@ class EpochLedger:
             rows=list(self._rows.values()),
             pairs=self._pairs,
             canary=self._canary,
-            usage=self.budget.by_judge,
+            usage=self.budget.by_payer,
             exhausted=self.exhausted or self.budget.exhausted,
         )
 

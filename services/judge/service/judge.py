@@ -4,7 +4,6 @@ The result holds scores or is *abstained* with reasons. There is no default scor
 """
 
 import asyncio
-import dataclasses
 import hashlib
 from dataclasses import dataclass, field
 
@@ -12,24 +11,24 @@ import structlog
 
 from services.judge import telemetry
 from services.judge.config import JudgeSpec
-from services.judge.domain.budget import BudgetExhausted, BudgetTracker, Reservation, add
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.replies import InvalidReply, Vote, parse_pair, parse_vote
 from services.judge.domain.vote_merge import has_quorum, merge
-from services.judge.ports import (
+from services.judge.service.prompt_builder import Prompt, build_pair_prompt, build_prompt
+from shared.bus.topology import JUDGE_SEGMENTS
+from shared.contracts.ids import Digest
+from shared.contracts.scores import JudgeResult, Usage
+from shared.llm.budget import BudgetExhausted, BudgetTracker, add
+from shared.llm.port import (
     ChatModel,
     Choice,
     Completion,
     CompletionRequest,
     RequestRefused,
     RouteUnavailable,
-    usage_of,
 )
-from services.judge.service.prompt_builder import Prompt, build_pair_prompt, build_prompt
-from shared.bus.topology import JUDGE_SEGMENTS
-from shared.contracts.ids import Digest
-from shared.contracts.scores import JudgeResult, Usage
+from shared.llm.spending import Payment, complete_within_budget
 from shared.process.bounded_cache import BoundedCache
 
 # Ends before the consumer's own timeout, which would discard the results of the other judges.
@@ -125,21 +124,14 @@ class Judge:
     ) -> Completion:
         """Reserve the call's upper bound, make the call, and settle what it really cost."""
         upper = Usage(calls=1, prompt_tokens=prompt.tokens, output_tokens=request.n * self.spec.max_output_tokens)
-        upper = upper.model_copy(update={"money": self.spec.prices.money(upper)})
-        reported = Usage()
+
+        def add_usage(settled: Usage) -> None:
+            session.usage = add(session.usage, settled)
+            self._export_usage(settled)
+
+        payment = Payment(budget, self.spec.name, self.spec.prices, add_usage)
         try:
-            reservation = Reservation(budget, self.spec.name, upper)
-            try:
-                tracked = dataclasses.replace(
-                    request, on_send=reservation.on_send, on_lost_response=reservation.on_lost_response
-                )
-                completion = await self._model.complete(tracked)
-                reported = usage_of(completion, upper)
-                reported = reported.model_copy(update={"money": self.spec.prices.money(reported)})
-            finally:
-                settled = reservation.settle(reported)
-                session.usage = add(session.usage, settled)
-                self._export_usage(settled)
+            completion = await complete_within_budget(self._model, request, upper, payment)
         except BudgetExhausted:
             telemetry.BUDGET.labels(self.spec.name).inc()
             raise

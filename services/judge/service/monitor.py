@@ -16,7 +16,6 @@ from pydantic import Field
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.ledger_rows import CanaryRow, PairRow, mean_value
-from services.judge.ports import RouteUnavailable
 from services.judge.service.epoch_ledger import EpochLedger
 from services.judge.service.judge import Judge
 from services.judge.service.loader import SegmentLoader
@@ -26,6 +25,7 @@ from shared.contracts.events import Epoch
 from shared.contracts.ids import Digest, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.errors import ZeldaError
+from shared.llm.port import RouteUnavailable
 from shared.store import keys
 from shared.store.create import create_if_absent
 from shared.store.port import NotFound, Store

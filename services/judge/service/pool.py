@@ -6,12 +6,12 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 
 from services.judge.config import JudgeSpec
-from services.judge.domain.budget import BudgetTracker
 from services.judge.domain.judge_input import JudgeInput
-from services.judge.ports import RouteUnavailable
 from services.judge.service.judge import Judge
 from shared.contracts.ids import Digest
 from shared.contracts.scores import JudgeResult
+from shared.llm.budget import BudgetTracker
+from shared.llm.port import RouteUnavailable
 
 
 @dataclass(frozen=True, slots=True)

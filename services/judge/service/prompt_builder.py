@@ -16,8 +16,8 @@ from services.judge.domain.prompts import (
     response_format,
     vote_messages,
 )
-from services.judge.domain.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 from shared.contracts.base import sha256
+from shared.llm.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 
 MIN_FACTS_TOKENS = 2_000  # below this, the strict bound would leave too few facts to judge by
 PAIR_RUBRIC_TOKENS = 4_000  # reserved in a comparison; the rubric of all five dimensions has 3,300 bytes

@@ -1,6 +1,6 @@
 """A model with scripted replies. tests/contract/test_models.py checks that it behaves like a real one."""
 
-from services.judge.ports import Choice, Completion, CompletionRequest
+from shared.llm.port import Choice, Completion, CompletionRequest
 
 
 class ScriptedModel:

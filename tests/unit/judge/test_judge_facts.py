@@ -10,7 +10,7 @@ from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.facts.timeline import PromptTooLong, render
 from services.judge.domain.prompts import facts_budget, rubric_message, vote_messages
 from services.judge.domain.rubric import reply_schema
-from services.judge.domain.tokens import image_token_bound
+from shared.llm.tokens import image_token_bound
 from tests.unit.judge.segment_factory import facts, states
 
 Changes = dict[int, dict[str, Any]]

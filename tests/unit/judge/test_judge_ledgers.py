@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from services.judge.domain.budget import Budget, BudgetExhausted
 from services.judge.domain.ledger_rows import LedgerPart, SegmentRow
 from services.judge.rules_server.settings import Behaviour
 from services.judge.service.ledger_store import OPEN_LEDGERS, LedgerStore
@@ -12,6 +11,7 @@ from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.judging import EpochJudging
 from shared.contracts.scores import SegmentScores, Usage
 from shared.errors import Transient
+from shared.llm.budget import Budget, BudgetExhausted
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.judge.harness import OpenHarness

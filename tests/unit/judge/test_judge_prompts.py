@@ -16,11 +16,11 @@ from services.judge.domain.facts.events import SOUNDS, Importance, TimelineEvent
 from services.judge.domain.facts.states import StepState
 from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.facts.timeline import PromptTooLong, render, thin
-from services.judge.domain.tokens import token_bound
 from services.judge.rules_server.facts_parser import totals
 from services.judge.service.prompt_builder import build_prompt
 from shared.errors import ContractError
 from shared.game.decoding.names import SOUND_EVENTS
+from shared.llm.tokens import token_bound
 from tests.unit.judge.segment_factory import facts, judge_input, states, walk
 
 JUDGES = load_judges(None, "http://rules.test/v1").judges

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.judge.adapters.completions import parse_model_list
 from services.judge.config import JudgeSpec
-from services.judge.domain.budget import Budget, BudgetTracker
 from services.judge.domain.replies import InvalidReply, Vote, parse_pair, parse_vote
-from services.judge.ports import Choice
 from services.judge.service.judge import Judge
 from shared.contracts.ids import JudgeName
+from shared.llm.budget import Budget, BudgetTracker
+from shared.llm.completions import parse_model_list
+from shared.llm.port import Choice
 from tests.unit.judge.garbage import NAMES, TEXT, VALID, corpus
 from tests.unit.judge.scripted_model import ScriptedModel
 from tests.unit.judge.segment_factory import judge_input, walk

@@ -7,11 +7,11 @@ import dataclasses
 import httpx
 import pytest
 
-from services.judge.adapters.route import RouteClient
-from services.judge.domain.budget import Budget, BudgetTracker
 from services.judge.rules_server.settings import Behaviour
 from shared.contracts.scores import Usage
 from shared.errors import ContractError, Transient
+from shared.llm.budget import Budget, BudgetTracker
+from shared.llm.route import RouteClient
 from tests.unit.judge.harness import GOOD, JudgeHarness, OpenHarness
 from tests.unit.judge.segment_factory import RUN, archive, judge_input, recorded, walk
 
@@ -40,7 +40,7 @@ def make_faulty(route: RouteClient, broken: int, error: httpx.HTTPError | None =
 
 
 async def spent(one: JudgeHarness) -> dict[str, Usage]:
-    return (await one.runtime.ledgers.open(RUN, 0)).budget.by_judge
+    return (await one.runtime.ledgers.open(RUN, 0)).budget.by_payer
 
 
 async def test_calls_not_sent_during_an_outage_leave_the_budget_untouched(harness: OpenHarness) -> None:

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from services.judge.adapters.route import RouteClient
 from services.judge.config import load_judges
-from services.judge.ports import RouteUnavailable
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup, JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
+from shared.llm.port import RouteUnavailable
+from shared.llm.route import RouteClient
 from shared.runtime.service import ServicePorts
 from shared.store.memory import MemoryStore
 

@@ -1,4 +1,4 @@
-"""The cost of judging and its hard limit: a call that could exceed the budget is not made.
+"""The cost of model calls and its hard limit: a call that could exceed the budget is not made.
 
 A call is reserved at its upper bound before it is sent, and settled at the cost that the server reports. Only sent
 requests count: a queued call costs nothing, a repeated one counts twice. A request whose response is lost counts at its
@@ -30,7 +30,7 @@ class TokenPrices(BaseModel):
 
 
 class Budget(BaseModel):
-    """Limits of one epoch of one run; None means unlimited."""
+    """Limits of one caller in one epoch of one run; None means unlimited."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,7 +39,7 @@ class Budget(BaseModel):
     money: float | None = Field(None, ge=0)
 
     def share(self, replicas: int) -> "Budget":
-        """Return the share of one of `replicas` judge processes."""
+        """Return the share of one of `replicas` processes."""
         return Budget(
             calls=None if self.calls is None else self.calls // replicas,
             tokens=None if self.tokens is None else self.tokens // replicas,
@@ -53,14 +53,15 @@ class BudgetExhausted(Exception):
 
 @dataclass
 class BudgetTracker:
-    """Spending of one epoch: settled usage by judge, and reservations of calls in flight.
+    """Spending of one epoch: settled usage by payer (a judge, a planner's mode), and reservations of calls in flight.
 
-    `on_change` is called after every settlement.
+    `on_change` is called after every settlement. `owner` names the budget in messages.
     """
 
     limits: Budget
-    by_judge: dict[str, Usage] = field(default_factory=dict)
+    by_payer: dict[str, Usage] = field(default_factory=dict)
     on_change: Callable[[], None] = lambda: None
+    owner: str = "judge"
     exhausted: bool = False
     _reserved: Usage = field(default_factory=Usage)
 
@@ -72,19 +73,19 @@ class BudgetTracker:
         for name, amount, limit in zip(("calls", "tokens", "money"), used, limits, strict=True):
             if limit is not None and amount > limit * (1 + 1e-9):
                 self.exhausted = True
-                raise BudgetExhausted(f"the epoch's judge budget of {limit:g} {name} is used up")
+                raise BudgetExhausted(f"the epoch's {self.owner} budget of {limit:g} {name} is used up")
         self._reserved = add(self._reserved, upper)
 
-    def settle(self, judge: str, upper: Usage, actual: Usage) -> None:
+    def settle(self, payer: str, upper: Usage, actual: Usage) -> None:
         """Release the reservation `upper` and add the actual cost."""
         self._reserved = add(self._reserved, upper, sign=-1)
-        self.by_judge[judge] = add(self.by_judge.get(judge, Usage()), actual)
+        self.by_payer[payer] = add(self.by_payer.get(payer, Usage()), actual)
         self.on_change()
 
     def spent(self) -> Usage:
-        """Return the settled usage of all judges."""
+        """Return the settled usage of all payers."""
         total = Usage()
-        for usage in self.by_judge.values():
+        for usage in self.by_payer.values():
             total = add(total, usage)
         return total
 
@@ -92,10 +93,10 @@ class BudgetTracker:
 class Reservation:
     """The reservation of one call: its tokens and one request. Each further request is reserved when it is sent."""
 
-    def __init__(self, budget: BudgetTracker, judge: str, upper: Usage) -> None:
+    def __init__(self, budget: BudgetTracker, payer: str, upper: Usage) -> None:
         """Reserve the call. Raises BudgetExhausted."""
         budget.reserve(upper)
-        self._budget, self._judge, self._one, self._reserved = budget, judge, upper, upper
+        self._budget, self._payer, self._one, self._reserved = budget, payer, upper, upper
         self._sent, self._lost, self._unspent = 0, Usage(), True
 
     def on_send(self) -> None:
@@ -113,7 +114,7 @@ class Reservation:
     def settle(self, reported: Usage) -> Usage:
         """Settle all sent requests: the reported cost plus that of lost responses. Returns the sum."""
         actual = add(self._lost, reported).model_copy(update={"calls": self._sent})
-        self._budget.settle(self._judge, self._reserved, actual)
+        self._budget.settle(self._payer, self._reserved, actual)
         return actual
 
 

@@ -1,8 +1,8 @@
 """HTTP headers of a request: llm-d's flow control and the route's token."""
 
-from services.judge.config import RouteSpec
-from services.judge.ports import RouteUnavailable
 from shared.config.settings import read_token
+from shared.llm.port import RouteUnavailable
+from shared.llm.route_spec import RouteSpec
 
 
 def request_headers(route: str, spec: RouteSpec, fairness_id: str) -> dict[str, str]:

@@ -7,11 +7,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.judge.adapters import route as routes
-from services.judge.adapters.completions import MAX_RESPONSE_BYTES
-from services.judge.adapters.route import RouteClient
-from services.judge.config import RouteSpec
-from services.judge.ports import CompletionRequest, RouteUnavailable
+from services.judge.telemetry import ROUTES
+from shared.llm import route as routes
+from shared.llm.completions import MAX_RESPONSE_BYTES
+from shared.llm.port import CompletionRequest, RouteUnavailable
+from shared.llm.route import RouteClient
+from shared.llm.route_spec import RouteSpec
 from tests.unit.judge.bad_servers import always, serving
 
 REQUEST = CompletionRequest({"messages": []}, 3, 1, "demo")
@@ -19,7 +20,7 @@ REQUEST = CompletionRequest({"messages": []}, 3, 1, "demo")
 
 def route(answer: httpx.Response) -> RouteClient:
     spec = RouteSpec.model_validate({"url": "http://server.test/v1", "breaker_failures": 2, "total_timeout_s": 5})
-    opened = RouteClient("r", spec)
+    opened = RouteClient("r", spec, ROUTES)
     opened.clients.transport = httpx.MockTransport(lambda _: answer)
     return opened
 
@@ -92,7 +93,9 @@ async def test_server_without_a_model_list_is_accepted() -> None:
 async def test_invalid_token_file_is_named_without_its_content(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "token").write_bytes(content)
     async with serving(always(200)) as server:
-        client = RouteClient("r", RouteSpec.model_validate({"url": server.url, "token_file": str(tmp_path / "token")}))
+        client = RouteClient(
+            "r", RouteSpec.model_validate({"url": server.url, "token_file": str(tmp_path / "token")}), ROUTES
+        )
         with pytest.raises(RouteUnavailable) as caught:
             await client.complete(REQUEST)
         assert server.requests == 0

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from services.judge.ports import Choice, Completion
+from shared.llm.port import Choice, Completion
 
 MAX_RESPONSE_BYTES = 2_000_000  # eleven votes need 20 kB
 MAX_TOKENS = 100_000_000

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from services.judge.domain.breaker import Breaker
-from services.judge.domain.budget import Budget, BudgetExhausted, BudgetTracker, TokenPrices
-from services.judge.domain.call_outcome import (
+from shared.contracts.scores import Usage
+from shared.llm.breaker import Breaker
+from shared.llm.budget import Budget, BudgetExhausted, BudgetTracker, TokenPrices
+from shared.llm.call_outcome import (
     LONGEST_RETRY_AFTER_S,
     CallOutcome,
     classify_response,
     pause_before_retry,
     retry_after,
 )
-from services.judge.domain.concurrency import ConcurrencyController
-from shared.contracts.scores import Usage
+from shared.llm.concurrency import ConcurrencyController
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 

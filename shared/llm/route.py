@@ -14,22 +14,22 @@ from datetime import UTC, datetime
 
 import httpx
 
-from services.judge import telemetry
-from services.judge.adapters.client_pool import ClientPool
-from services.judge.adapters.completions import (
+from shared.llm.breaker import Breaker
+from shared.llm.budget import BudgetExhausted
+from shared.llm.call_outcome import CallOutcome, classify_response, pause_before_retry
+from shared.llm.client_pool import ClientPool
+from shared.llm.completions import (
     InvalidCompletion,
     error_message,
     parse_completion,
     parse_model_list,
 )
-from services.judge.adapters.request_headers import request_headers
-from services.judge.adapters.semaphore import AcquireTimeout, AdaptiveSemaphore
-from services.judge.config import RouteSpec
-from services.judge.domain.breaker import Breaker
-from services.judge.domain.budget import BudgetExhausted
-from services.judge.domain.call_outcome import CallOutcome, classify_response, pause_before_retry
-from services.judge.domain.concurrency import ConcurrencyController
-from services.judge.ports import Completion, CompletionRequest, RequestRefused, RouteUnavailable
+from shared.llm.concurrency import ConcurrencyController
+from shared.llm.port import Completion, CompletionRequest, RequestRefused, RouteUnavailable
+from shared.llm.request_headers import request_headers
+from shared.llm.route_metrics import RouteMetrics
+from shared.llm.route_spec import RouteSpec
+from shared.llm.semaphore import AcquireTimeout, AdaptiveSemaphore
 
 LIST_MODELS_TIMEOUT_S = 10.0  # whole exchange; longer, and the service seems to hang when it starts
 # No server received the whole request.
@@ -42,8 +42,8 @@ _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 class RouteClient:
     """A model server behind one address."""
 
-    def __init__(self, name: str, spec: RouteSpec, *, use_direct: bool = False) -> None:
-        self.name, self._spec = name, spec
+    def __init__(self, name: str, spec: RouteSpec, metrics: RouteMetrics, *, use_direct: bool = False) -> None:
+        self.name, self._spec, self._metrics = name, spec, metrics
         self.breaker = Breaker(spec.breaker_failures, spec.breaker_open_s)
         self.concurrency = ConcurrencyController(maximum=spec.max_concurrent, initial=min(8, spec.max_concurrent))
         self._semaphore = AdaptiveSemaphore(lambda: self.concurrency.limit)
@@ -61,7 +61,7 @@ class RouteClient:
         await self._respect_retry_after(self._spec.wait_s)
         try:
             async with self._semaphore.slot(self._spec.wait_s):
-                telemetry.WAIT_SECONDS.labels(self.name).observe(time.monotonic() - queued_at)
+                self._metrics.wait_seconds.labels(self.name).observe(time.monotonic() - queued_at)
                 return await self._complete_in_time(request)
         except AcquireTimeout as error:
             raise RouteUnavailable(f"route {self.name}: {error}") from error
@@ -121,7 +121,7 @@ class RouteClient:
             self.breaker.release_probe()  # we ended the call: it says nothing about the route
             raise
         finally:
-            telemetry.CALL_SECONDS.labels(self.name).observe(time.monotonic() - begun)
+            self._metrics.call_seconds.labels(self.name).observe(time.monotonic() - begun)
             self._export_metrics()
 
     async def _run_attempts(self, request: CompletionRequest, begun: float) -> Completion:
@@ -179,11 +179,11 @@ class RouteClient:
             return self._on_failure(CallOutcome("outage", detail))
         self._mark_alive()
         self.concurrency.record_success(self._semaphore.in_flight)
-        telemetry.CALLS.labels(self.name, "answer").inc()
+        self._metrics.calls.labels(self.name, "answer").inc()
         return completion
 
     def _on_refusal(self, status: int, raw: bytes) -> None:
-        telemetry.CALLS.labels(self.name, "refused").inc()
+        self._metrics.calls.labels(self.name, "refused").inc()
         message = f"route {self.name}: HTTP {status}: {error_message(raw)}"
         if status in REQUEST_ERRORS:
             self._mark_alive()
@@ -201,7 +201,7 @@ class RouteClient:
             self.concurrency.record_overload(now)
         if outcome.retry_after_s is not None:
             self._not_before = max(self._not_before, now + outcome.retry_after_s)
-        telemetry.CALLS.labels(self.name, outcome.kind).inc()
+        self._metrics.calls.labels(self.name, outcome.kind).inc()
         return outcome
 
     def _mark_alive(self) -> None:
@@ -223,6 +223,6 @@ class RouteClient:
         )
 
     def _export_metrics(self) -> None:
-        telemetry.LIMIT.labels(self.name).set(self.concurrency.limit)
-        telemetry.IN_FLIGHT.labels(self.name).set(self._semaphore.in_flight)
-        telemetry.BREAKER.labels(self.name).set(_BREAKER_VALUE[self.breaker.state(time.monotonic())])
+        self._metrics.limit.labels(self.name).set(self.concurrency.limit)
+        self._metrics.in_flight.labels(self.name).set(self._semaphore.in_flight)
+        self._metrics.breaker.labels(self.name).set(_BREAKER_VALUE[self.breaker.state(time.monotonic())])

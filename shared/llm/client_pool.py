@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from services.judge.adapters.completions import MAX_RESPONSE_BYTES, InvalidCompletion
-from services.judge.config import RouteSpec
+from shared.llm.completions import MAX_RESPONSE_BYTES, InvalidCompletion
+from shared.llm.route_spec import RouteSpec
 
 KEEPALIVE_S = 60.0  # close idle connections before the server does; its own limit is often 75 s
 

@@ -1,0 +1,1 @@
+"""Calls language models: routes with breaker, adaptive concurrency, token files and budgets."""
