@@ -28,10 +28,9 @@ class RandomRewardModel:
         self.store = store
 
     async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
-        """Return the model, standardised on the states of the epoch; None if no segment has any."""
+        """Return the model, standardised on the states of the epoch; None if it has no segment."""
         archives = [await self.store.get(ref.key, ref.digest) for ref in finished.segments]
-        counts = [read_segment(archive).counters for archive in archives]
-        states = [counters.features(one) for one in counts if one is not None]
+        states = [read_segment(archive).states_in(counters.VERSION) for archive in archives]
         if not states:
             return None
         weights = rewardnet.dump(random_model(np.concatenate(states), record.config.seed))

@@ -17,7 +17,8 @@ from pydantic import Field
 from shared.contracts.base import Contract
 from shared.errors import ContractError, Transient
 from shared.store import keys
-from shared.store.port import AlreadyExists, NotFound, Store
+from shared.store.create import create_if_absent, create_or_read
+from shared.store.port import NotFound, Store
 from shared.telemetry import metrics
 
 KEPT: Final = 20  # newest revisions that are kept: a late `create` must still find its number taken
@@ -85,10 +86,8 @@ class Lease:
         mine, self._mine = self._mine, None
         if mine is not None:
             free = LeaseRevision(owner="", fence=mine.fence, revision=mine.revision + 1)
-            try:
-                await self._store.create(keys.lease_revision(self._name, free.revision), free.to_bytes())
-            except AlreadyExists:  # another process has already acquired it
-                return
+            # False if another process has already acquired it.
+            await create_if_absent(self._store, keys.lease_revision(self._name, free.revision), free.to_bytes())
 
     def _expired(self, latest: LeaseRevision) -> bool:
         """Whether this process has seen the same revision for the whole TTL."""
@@ -118,13 +117,10 @@ class Lease:
         started = self._clock()
         wanted = LeaseRevision(owner=self._owner, fence=fence, revision=revision)
         key = keys.lease_revision(self._name, revision)
-        try:
-            await self._store.create(key, wanted.to_bytes())
-        except AlreadyExists:
-            # Our own revision, if the answer to an earlier attempt was lost.
-            if await self._store.get(key) != wanted.to_bytes():
-                self._mine = None
-                return
+        committed = await create_or_read(self._store, key, wanted.to_bytes())
+        if committed.data != wanted.to_bytes():  # equal bytes are our own: the answer to an earlier attempt was lost
+            self._mine = None
+            return
         # A process that slept may have created a revision that the others have already passed.
         if await self._latest() != wanted:
             self._mine = None

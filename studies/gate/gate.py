@@ -32,7 +32,7 @@ from shared.contracts.ids import Digest, JudgeName
 from shared.contracts.run import RunConfig, ShapingConfig
 from shared.contracts.scores import DIMENSIONS
 from shared.game.observation import counters
-from shared.game.recording.segment import Counts
+from shared.game.recording.recorded_states import Counts
 from shared.runtime.service import ServicePorts
 from shared.store import keys
 from shared.store.memory import MemoryStore

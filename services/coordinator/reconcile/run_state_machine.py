@@ -21,6 +21,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
 from shared.store import keys
+from shared.store.create import create_or_read
 from shared.store.port import AlreadyExists, Store
 
 log = structlog.get_logger(__name__)
@@ -74,15 +75,14 @@ class RunStateMachine:
             created=self._now(),
         )
         key = keys.epoch_start(order.run, order.epoch)
-        try:
-            digest = await self._store.create(key, order.to_bytes())
-        except AlreadyExists:
+        committed = await create_or_read(self._store, key, order.to_bytes())
+        if not committed.created:
             log.info("epoch already ordered by another coordinator", run=order.run, epoch=order.epoch)
             return []
         model = decision.reward_model.weights_digest if decision.reward_model else None
         log.info("epoch ordered", run=order.run, epoch=order.epoch, fence=fence, reward_model=model, key=key)
         changed = await self._change_state(view.record, ChangeState("running", epoch=order.epoch), fence)
-        return [rm_ready(EpochView(order.epoch, Committed(key, digest, order))), *changed]
+        return [rm_ready(EpochView(order.epoch, Committed(key, committed.digest, order))), *changed]
 
     async def _change_state(self, record: RunRecord, decision: ChangeState, fence: int) -> list[EventData]:
         revision = advance(

@@ -19,7 +19,7 @@ class Potentials:
         self._models: dict[str, tuple[RewardNet, str, float] | None] = {}
 
     async def of(self, segment: Segment) -> NDArray[np.float32] | None:
-        """Phi, (steps + 1,), as in training. None if nothing shaped the segment."""
+        """Phi, (steps + 1,), as in training. None if nothing shaped the segment or its model expired."""
         manifest = segment.manifest
         if manifest.reward_model is None:
             return None
@@ -30,10 +30,7 @@ class Potentials:
         if found is None:
             return None
         network, view, conservatism = found
-        states = segment.counters if view.startswith("counters") else segment.observations
-        if states is None:
-            return None
-        scores = network.forward(np.ascontiguousarray(states, np.float32))
+        scores = network.forward(segment.states_in(view))
         return conservative_potential(scores, conservatism, network.weights.disagreement)
 
     async def _read(self, key: str) -> tuple[RewardNet, str, float] | None:

@@ -22,7 +22,8 @@ from shared.game.emulator.start import StartState
 from shared.game.observation import counters
 from shared.game.observation.encoder import Observation
 from shared.game.recording.png import palette_png
-from shared.game.recording.segment import Counts, Members, pack_state, write_segment
+from shared.game.recording.recorded_states import Counts, RecordedStates
+from shared.game.recording.segment import Members, pack_state, write_segment
 from shared.game.recording.state_rows import StateRowWriter
 from shared.store import keys
 
@@ -119,8 +120,12 @@ class CompletedSegment:
         return np.frombuffer(b"".join(self.content.counters), "<u2").reshape(-1, counters.SIZE)
 
     def states_in(self, view: str) -> NDArray[np.float32]:
-        """All states as a reward model of this view sees them, (steps + 1, D)."""
-        return counters.features(self.counters()) if view == counters.VERSION else self.observations()
+        """All states (steps + 1, D) as a reward model of this view sees them; ContractError if recorded without it."""
+        known = self.facts
+        states = RecordedStates(
+            self.name, known["observation"], self.observations(), known["counters"], self.counters()
+        )
+        return states.in_view(view)
 
     def candidate(self, disagreement: float | None) -> Candidate:
         """What the sampler decides by."""

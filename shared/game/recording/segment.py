@@ -35,7 +35,7 @@ from shared.contracts.segment import (
 )
 from shared.errors import ContractError
 from shared.game.decoding.names import BUTTON_OF_ACTION
-from shared.game.observation import counters, layout
+from shared.game.recording.recorded_states import Counts, Observations, RecordedStates
 
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the time of every member: the bytes depend on the content alone
 _STORED: Final = (START_STATE, FRAMES)  # already compressed
@@ -43,8 +43,6 @@ _NEEDED: Final = {STATES, OBSERVATIONS, ACTIONS, PREFIX, START_STATE}
 _NPY: Final = (1, 0)  # format of the arrays
 
 Actions = NDArray[np.uint8]
-Observations = NDArray[np.float32]
-Counts = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +61,9 @@ class Segment:
 
     def states_in(self, view: str) -> Observations:
         """All states (steps + 1, D) as a reward model of this view sees them; ContractError if recorded without it."""
-        manifest, counts = self.manifest, self.counters
-        if view == counters.VERSION and manifest.counters == view and counts is not None:
-            self._check_inputs(counts.shape[1], counters.SIZE, view)
-            return counters.features(counts)
-        if view == layout.VERSION and manifest.observation == view:
-            self._check_inputs(self.observations.shape[1], layout.SIZE, view)
-            return self.observations
-        name = manifest.segment
-        raise ContractError(f"segment {name} was recorded without {view}: judge segments of a newer run")
-
-    def _check_inputs(self, found: int, wanted: int, view: str) -> None:
-        if found != wanted:
-            raise ContractError(f"segment {self.manifest.segment}: {found} inputs, {view} has {wanted}")
+        known = self.manifest
+        states = RecordedStates(known.segment, known.observation, self.observations, known.counters, self.counters)
+        return states.in_view(view)
 
 
 def frame_name(step: int) -> str:

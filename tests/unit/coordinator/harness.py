@@ -219,3 +219,25 @@ class Harness:
 def segment(epoch: int, number: int) -> SegmentId:
     """The name of the n-th segment of an epoch."""
     return SegmentId(f"e{epoch:04d}-r00-s{number:03d}")
+
+
+async def started_run(**config: object) -> Harness:
+    """A run whose epoch 0 is ordered."""
+    harness = Harness()
+    await harness.create_run(**config)
+    await harness.passes()
+    return harness
+
+
+async def trained_epoch(**config: object) -> Harness:
+    """A run whose epoch 0 is played and waits for its judges."""
+    harness = await started_run(**config)
+    await harness.train(0)
+    return harness
+
+
+async def judged_epoch(**config: object) -> Harness:
+    """A run whose epoch 0 is played and judged and waits for its reward model."""
+    harness = await trained_epoch(**config)
+    await harness.judge(0)
+    return harness

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from services.coordinator.live.broadcaster import Poll
 from shared.contracts.ids import RunId
 from tests.unit.coordinator.api_client import OPERATOR, VIEWER, client
-from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness
+from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, started_run
 
 
 async def routes(harness: Harness, directory: Path) -> list[tuple[str, str]]:
@@ -76,9 +76,7 @@ async def test_token_rotation_takes_effect_immediately(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["operator:another-token-0123456789abc\n", ""])
 async def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path, text: str) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     polled, poller = asyncio.Event(), harness.broadcaster._poller
 
     def observed(run: RunId) -> Poll:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from shared.contracts.ids import RunId
 from shared.store import keys
 from tests.unit.coordinator.api_client import client
-from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, segment
+from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, judged_epoch, segment, started_run, trained_epoch
 
 
 async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
@@ -47,9 +47,7 @@ async def test_requests_without_name_and_key_create_different_runs(tmp_path: Pat
 
 
 async def test_stop_and_resume_by_http(tmp_path: Path) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     async with client(harness, tmp_path) as http:
         assert (await http.post("/runs/demo/stop")).json()["state"] == "stopping"
         refused = await http.post("/runs/demo/resume")
@@ -58,10 +56,7 @@ async def test_stop_and_resume_by_http(tmp_path: Path) -> None:
 
 
 async def test_epochs_segments_and_scores_are_listed_in_pages(tmp_path: Path) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.judge(0, segments=3)
     async with client(harness, tmp_path) as http:
         rows = (await http.get("/runs/demo/epochs")).json()
@@ -77,10 +72,7 @@ async def test_epochs_segments_and_scores_are_listed_in_pages(tmp_path: Path) ->
 
 
 async def test_foreign_objects_among_the_segments_are_not_listed_or_counted(tmp_path: Path) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     for name in ("notes.txt", "e1/My_holiday.zip"):
         await harness.store.put(keys.segments_prefix(RUN, 0) + name, b"not ours")
     await harness.passes()
@@ -90,11 +82,7 @@ async def test_foreign_objects_among_the_segments_are_not_listed_or_counted(tmp_
 
 
 async def test_foreign_objects_among_the_scores_are_not_listed(tmp_path: Path) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
-    await harness.judge(0)
+    harness = await judged_epoch()
     for name in ("Notes.json", "deeper/e1.json", "notes.txt"):
         await harness.store.put(keys.scores_prefix(RUN, 0) + name, b"not ours")
     found: list[str] = []
@@ -142,10 +130,7 @@ async def test_a_page_continues_although_its_first_run_changed_state(
 
 
 async def test_a_reader_gets_the_current_state_then_updates() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.judge(0, segments=1)
     await harness.passes()
     harness.broadcaster._interval_s = 0.01

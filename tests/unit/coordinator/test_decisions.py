@@ -13,15 +13,7 @@ from shared.contracts.driver import DriverFailed
 from shared.contracts.run import LONGEST_REASON
 from shared.store import keys
 from shared.store.port import NotFound
-from tests.unit.coordinator.harness import RUN, START, Harness
-
-
-async def started_run(**config: object) -> Harness:
-    """A run whose first epoch is ordered."""
-    harness = Harness()
-    await harness.create_run(**config)
-    await harness.passes()
-    return harness
+from tests.unit.coordinator.harness import RUN, START, Harness, started_run
 
 
 async def test_the_second_epoch_waits_for_its_judges() -> None:

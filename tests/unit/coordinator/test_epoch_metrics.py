@@ -16,7 +16,7 @@ from shared.contracts.card import RewardModelCard
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow
 from shared.contracts.run import RunRecord
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run, trained_epoch
 
 FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
 
@@ -98,9 +98,7 @@ def test_a_card_sets_the_metrics_of_its_model() -> None:
 
 
 async def test_every_active_run_has_its_own_series() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.train(0, metrics={"return_mean": 0.5})
     slow = await harness.models.views.read(await harness.models.runs.latest(RUN))
     await harness.judge(0)
@@ -116,10 +114,7 @@ async def test_every_active_run_has_its_own_series() -> None:
 
 
 async def test_the_series_of_an_ended_run_are_removed() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.passes()
     assert value("number") == 0
     epoch_metrics.set_card(card(run="led-by-another", baselines={"linear": 0.61}))

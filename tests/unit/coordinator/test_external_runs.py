@@ -9,7 +9,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.state.runs import RunRecords
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run
 
 SINGLE = RunId("single")
 
@@ -32,9 +32,7 @@ async def test_commands_for_a_single_epoch_are_refused(command: str) -> None:
 
 
 async def test_a_single_epoch_does_not_take_a_run_from_its_coordinator() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     with pytest.raises(CliError, match="a coordinator trains it: stop it with") as refusal:
         await _start_or_resume(RunRecords(harness.store), RUN, RunConfig())
     assert refusal.value.code == CONFLICT

@@ -16,13 +16,11 @@ from shared.errors import Transient
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import ObjectEntry
-from tests.unit.coordinator.harness import RUN, START, Harness
+from tests.unit.coordinator.harness import RUN, START, Harness, started_run
 
 
 async def test_120_unjudged_epochs_end_in_a_readable_record() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=120, judge_deadline_s=1)
-    await harness.passes()
+    harness = await started_run(epochs=120, judge_deadline_s=1)
     for epoch in range(120):
         await harness.train(epoch, segments=1)
         harness.time += CARD_GRACE
@@ -46,9 +44,7 @@ async def delete(harness: Harness) -> None:
 
 @pytest.mark.parametrize("ended", [False, True])
 async def test_a_run_that_was_deleted_and_recreated_starts_empty(ended: bool) -> None:
-    harness = Harness()
-    await harness.create_run(epochs=1 if ended else 3)
-    await harness.passes()
+    harness = await started_run(epochs=1 if ended else 3)
     await harness.complete_epoch(0)
     await harness.passes()
     await delete(harness)
@@ -157,9 +153,7 @@ async def test_a_restarted_coordinator_reads_no_score_of_complete_epochs() -> No
 
 
 async def test_a_summary_of_a_deleted_run_of_the_same_name_is_ignored() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.complete_epoch(0)
     raw = await harness.store.get(keys.run_summary(RUN))
     other = RunSummary.from_bytes(raw).model_copy(update={"created": harness.time, "epochs": []})

@@ -8,7 +8,7 @@ from services.coordinator.domain.over_optimisation import EpochEvidence, detect_
 from services.coordinator.domain.reward_model_selection import TRUE_PROGRESS
 from shared.contracts.card import EpochScore, PairAccuracy, RewardModelCard
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run
 
 
 def evidence(*rows: tuple[float, float]) -> list[EpochEvidence]:
@@ -106,9 +106,7 @@ async def play_epoch(
 
 
 async def test_a_model_that_failed_its_gates_clears_no_suspect() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=6)
-    await harness.passes()
+    harness = await started_run(epochs=6)
     await play_epoch(harness, 0, 3.0, (0.0,))
     await play_epoch(harness, 1, 2.5, (0.0, 0.3))
     await play_epoch(harness, 2, 2.0, (0.0, 0.3, 0.6))

@@ -4,14 +4,12 @@ from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.ids import EpisodeId
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness, segment
+from tests.unit.coordinator.harness import RUN, Harness, segment, started_run
 
 
 async def second_epoch() -> Harness:
     """A run of three epochs of 600 steps, in its second epoch."""
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await send_heartbeat(harness, 0, 600)
     await harness.complete_epoch(0)
     await harness.passes()

@@ -6,7 +6,7 @@ import pytest
 
 from shared.contracts.card import Calibration
 from shared.contracts.progress import EpochRow
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run, trained_epoch
 
 NEEDED = {"pairs": 50, "episodes": 5, "accuracy_confident": 0.7, "over_step_index": 0.05, "ece": 0.25, "spread": 0.1}
 
@@ -18,9 +18,7 @@ async def rows(harness: Harness) -> list[EpochRow]:
 
 async def refused(epochs: int = 1, passed: bool = False, **card: Any) -> list[EpochRow]:
     """The rows of a run whose first reward model has this card, after `epochs` finished epochs."""
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     for epoch in range(epochs):
         await harness.train(epoch)
         await harness.judge(epoch)
@@ -73,19 +71,14 @@ async def test_a_used_model_and_a_shaped_epoch_need_no_reason() -> None:
 
 
 async def test_a_run_without_shaping_says_so() -> None:
-    harness = Harness()
-    await harness.create_run(shaping={"mode": "none"})
-    await harness.passes()
+    harness = await started_run(shaping={"mode": "none"})
     await harness.complete_epoch(0)
     (row,) = await rows(harness)
     assert row.not_shaped == "not shaped: the configuration sets shaping.mode to none"
 
 
 async def test_a_model_that_came_too_late_is_named() -> None:
-    harness = Harness()
-    await harness.create_run(overlap=True)
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch(overlap=True)
     await harness.passes()
     await harness.judge(0)
     await harness.train_reward_model(0)

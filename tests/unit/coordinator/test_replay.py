@@ -7,16 +7,13 @@ from shared.bus.topology import ROLES
 from shared.contracts.events import EventData
 from shared.store import keys
 from tests.unit.coordinator.earlier_run import PLACE, add_earlier_run
-from tests.unit.coordinator.harness import RUN, START, Harness, segment
+from tests.unit.coordinator.harness import RUN, START, judged_epoch, segment, started_run, trained_epoch
 
 QUIET = timedelta(seconds=30)
 
 
 async def test_only_purged_segments_without_an_outcome_are_republished() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.judge(0, segments=1)
     harness.bus.purge()
     await harness.passes(20)
@@ -25,9 +22,7 @@ async def test_only_purged_segments_without_an_outcome_are_republished() -> None
 
 
 async def test_a_lost_start_order_is_republished() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     harness.bus.purge()
     await harness.passes(10)
     assert await harness.trainer_events() == []
@@ -36,9 +31,7 @@ async def test_a_lost_start_order_is_republished() -> None:
 
 
 async def test_a_lost_stop_is_republished_without_a_start_order() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.service.stop(RUN)
     await harness.passes()
     harness.bus.purge()
@@ -48,11 +41,7 @@ async def test_a_lost_stop_is_republished_without_a_start_order() -> None:
 
 
 async def test_a_lost_epoch_finished_is_republished() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
-    await harness.judge(0)
+    harness = await judged_epoch()
     harness.bus.purge()
     await harness.passes(20)
     received = await harness.rewardmodel_events()
@@ -61,10 +50,7 @@ async def test_a_lost_epoch_finished_is_republished() -> None:
 
 
 async def test_the_coordinator_publishes_exactly_its_permitted_events() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.passes(20)
     await harness.service.stop(RUN)
     await add_earlier_run(harness.store)
@@ -77,10 +63,7 @@ async def test_the_coordinator_publishes_exactly_its_permitted_events() -> None:
 
 
 async def test_with_overlap_segments_of_the_open_epochs_are_republished() -> None:
-    harness = Harness()
-    await harness.create_run(overlap=True)
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch(overlap=True)
     await harness.passes()
     harness.bus.purge()
     await harness.passes(20)
@@ -89,9 +72,7 @@ async def test_with_overlap_segments_of_the_open_epochs_are_republished() -> Non
 
 
 async def test_a_complete_epoch_is_never_republished() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.complete_epoch(0)
     harness.bus.purge()
     await harness.passes(40)
@@ -100,11 +81,7 @@ async def test_a_complete_epoch_is_never_republished() -> None:
 
 
 async def test_a_segment_with_a_damaged_score_is_not_republished() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
-    await harness.judge(0)
+    harness = await judged_epoch()
     await harness.store.put(keys.score(RUN, 0, segment(0, 3)), b"{")
     harness.bus.purge()
     await harness.passes(20)
@@ -113,10 +90,7 @@ async def test_a_segment_with_a_damaged_score_is_not_republished() -> None:
 
 
 async def test_nothing_is_republished_while_judges_make_progress() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.passes()
     for number in range(3):
         await harness.passes(10)
@@ -126,9 +100,7 @@ async def test_nothing_is_republished_while_judges_make_progress() -> None:
 
 
 async def test_a_start_order_is_republished_while_the_judges_make_progress() -> None:
-    harness = Harness()
-    await harness.create_run(overlap=True)
-    await harness.passes()
+    harness = await started_run(overlap=True)
     await harness.train(0, segments=10)
     await harness.passes()
     await harness.service.stop(RUN)

@@ -5,7 +5,7 @@ import pytest
 from shared.contracts.card import EpochScore
 from shared.contracts.progress import RunSummary
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run
 
 
 async def play(harness: Harness, truths: list[float], scores: list[float]) -> None:
@@ -24,16 +24,8 @@ async def shaped_by(harness: Harness, epoch: int) -> int | None:
     return None if model is None else model.epoch
 
 
-async def started_run() -> Harness:
-    """A run of nine epochs whose first epoch is ordered."""
-    harness = Harness()
-    await harness.create_run(epochs=9)
-    await harness.passes()
-    return harness
-
-
 async def test_two_diverging_epochs_roll_back_to_the_model_before_them() -> None:
-    harness = await started_run()
+    harness = await started_run(epochs=9)
     await play(harness, [1.0, 3.0, 2.5, 2.0], [0.0, 0.2, 0.4, 0.6])
     assert [await shaped_by(harness, epoch) for epoch in range(5)] == [None, 0, 1, 2, 0]
     summary = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
@@ -42,7 +34,7 @@ async def test_two_diverging_epochs_roll_back_to_the_model_before_them() -> None
 
 
 async def test_after_the_recovery_the_newest_model_is_used() -> None:
-    harness = await started_run()
+    harness = await started_run(epochs=9)
     await play(harness, [1.0, 3.0, 2.5, 2.0, 3.5], [0.0, 0.2, 0.4, 0.6, 0.7])
     assert await shaped_by(harness, 5) == 4
     await harness.train(5, metrics={"milestones_mean": 4.0})
@@ -53,7 +45,7 @@ async def test_after_the_recovery_the_newest_model_is_used() -> None:
 
 
 async def test_a_model_with_another_layout_is_replaced_by_the_last_good_one() -> None:
-    harness = await started_run()
+    harness = await started_run(epochs=9)
     await harness.complete_epoch(0)
     await harness.train(1)
     await harness.judge(1)
@@ -64,7 +56,7 @@ async def test_a_model_with_another_layout_is_replaced_by_the_last_good_one() ->
 
 @pytest.mark.parametrize("view", ["counters/v1", "obs/v1"])
 async def test_a_model_of_either_view_shapes_the_next_epoch(view: str) -> None:
-    harness = await started_run()
+    harness = await started_run(epochs=9)
     await harness.complete_epoch(0)
     await harness.train(1)
     await harness.judge(1)

@@ -10,13 +10,11 @@ from shared.contracts.epoch import EpochStart
 from shared.contracts.progress import RunProgress, RunSummary
 from shared.store import keys
 from shared.store.port import NotFound
-from tests.unit.coordinator.harness import RUN, Harness, segment
+from tests.unit.coordinator.harness import RUN, Harness, judged_epoch, segment, started_run, trained_epoch
 
 
 async def test_a_run_of_three_epochs_goes_from_created_to_finished() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     assert await harness.state() == "running"
     assert (await harness.start_order(0)).reward_model is None
     for epoch in range(3):
@@ -28,9 +26,7 @@ async def test_a_run_of_three_epochs_goes_from_created_to_finished() -> None:
 
 
 async def test_the_next_epoch_uses_the_reward_model_of_this_one() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.complete_epoch(0)
     model = (await harness.start_order(1)).reward_model
     assert model is not None
@@ -39,11 +35,7 @@ async def test_the_next_epoch_uses_the_reward_model_of_this_one() -> None:
 
 
 async def test_an_unreadable_score_counts_as_missing() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
-    await harness.judge(0)
+    harness = await judged_epoch()
     await harness.store.put(keys.score(RUN, 0, segment(0, 3)), b"{")
     await harness.train_reward_model(0)
     await harness.passes()
@@ -52,17 +44,13 @@ async def test_an_unreadable_score_counts_as_missing() -> None:
 
 
 async def test_a_pixel_policy_is_shaped_by_a_feature_based_model() -> None:
-    harness = Harness()
-    await harness.create_run(observation="pixels/v1")
-    await harness.passes()
+    harness = await started_run(observation="pixels/v1")
     await harness.complete_epoch(0)
     assert (await harness.start_order(1)).reward_model is not None
 
 
 async def test_a_model_that_failed_its_gates_is_replaced_by_the_last_good_one() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=4)
-    await harness.passes()
+    harness = await started_run(epochs=4)
     await harness.complete_epoch(0, passed=True)
     await harness.complete_epoch(1, passed=False)
     model = (await harness.start_order(2)).reward_model
@@ -72,18 +60,13 @@ async def test_a_model_that_failed_its_gates_is_replaced_by_the_last_good_one() 
 
 async def test_no_model_is_used_without_shaping_or_without_a_good_one() -> None:
     for config, passed in (({}, False), ({"shaping": {"mode": "none"}}, True)):
-        harness = Harness()
-        await harness.create_run(**config)
-        await harness.passes()
+        harness = await started_run(**config)
         await harness.complete_epoch(0, passed=passed)
         assert (await harness.start_order(1)).reward_model is None
 
 
 async def test_the_run_waits_for_judges_and_then_for_the_reward_model() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.judge(0, segments=3)
     await harness.passes(3)
     assert await doing(harness) == "Epoch 0: 1 of 4 segments wait for their judges."
@@ -96,10 +79,7 @@ async def test_the_run_waits_for_judges_and_then_for_the_reward_model() -> None:
 
 
 async def test_the_run_proceeds_after_the_judges_deadline() -> None:
-    harness = Harness()
-    await harness.create_run(judge_deadline_s=100)
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch(judge_deadline_s=100)
     harness.time += timedelta(seconds=99) + CARD_GRACE
     await harness.passes(seconds=2)
     with pytest.raises(NotFound):
@@ -109,10 +89,7 @@ async def test_the_run_proceeds_after_the_judges_deadline() -> None:
 
 
 async def test_overlap_starts_the_next_epoch_before_judging_ends() -> None:
-    harness = Harness()
-    await harness.create_run(overlap=True)
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch(overlap=True)
     await harness.passes()
     assert (await harness.start_order(1)).reward_model is None
     await harness.train(1)
@@ -128,9 +105,7 @@ async def test_overlap_starts_the_next_epoch_before_judging_ends() -> None:
 
 
 async def test_run_hours_end_a_run_without_planned_epochs() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=None, run_hours=1)
-    await harness.passes()
+    harness = await started_run(epochs=None, run_hours=1)
     await harness.complete_epoch(0)
     harness.time += timedelta(hours=1)
     await harness.complete_epoch(1)
@@ -181,9 +156,7 @@ async def test_a_silent_trainer_fails_the_run_with_a_reason() -> None:
 
 @pytest.mark.parametrize(("silence_s", "duration"), [(30, "30 seconds"), (90, "90 seconds"), (120, "2 minutes")])
 async def test_the_reason_names_the_silence_timeout(silence_s: int, duration: str) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     view = await harness.models.views.read(await harness.models.runs.latest(RUN))
     limits = Timeouts(silence=timedelta(seconds=silence_s))
     decision = decide(view, harness.time, limits, limits.silence + timedelta(seconds=1))
@@ -211,9 +184,7 @@ async def test_time_without_polls_does_not_count_as_silence() -> None:
 
 
 async def test_progress_and_summary_are_written_to_the_store() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=2)
-    await harness.passes()
+    harness = await started_run(epochs=2)
     await harness.complete_epoch(0)
     await harness.train(1)
     await harness.judge(1, status="dead")
@@ -234,10 +205,7 @@ async def test_progress_and_summary_are_written_to_the_store() -> None:
 
 
 async def test_scores_of_a_partly_judged_epoch_are_written_when_the_run_ends() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=1, judge_deadline_s=100)
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch(epochs=1, judge_deadline_s=100)
     await harness.judge(0, segments=3)
     await harness.passes()
     assert not await harness.store.exists(keys.scores_jsonl(RUN, 0))

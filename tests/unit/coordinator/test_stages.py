@@ -8,7 +8,7 @@ from services.coordinator.domain.stages import STAGES
 from shared.contracts.driver import EVALUATION_S, DriverHeartbeat, DriverState
 from shared.contracts.progress import RunProgress
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run
 from tests.unit.coordinator.test_progress import progress, row
 
 BATCHES = 640  # steps of an epoch of 600 in batches of 64
@@ -17,9 +17,7 @@ PLAY_S, EVALUATE_S, JUDGE_S, TEACH_S = 64.0, 8.0, 20.0, 6.0
 
 async def a_run(**config: object) -> Harness:
     """A run of three epochs whose first order is written."""
-    harness = Harness()
-    await harness.create_run(**config)
-    await harness.passes()
+    harness = await started_run(**config)
     return harness
 
 

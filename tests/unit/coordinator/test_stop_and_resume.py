@@ -8,14 +8,12 @@ from services.coordinator.domain.lifecycle import RunConflict
 from shared.contracts.driver import DriverFailed, DriverStopped
 from shared.contracts.run import RunRecord
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness
+from tests.unit.coordinator.harness import RUN, Harness, started_run, trained_epoch
 
 
 async def training_run() -> Harness:
     """A run that trains epoch 0."""
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.trainer_events()
     return harness
 
@@ -69,10 +67,7 @@ async def test_stop_between_two_epochs_needs_no_trainer() -> None:
 
 
 async def test_a_resume_after_the_deadline_restarts_the_deadline() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=1, judge_deadline_s=600)
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch(epochs=1, judge_deadline_s=600)
     await harness.judge_events()
     await harness.service.stop(RUN)
     await harness.passes()
@@ -114,9 +109,7 @@ async def test_a_failed_driver_fails_the_run_and_resume_retries() -> None:
 
 
 async def test_a_finished_run_refuses_stop_and_resume() -> None:
-    harness = Harness()
-    await harness.create_run(epochs=1)
-    await harness.passes()
+    harness = await started_run(epochs=1)
     await harness.complete_epoch(0)
     await harness.passes()
     with pytest.raises(RunConflict, match="only a created or running run can be stopped"):

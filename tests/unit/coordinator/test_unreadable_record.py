@@ -10,7 +10,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.store import keys
 from tests.unit.coordinator.api_client import client
-from tests.unit.coordinator.harness import RUN, START, Harness, segment
+from tests.unit.coordinator.harness import RUN, START, Harness, judged_epoch, segment, started_run, trained_epoch
 
 ODD_RUN = RunId("odd")
 
@@ -79,10 +79,7 @@ async def test_an_invalid_name_in_the_index_is_ignored() -> None:
 async def test_a_run_with_a_damaged_document_is_logged_once_and_can_be_stopped(
     tmp_path: Path,
 ) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     card = keys.reward_model_card(RUN, 0)
     await harness.store.put(card, b"{")
     with capture_logs() as logs:
@@ -100,10 +97,7 @@ async def test_a_run_with_a_damaged_document_is_logged_once_and_can_be_stopped(
 
 
 async def test_a_stopped_run_with_a_damaged_document_refuses_to_resume(tmp_path: Path) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
+    harness = await trained_epoch()
     await harness.service.stop(RUN)
     await harness.passes()
     finished = keys.epoch_finished(RUN, 0)
@@ -119,9 +113,7 @@ async def test_a_stopped_run_with_a_damaged_document_refuses_to_resume(tmp_path:
 
 
 async def test_a_damaged_heartbeat_counts_as_missing() -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
+    harness = await started_run()
     await harness.store.put(keys.driver_heartbeat(RUN), b"")
     await harness.train(0)
     await harness.judge(0)
@@ -131,11 +123,7 @@ async def test_a_damaged_heartbeat_counts_as_missing() -> None:
 
 
 async def test_a_damaged_score_is_left_out_of_the_list(tmp_path: Path) -> None:
-    harness = Harness()
-    await harness.create_run()
-    await harness.passes()
-    await harness.train(0)
-    await harness.judge(0)
+    harness = await judged_epoch()
     await harness.store.put(keys.score(RUN, 0, segment(0, 1)), b"{")
     async with client(harness, tmp_path) as http:
         page = (await http.get(f"/runs/{RUN}/scores")).json()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -12,17 +13,18 @@ import pytest
 
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, OK
+from services.exporter.adapters.potentials import Potentials
 from services.exporter.domain.manifest import ExportManifest
 from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments, export_video
 from services.exporter.settings import ExporterSettings
 from services.trainer.domain.shaping import ConservativePotential
 from shared import rewardnet
 from shared.config.settings import StoreSettings
-from shared.contracts.epoch import EpochStart
-from shared.contracts.ids import RunId
+from shared.contracts.epoch import EpochStart, RewardModelRef
+from shared.contracts.ids import Digest, RunId
 from shared.game.decoding.names import ACTIONS
-from shared.game.observation import layout
-from shared.game.recording.segment import write_segment
+from shared.game.observation import counters, layout
+from shared.game.recording.segment import Segment, read_segment, write_segment
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
@@ -89,13 +91,29 @@ def video_files(folder: Path) -> list[Path]:
     return list(folder.glob("*.mp4*"))
 
 
-def test_a_data_set_contains_the_potential_of_the_model_that_shaped() -> None:
+async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store: Store) -> None:
     raw = rewardnet.dump(rewardnet.random_weights(3, 1, "counters/v1"))
-    network = rewardnet.RewardNet.from_bytes(raw, "counters/v1")
-    states = np.random.default_rng(2).uniform(0, 3, (5, rewardnet.WIDTHS["counters/v1"])).astype(np.float32)
-    used = ConservativePotential.from_bytes(raw, "counters/v1", 0.5, "v")(states)
-    again = rewardnet.conservative_potential(network.forward(states), 0.5, network.weights.disagreement)
-    assert np.array_equal(used, again)
+    key = f"{keys.reward_model_prefix(RUN, 0)}rm.safetensors"
+    digest = Digest(await store.put(key, raw))
+    model = RewardModelRef(epoch=0, weights_key=key, weights_digest=digest, card_key=key, card_digest=digest)
+    order = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
+    await store.put(keys.epoch_start(RUN, 0), order.model_copy(update={"reward_model": model}).to_bytes())
+    segment = await recorded_segment(store)
+    assert await Potentials(store).of(segment) is None, "nothing shaped it"
+    shaped = replace(segment, manifest=segment.manifest.model_copy(update={"reward_model": digest}))
+    assert segment.counters is not None
+    inputs = counters.features(segment.counters)
+    used = ConservativePotential.from_bytes(raw, "counters/v1", order.config.shaping.conservatism, "v")(inputs)
+    found = await Potentials(store).of(shaped)
+    assert found is not None
+    assert np.array_equal(found, used)
+    assert found.std() > 0, "it varies along the segment"
+
+
+async def recorded_segment(store: Store) -> Segment:
+    """The first recorded segment of the run."""
+    entry = next(iter(await list_segments(store, RUN)))
+    return read_segment(await store.get(entry.key))
 
 
 async def test_two_runs_export_into_one_directory_without_clashes(store: Store, tmp_path: Path) -> None:
