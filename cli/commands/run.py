@@ -184,7 +184,9 @@ def diff(
 
 @app.command()
 def logs(
-    process: Annotated[str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, bus, store", metavar="PROCESS")],
+    process: Annotated[
+        str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, llm, bus, store", metavar="PROCESS")
+    ],
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="number of lines")] = 50,
 ) -> None:
     """Print the last log lines of one process of the local system."""

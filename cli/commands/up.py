@@ -11,6 +11,7 @@ import typer
 
 from cli.console import print_line, print_status
 from cli.errors import FAILED, USAGE, CliError
+from cli.llm.model_file import find_model
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
 from cli.stack.process import StackError
 from cli.stack.services import SERVICES
@@ -29,6 +30,7 @@ def up(
     root: Annotated[Path, typer.Option(help="directory for logs, secrets and server data")] = ROOT,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for runs with game=oracle-of-seasons")] = None,
     judges: Annotated[Path | None, typer.Option(help="YAML file with your own routes and judges")] = None,
+    llm: Annotated[Path | None, typer.Option(help="GGUF file of a language model that judges on this machine")] = None,
     without: Annotated[list[str] | None, typer.Option(help="do not start this service, e.g. exporter")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the addresses as JSON")] = False,
 ) -> None:
@@ -37,8 +39,9 @@ def up(
     if unknown:
         raise CliError(USAGE, f"--without {unknown.pop()}: choose from {', '.join(SERVICES)}.")
     services = [name for name in SERVICES if name not in (without or [])]
-    extra = user_settings(os.environ, rom, judges)
-    options = StackOptions(root=root, store=store, api_port=port, extra=extra, services=services)
+    extra = user_settings(os.environ, rom, judges, llm=llm is not None)
+    model = None if llm is None else find_model(llm)
+    options = StackOptions(root=root, store=store, api_port=port, extra=extra, services=services, llm=model)
     if notice := ignored_variables(os.environ):
         print_status(notice)
     try:

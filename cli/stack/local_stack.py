@@ -19,6 +19,7 @@ from cli.stack.servers import base_environment, nats_spec, s3_spec
 from cli.stack.services import (
     JUDGE_URL,
     SERVICES,
+    ModelServer,
     StackPorts,
     common_settings,
     rules_judge_spec,
@@ -40,7 +41,7 @@ Report = Callable[[str], None]
 class StackOptions:
     """What the user may choose. `store` is a directory that replaces the S3 server.
 
-    `extra` holds additional `ZELDA_*` settings by service.
+    `extra` holds additional `ZELDA_*` settings by service. `llm` is a language model that judges.
     """
 
     root: Path
@@ -48,6 +49,7 @@ class StackOptions:
     api_port: int | None = None
     extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     services: Sequence[str] = SERVICES
+    llm: ModelServer | None = None
 
 
 @dataclass(slots=True)
@@ -178,16 +180,20 @@ def build_stack(options: StackOptions, report: Report) -> LocalStack:
     servers = [nats_spec(layout, ports.bus), rules_judge_spec(ports.judge)]
     if ports.store is not None:
         servers.append(s3_spec(layout, allocator, ports.store))
+    extra = dict(options.extra)
+    if options.llm is not None:
+        port = allocator.allocate()
+        servers.append(options.llm.server(layout, port))
+        extra["judge"] = options.llm.judge_settings(layout, port, extra.get("judge", {}))
     repairs = {EXIT_TOPOLOGY: _provision_again(lambda: system.provision_bus())}
     services = [
-        service_spec(name, layout, ports, {**settings, **options.extra.get(name, {})}, repairs)
-        for name in options.services
+        service_spec(name, layout, ports, {**settings, **extra.get(name, {})}, repairs) for name in options.services
     ]
 
     def supervised(spec: ProcessSpec) -> SupervisedProcess:
         return SupervisedProcess(spec, layout.logs / f"{spec.name}.log", report)
 
-    command_settings = {name: own[name] for own in options.extra.values() for name in COMMAND_SETTINGS if name in own}
+    command_settings = {name: own[name] for own in extra.values() for name in COMMAND_SETTINGS if name in own}
     system = LocalStack(
         layout, ports, settings, [*map(supervised, servers)], [*map(supervised, services)], command_settings
     )

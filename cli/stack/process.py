@@ -49,6 +49,7 @@ class ProcessSpec:
     environment: Mapping[str, str]
     ready: Callable[[], Awaitable[bool]]
     grace_s: float = 30.0
+    ready_s: float = READY_S
     ports: Sequence[int] = ()
     repairs: Repairs = field(default_factory=lambda: NO_REPAIRS)
 
@@ -67,7 +68,7 @@ class SupervisedProcess:
     async def start(self) -> None:
         """Start the process and wait until it is ready; StackError quotes the last line of its log."""
         await self._spawn()
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + self.spec.ready_s
         while True:
             # In this order: an answer at the port must not be taken for that of a process that has exited.
             ended, answered = self.exit_code is not None, await self.spec.ready()

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from cli.stack.layout import StackLayout
 from cli.stack.probes import is_up
@@ -29,6 +30,18 @@ class StackPorts:
     def http_port(self, service_spec: str) -> int:
         """Return the HTTP port of a service."""
         return self.api if service_spec == "coordinator" else self.services[service_spec]
+
+
+class ModelServer(Protocol):
+    """A language model that judges in a local system."""
+
+    def server(self, layout: StackLayout, port: int) -> ProcessSpec:
+        """Describe the process that serves it at this port."""
+        ...
+
+    def judge_settings(self, layout: StackLayout, port: int, chosen: Mapping[str, str]) -> dict[str, str]:
+        """Return the judge service's settings, which name the server; those that the user chose stay."""
+        ...
 
 
 def common_settings(layout: StackLayout, ports: StackPorts, store_url: str) -> dict[str, str]:

@@ -25,14 +25,20 @@ JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
 
 
 def user_settings(
-    environ: Mapping[str, str], rom: Path | None = None, judges: Path | None = None
+    environ: Mapping[str, str], rom: Path | None = None, judges: Path | None = None, *, llm: bool = False
 ) -> dict[str, dict[str, str]]:
-    """Return the settings by service. Options win over the environment; CliError for an unusable file."""
+    """Return the settings by service. Options win over the environment; CliError for an unusable file.
+
+    With `llm`, the system writes its own judges file: one of the environment is not read.
+    """
+    if llm and judges is not None:
+        raise CliError(USAGE, "--llm and --judges both name the judges: give one of them.")
     settings = {
         service: {name: value for name, value in environ.items() if name.startswith(names) and name not in RESERVED}
         for service, names in PREFIXES.items()
     }
-    image, file = find_rom(environ, rom), find_judges_file(environ, judges)
+    image = find_rom(environ, rom)
+    file = None if llm else find_judges_file(environ, judges)
     if image is not None:
         settings["trainer"][DRIVER_ROM] = settings["exporter"][EXPORTER_ROM] = str(image)
     if file is not None:

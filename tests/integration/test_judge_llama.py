@@ -38,7 +38,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder, port = tmp_path_factory.mktemp("tiny"), free_ports(1)[0]
     write_text_model(folder / "model.gguf")
     write_eye(folder / "eye.gguf")
-    command = [sys.executable, "-m", "tests.integration.llama_server", str(folder), str(port), KEY]
+    (folder / "key").write_text(KEY)
+    options = ["--port", str(port), "--key-file", str(folder / "key"), "--name", "tiny", "--slots", "4"]
+    options += ["--context", "16384", "--projector", str(folder / "eye.gguf"), "--threads", "1"]
+    command = [sys.executable, "-m", "cli.llm.llama_server", str(folder / "model.gguf"), *options]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
         try:
