@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +17,17 @@ from numpy.typing import NDArray
 
 from shared.errors import Permanent
 from shared.game.decoding.names import ACTIONS
-from shared.game.observation import layout
+from shared.game.observation import counters, layout, with_counters
 
 Floats = NDArray[np.float32]
+FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        layout.VERSION: tuple(layout.INDEX),
+        # Some counters have the name of a feature.
+        with_counters.VERSION: (*layout.INDEX, *(f"counter_{name}" for name in counters.NAMES)),
+    }
+)
+"""Names of the values that a policy sees, by the version of its observation."""
 FORMAT: Final = "zelda-policy/1"
 EXAMPLE: Final = """\
 import json
@@ -62,17 +71,17 @@ class Policy:
 
 def policy_from(tensors: Mapping[str, Floats], about: Mapping[str, Any]) -> Policy:
     """The policy among the tensors of a checkpoint (`pi.0.weight`, ...). Permanent for a policy that sees pictures."""
-    if about["observation"] != layout.VERSION:
-        raise Permanent(
-            f"this policy sees {about['observation']}: only policies on {layout.VERSION} can be exported or played"
-        )
+    features = FEATURES.get(about["observation"])
+    if features is None:
+        known = " and ".join(FEATURES)
+        raise Permanent(f"this policy sees {about['observation']}: only policies on {known} can be exported or played")
     numbers = sorted({int(name.split(".")[1]) for name in tensors if name.startswith("pi.")})
     layers = tuple((tensors[f"pi.{number}.weight"], tensors[f"pi.{number}.bias"]) for number in numbers)
     meaning = {
         "format": FORMAT,
         "layers": len(layers),
         "activation": "tanh",
-        "features": [feature.name for feature in layout.FEATURES],
+        "features": list(features),
         "actions": list(ACTIONS),
     }
     return Policy(layers, {**meaning, **about})

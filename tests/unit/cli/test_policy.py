@@ -15,12 +15,13 @@ import torch
 
 from cli import errors
 from cli.policy.play import PlayedEpisode, PlayOptions
-from cli.policy.policy_file import EXAMPLE, policy_from
+from cli.policy.policy_file import EXAMPLE, FEATURES, policy_from
 from cli.policy.stored_policy import read_policy
 from services.trainer.driver.checkpoint import unpack
 from services.trainer.rl.module import HIDDEN, build_network
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
 from shared.errors import Permanent
 from shared.game.observation import layout
 from shared.store.open import open_store
@@ -94,6 +95,17 @@ async def test_another_seed_draws_other_actions_unless_the_best_are_taken(store:
     assert ends[False, 1] != ends[False, 2]
 
 
+@pytest.mark.parametrize("observation", list(FEATURES))
+def test_a_policy_plays_with_the_observation_that_it_learnt_on(observation: str) -> None:
+    config = RunConfig.model_validate({"world": "garden", "observation": observation})
+    network = build_network((len(FEATURES[observation]),), HIDDEN, 8)
+    tensors = {f"pi.{name}": value.numpy() for name, value in network.state_dict().items()}
+    policy = policy_from(tensors, {"observation": observation})
+    playing = PlayedEpisode(policy, config, PlayOptions(steps=5))
+    assert len(list(playing)) == 5
+    assert len(set(policy.about["features"])) == len(FEATURES[observation])
+
+
 def test_a_play_becomes_a_video(store: Path, tmp_path: Path) -> None:
     words = ("policy", "play", RUN, "--steps", "10", "--video", "play.mp4")
     done = zelda(*words, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
@@ -113,5 +125,5 @@ def test_a_missing_policy_is_not_found(store: Path, tmp_path: Path, words: tuple
 
 
 def test_a_policy_on_pictures_is_refused_with_a_sentence() -> None:
-    with pytest.raises(Permanent, match=r"sees pixels/v1: only policies on obs/v1 can be exported or played"):
+    with pytest.raises(Permanent, match=r"sees pixels/v1: only policies on obs/v1 and obs/v2 can be exported"):
         policy_from({}, {"observation": "pixels/v1"})
