@@ -125,13 +125,13 @@ def _on_bus(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
 
 async def _connected(at: BusSettings, work: Callable[[DeadLetters], Awaitable[T]]) -> T:
     from shared.bus.jetstream.bus import connect
-    from shared.bus.jetstream.dead_letters import NatsDeadLetters
+    from shared.bus.open import open_dead_letters
     from shared.bus.provision import IDENTITY
 
     if at.url == "memory://":
         raise Permanent("a memory:// bus keeps no dead letters: set ZELDA_BUS__URL to a real bus")
     bus = await connect(at, IDENTITY)  # this identity may read dead letters; no service may
     try:
-        return await work(NatsDeadLetters(bus))
+        return await work(open_dead_letters(bus))
     finally:
         await bus.close()

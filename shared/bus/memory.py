@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from shared.bus.port import ConsumerMissing, DeadLetter, Subscription, one_line
+from shared.bus.port import ConsumerMissing, DeadLetter, Subscription, UnknownDeadLetter, one_line
 from shared.bus.subjects import subject
 from shared.bus.topology import ACK_WAIT_S, DUPLICATE_WINDOW_S, MAX_DELIVER, ROLES
 from shared.contracts.envelope import Envelope
-from shared.errors import Permanent, Transient
+from shared.errors import Transient
 
 
 @dataclass(slots=True)
@@ -199,7 +199,7 @@ class MemoryDeadLetters:
     async def get(self, number: int) -> DeadLetter:
         """One dead letter."""
         if number not in self._letters:
-            raise Permanent(f"no dead letter {number}: `zelda dlq list` shows the numbers")
+            raise UnknownDeadLetter(number)
         return self._letters[number]
 
     async def replay(self, number: int) -> None:

@@ -1,7 +1,7 @@
 """The NATS users and their permissions, derived from the topology of the services."""
 
 from shared.bus.subjects import pattern
-from shared.bus.topology import DEAD_ROOT, STREAMS, Role, dead_subject, stream_of
+from shared.bus.topology import DEAD_ROOT, DEAD_STREAM, STREAMS, Role, dead_subject, stream_of
 
 Permissions = dict[str, list[str]]
 
@@ -20,6 +20,8 @@ def service_permissions(name: str, role: Role) -> Permissions:
             f"$JS.ACK.{stream}.{subscription.name}.>",
             dead_subject(subscription),
         ]
+    if role.handles_dead_letters:
+        publish += [f"$JS.API.STREAM.MSG.{verb}.{DEAD_STREAM}" for verb in ("GET", "DELETE")]
     publish += [f"$JS.API.STREAM.INFO.{stream}" for stream in streams]
     return {"publish": sorted(publish), "subscribe": [f"_INBOX_{name}.>"]}
 

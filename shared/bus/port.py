@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from shared.contracts.envelope import Envelope
 from shared.contracts.events import EventData
-from shared.errors import Transient
+from shared.errors import Permanent, Transient
 
 Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
 """Handles one event and returns the events to publish. Raises Transient, Permanent or Fatal."""
@@ -122,6 +122,13 @@ class DeadLetter:
     raw: bytes
 
 
+class UnknownDeadLetter(Permanent):
+    """No dead letter has this number: it was replayed or dropped, or never existed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"no dead letter {number}: `zelda dlq list` shows the numbers")
+
+
 class DeadLetters(Protocol):
     """The dead-letter stream, for operators."""
 
@@ -130,7 +137,7 @@ class DeadLetters(Protocol):
         ...
 
     async def get(self, number: int) -> DeadLetter:
-        """Return one dead letter; Permanent if the number is unknown."""
+        """Return one dead letter, or raise UnknownDeadLetter."""
         ...
 
     async def replay(self, number: int) -> None:
@@ -138,5 +145,5 @@ class DeadLetters(Protocol):
         ...
 
     async def drop(self, number: int) -> None:
-        """Remove the dead letter; Permanent if the number is unknown."""
+        """Remove the dead letter, or raise UnknownDeadLetter."""
         ...

@@ -73,6 +73,8 @@ class Role:
 
     publishes: tuple[type[EventData], ...]
     subscriptions: tuple[Subscription, ...]
+    handles_dead_letters: bool = False
+    """Whether it reads and removes dead letters. It replays only the events that it may publish."""
 
 
 ROLES: Final[dict[str, Role]] = {
@@ -82,7 +84,11 @@ ROLES: Final[dict[str, Role]] = {
     "exporter": Role((SegmentExported,), (EXPORTER_SEGMENTS,)),
     # The reconciler republishes events of commit objects without a successor. Scores and cards are polled in the store
     # and need no republishing.
-    "coordinator": Role((RmReady, RunChanged, SegmentReady, EpochFinished, ExportRequested), (COORDINATOR_RUNS,)),
+    "coordinator": Role(
+        (RmReady, RunChanged, SegmentReady, EpochFinished, ExportRequested),
+        (COORDINATOR_RUNS,),
+        handles_dead_letters=True,
+    ),
 }
 
 

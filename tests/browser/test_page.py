@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import Digest, JudgeName, RunId
 from shared.contracts.scores import DimensionScore, JudgeResult
@@ -23,6 +24,7 @@ from tests.browser.live_page import (
     serving,
     two_epochs,
 )
+from tests.events import segment_ready
 from tests.unit.coordinator.harness import RUN, Harness
 
 pytestmark = needs_chromium
@@ -226,3 +228,23 @@ async def test_stages_and_the_least_remaining_time_are_shown(tmp_path: Path) -> 
         page = await open_tab(browser, coordinator.address())
         await expect(page.locator(".stages [aria-current]")).to_have_text("judging 50 %")
         await expect(page.locator(".figures")).to_contain_text("over 1 min 30 s")
+
+
+@pytest.mark.parametrize("token", [VIEWER, OPERATOR])
+async def test_a_dead_letter_shows_its_reason_and_operators_replay(tmp_path: Path, token: str) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        bus = coordinator.harness.bus
+        await coordinator.create_run(RUN)
+        await bus.publish(segment_ready(0))
+        for delivery in await bus.fetch(JUDGE_SEGMENTS, 1, 0):
+            await delivery.reject(HOSTILE[0])
+        page = await open_tab(browser, coordinator.address(token))
+        await expect(page.locator("#dead .why")).to_have_text(HOSTILE[0])
+        replay = page.get_by_role("button", name="Replay dead letter")
+        if token == VIEWER:
+            await expect(replay).to_have_count(0)
+            return
+        assert (await Axe().run(page)).violations_count == 0
+        await replay.click()
+        await expect(page.locator("#dead .why")).to_have_count(0)
+        assert await bus.pending(JUDGE_SEGMENTS) == 1

@@ -8,7 +8,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
-from services.coordinator.api.gallery import SEGMENT
+from services.coordinator.api.routes.gallery import SEGMENT
 from tests.unit.coordinator.api_client import OPERATOR
 from tests.unit.coordinator.harness import Harness
 
@@ -44,6 +44,8 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         f"GET {SEGMENT}",
         f"GET {SEGMENT}/frames/{{number}}",
         f"GET {SEGMENT}/video",
+        "GET /dead-letters",
+        "POST /dead-letters/{number}/replay",
         "GET /session",
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from nats import errors as nats_errors
 
+from services.coordinator.api.dead_letter_service import DeadLetterService
 from shared.bus.jetstream.bus import AWAY, NatsBus, connect
 from shared.bus.jetstream.dead_letters import NatsDeadLetters
 from shared.bus.permissions import provision_permissions, service_permissions
@@ -114,6 +115,19 @@ async def test_a_service_may_recreate_its_own_consumer(connections: Connections)
     await connections["provision"].context.delete_consumer(stream_of(subscription).name, subscription.name)
     await connections["judge"].ensure(subscription)
     assert await connections["judge"].pending(subscription) == 0
+
+
+async def test_the_coordinator_replays_only_what_it_may_publish(connections: Connections) -> None:
+    [subscription] = ROLES["judge"].subscriptions
+    for number in range(2):
+        await connections["trainer"].publish(segment_ready(number))
+    for delivery in await connections["judge"].fetch(subscription, 2, 2):
+        await delivery.reject("no manifest")
+    service = DeadLetterService(connections["coordinator"])
+    first, second = await service.list()
+    await service.replay(first.number)
+    assert [letter.number for letter in await service.list()] == [second.number]
+    assert await connections["judge"].pending(subscription) == 1
 
 
 @pytest.mark.parametrize(

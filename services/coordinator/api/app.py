@@ -5,11 +5,13 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from services.coordinator.api import event_stream, gallery, problems, runs, segments, session
+from services.coordinator.api import problems
 from services.coordinator.api.auth import AuthMiddleware
+from services.coordinator.api.dead_letter_service import DeadLetterService
 from services.coordinator.api.limits import BodySizeLimit, RateLimit, SecurityHeaders
 from services.coordinator.api.models import NewRun
-from services.coordinator.api.page import install_page
+from services.coordinator.api.routes import dead_letters, event_stream, gallery, runs, segments, session
+from services.coordinator.api.routes.page import install_page
 from services.coordinator.api.run_service import RunService
 from services.coordinator.api.tokens import TokenFile
 from services.coordinator.live.broadcaster import EventBroadcaster
@@ -20,7 +22,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     for status, text in {
         401: "the token is missing or unknown",
         403: "the token can only read",
-        404: "the run does not exist",
+        404: "the run, or what the path names within it, does not exist",
         408: "the body did not arrive in time",
         409: "the command conflicts with the state of the run",
         413: "the body is larger than 64 KB",
@@ -51,7 +53,8 @@ def create_app(
         responses=ERROR_RESPONSES,
     )
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
-    for routes in (runs, segments, gallery, event_stream, session):
+    app.state.dead_letters = DeadLetterService(service.bus)
+    for routes in (runs, segments, gallery, event_stream, dead_letters, session):
         app.include_router(routes.router)
     install_page(app)
     problems.install_error_handlers(app, NewRun)

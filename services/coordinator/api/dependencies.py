@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from services.coordinator.api.dead_letter_service import DeadLetterService
 from services.coordinator.api.run_service import RunService
 from services.coordinator.live.broadcaster import EventBroadcaster
 from services.coordinator.readmodels.read_models import ReadModels
@@ -28,7 +29,14 @@ def broadcaster(request: Request) -> EventBroadcaster:
     return found
 
 
+def dead_letters(request: Request) -> DeadLetterService:
+    """The dead letters of the application's bus."""
+    found: DeadLetterService = request.app.state.dead_letters
+    return found
+
+
 Commands = Annotated[RunService, Depends(run_service)]
 Models = Annotated[ReadModels, Depends(read_models)]
+DeadLetterCommands = Annotated[DeadLetterService, Depends(dead_letters)]
 Broadcaster = Annotated[EventBroadcaster, Depends(broadcaster)]
 RunParam = Annotated[RunId, Path(description="name of the run", examples=["first-steps"])]

@@ -12,8 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import compile_path
 
+from services.coordinator.api.dead_letter_service import ReplayRefused
 from services.coordinator.api.run_defaults import UnsuitableRun
 from services.coordinator.domain.lifecycle import RunBusy, RunConflict
+from shared.bus.port import UnknownDeadLetter
 from shared.config.problems import OBJECT_EXPECTED, describe_problem
 from shared.errors import Permanent, Transient
 from shared.store.port import NotFound
@@ -59,6 +61,8 @@ def install_error_handlers(app: FastAPI, body: type[BaseModel]) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RunConflict, _handler(409))
+    app.add_exception_handler(ReplayRefused, _handler(409))
+    app.add_exception_handler(UnknownDeadLetter, _handler(404))
     app.add_exception_handler(UnsuitableRun, _handler(422))
     app.add_exception_handler(NotFound, _handler(404))
     app.add_exception_handler(RunBusy, _handler(503))

@@ -9,7 +9,7 @@ from nats.js import errors as js_errors
 
 from shared.bus.jetstream.bus import AWAY, NatsBus
 from shared.bus.jetstream.config import ATTEMPT, CONSUMER, REASON, SUBJECT
-from shared.bus.port import DeadLetter
+from shared.bus.port import DeadLetter, UnknownDeadLetter
 from shared.bus.topology import DEAD_ROOT, DEAD_STREAM
 from shared.errors import Permanent, Transient
 
@@ -17,7 +17,7 @@ _NOWHERE: Final = datetime.fromtimestamp(0, UTC)
 
 
 class NatsDeadLetters:
-    """The dead letters of one bus, oldest first. Needs permissions that no service has."""
+    """The dead letters of one bus, oldest first. Of the services, only the coordinator may read and remove them."""
 
     def __init__(self, bus: NatsBus) -> None:
         self._bus = bus
@@ -38,7 +38,7 @@ class NatsDeadLetters:
         """One dead letter."""
         message = await self._read(number, after=False)
         if message is None:
-            raise _unknown(number)
+            raise UnknownDeadLetter(number)
         return _letter(message)
 
     async def replay(self, number: int) -> None:
@@ -82,7 +82,3 @@ def _letter(message: api.RawStreamMsg) -> DeadLetter:
         time=message.time or _NOWHERE,
         raw=message.data or b"",
     )
-
-
-def _unknown(number: int) -> Permanent:
-    return Permanent(f"no dead letter {number}: `zelda dlq list` shows the numbers")

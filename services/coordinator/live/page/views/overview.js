@@ -2,6 +2,7 @@
 
 import { session } from "../parts/api.js";
 import { code, make, renderIf, section } from "../parts/dom.js";
+import { watchDeadLetters } from "../parts/dead_letters.js";
 import { openSegment } from "../parts/drawer.js";
 import { epochTable } from "../parts/epoch_table.js";
 import { progress } from "../parts/progress.js";
@@ -13,7 +14,8 @@ let every = false;   // all epochs, instead of the newest
 const parts = {};
 
 function build() {
-  for (const name of ["now", "epochs", "votes"]) parts[name] = make("div", [], "", { id: name });
+  for (const name of ["now", "epochs", "dead", "votes"]) parts[name] = make("div", [], "", { id: name });
+  watchDeadLetters(parts.dead);
   return Object.values(parts);
 }
 

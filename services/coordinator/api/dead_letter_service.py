@@ -1,0 +1,72 @@
+"""Dead letters for operators: lists them, and replays those that the coordinator may publish.
+
+The coordinator's rights on the bus stay small: it replays only its own events and those that it republishes anyway.
+`zelda dlq` replays every kind with the rights of the provisioning job.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from shared.bus.open import open_dead_letters
+from shared.bus.port import Bus, DeadLetter
+from shared.bus.subjects import ROOT
+from shared.bus.topology import ROLES
+from shared.contracts.ids import RunId
+from shared.errors import ZeldaError
+
+REPLAYABLE: Final = frozenset(event.NAME for event in ROLES["coordinator"].publishes)
+FRESH_S: Final = 5.0  # each letter is one request to the bus, and several pages ask for the same list
+MOST: Final = 200
+
+
+class ReplayRefused(ZeldaError):
+    """The coordinator may not publish the event again. The message names the command that may."""
+
+
+class DeadLetterService:
+    """The dead letters of one bus. A list is at most `FRESH_S` old; a replay makes the next one new."""
+
+    def __init__(self, bus: Bus, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bus, self._clock = bus, clock
+        self._listed: tuple[float, Sequence[DeadLetter]] | None = None
+
+    async def list(self) -> Sequence[DeadLetter]:
+        """The oldest `MOST` dead letters."""
+        now = self._clock()
+        if self._listed is None or now - self._listed[0] > FRESH_S:
+            self._listed = now, await open_dead_letters(self._bus).list(MOST)
+        return self._listed[1]
+
+    async def replay(self, number: int) -> None:
+        """Publish the event again and remove its dead letter."""
+        letters = open_dead_letters(self._bus)
+        letter = await letters.get(number)
+        if not is_replayable(letter):
+            raise ReplayRefused(
+                f"Dead letter {number} is no event that the coordinator may publish: use `zelda dlq replay {number}`, "
+                f"or `zelda dlq drop {number}`."
+            )
+        await letters.replay(number)
+        self._listed = None
+
+
+def is_replayable(letter: DeadLetter) -> bool:
+    """Whether the coordinator may publish the event of this letter."""
+    return event_of(letter) in REPLAYABLE
+
+
+def event_of(letter: DeadLetter) -> str | None:
+    """The name of the letter's event, such as `segment.ready`; None for a notice of the server itself."""
+    run, _, name = letter.subject.removeprefix(f"{ROOT}.").partition(".")
+    return name if run and name and letter.subject.startswith(f"{ROOT}.") else None
+
+
+def run_of(letter: DeadLetter) -> RunId | None:
+    """The run that the letter's event belongs to."""
+    if event_of(letter) is None:
+        return None
+    try:
+        return RunId(letter.subject.removeprefix(f"{ROOT}.").partition(".")[0])
+    except ValueError:  # any client of the bus can choose a subject
+        return None

@@ -1,0 +1,83 @@
+"""Dead letters over REST: each token reads the reasons, operators replay what the coordinator may publish."""
+
+from pathlib import Path
+
+import pytest
+
+from services.coordinator.api.dead_letter_service import FRESH_S, DeadLetterService
+from shared.bus.memory import MemoryBus
+from shared.bus.port import Subscription
+from shared.bus.topology import EXPORTER_SEGMENTS, JUDGE_SEGMENTS
+from tests.events import segment_ready
+from tests.unit.coordinator.api_client import VIEWER, client
+from tests.unit.coordinator.harness import Harness
+
+
+async def reject_all(bus: MemoryBus, subscription: Subscription, reason: str) -> None:
+    """Turn every waiting event of a consumer into a dead letter."""
+    for delivery in await bus.fetch(subscription, 100, 0):
+        await delivery.reject(reason)
+
+
+async def test_a_viewer_reads_the_reason_of_a_dead_letter(tmp_path: Path) -> None:
+    harness = Harness()
+    event = segment_ready(0)
+    await harness.bus.publish(event)
+    await reject_all(harness.bus, JUDGE_SEGMENTS, "the archive is damaged")
+    async with client(harness, tmp_path, VIEWER) as http:
+        [letter] = (await http.get("/dead-letters")).json()
+        refused = await http.post(f"/dead-letters/{letter['number']}/replay")
+    assert letter["reason"] == "the archive is damaged"
+    assert (letter["run"], letter["event"]) == (event.runid, "segment.ready")
+    assert (letter["consumer"], letter["deliveries"], letter["replayable"]) == ("judge-segments", 1, True)
+    assert refused.status_code == 403
+
+
+async def test_a_replayed_event_reaches_its_consumer_again(tmp_path: Path) -> None:
+    harness = Harness()
+    await harness.bus.publish(segment_ready(0))
+    await reject_all(harness.bus, JUDGE_SEGMENTS, "no manifest")
+    async with client(harness, tmp_path) as http:
+        [letter] = (await http.get("/dead-letters")).json()
+        path = f"/dead-letters/{letter['number']}/replay"
+        response = await http.post(path)
+        assert (response.status_code, response.json()) == (202, {"replayed": letter["number"]})
+        assert (await http.get("/dead-letters")).json() == []
+        again = await http.post(path)
+    assert await harness.bus.pending(JUDGE_SEGMENTS) == 1
+    assert again.status_code == 404
+    assert again.json()["detail"].startswith(f"no dead letter {letter['number']}: `zelda dlq list`")
+
+
+@pytest.mark.parametrize(
+    ("subject", "event", "run"),
+    [
+        ("zelda.v1.demo.scores.ready", "scores.ready", "demo"),
+        ("zelda.v1.Not a run.scores.ready", "scores.ready", None),
+        ("$JS.EVENT.ADVISORY.scores.ready", None, None),
+    ],
+)
+async def test_a_foreign_event_is_left_to_the_command_line(
+    tmp_path: Path, subject: str, event: str | None, run: str | None
+) -> None:
+    harness = Harness()
+    harness.bus.inject(b"{", subject)
+    await reject_all(harness.bus, EXPORTER_SEGMENTS, "no event")
+    async with client(harness, tmp_path) as http:
+        [letter] = (await http.get("/dead-letters")).json()
+        response = await http.post(f"/dead-letters/{letter['number']}/replay")
+        assert len((await http.get("/dead-letters")).json()) == 1
+    assert (letter["event"], letter["run"], letter["replayable"]) == (event, run, False)
+    assert response.status_code == 409
+    assert f"use `zelda dlq replay {letter['number']}`" in response.json()["detail"]
+
+
+async def test_many_pages_ask_the_bus_once_in_a_while() -> None:
+    bus, now = MemoryBus(), [0.0]
+    service = DeadLetterService(bus, lambda: now[0])
+    assert await service.list() == []
+    await bus.publish(segment_ready(0))
+    await reject_all(bus, JUDGE_SEGMENTS, "no manifest")
+    assert await service.list() == []
+    now[0] += FRESH_S + 1
+    assert len(await service.list()) == 1
