@@ -67,6 +67,10 @@ class CoordinatorClient:
         """Send a POST request and return the JSON of the response."""
         return self._request("POST", path, json=body, headers=dict(headers or {}))
 
+    def put(self, path: str, body: Any) -> Any:
+        """Send a PUT request and return the JSON of the response."""
+        return self._request("PUT", path, json=body)
+
     @contextmanager
     def stream(self, path: str) -> Iterator[Iterator[str]]:
         """Open a stream of server-sent events and yield its lines."""

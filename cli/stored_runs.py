@@ -41,21 +41,24 @@ def read_store(work: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
             raise CliError(NOT_FOUND, f"{str(error).rstrip('.')}.") from error
 
 
-def list_stored_runs(state: str | None) -> list[dict[str, Any]]:
+def list_stored_runs(state: str | None, tag: str | None = None) -> list[dict[str, Any]]:
     """All runs, newest first, as `GET /runs` returns them."""
     from services.coordinator.api.models import run_list_item
+    from services.coordinator.readmodels.run_notes import RunNotesReader
     from shared.state.runs import RunRecords
 
     async def work(store: Store) -> list[dict[str, Any]]:
         records = [record for record in await RunRecords(store).all() if state in (None, record.state)]
         records.sort(key=lambda record: record.created, reverse=True)
-        return [run_list_item(record).model_dump(mode="json") for record in records]
+        tags = await RunNotesReader(store).tags()
+        items = [run_list_item(record, tags.get(record.run, ())) for record in records]
+        return [item.model_dump(mode="json") for item in items if tag is None or tag in item.tags]
 
     return _announced(work)
 
 
 def read_stored_run(run: RunId) -> dict[str, Any]:
-    """A run as `GET /runs/{run}` returns it, with its `epochs`."""
+    """A run as `GET /runs/{run}` returns it, with its `epochs` and `notes`."""
     from services.coordinator.readmodels.read_models import ReadModels
 
     async def work(store: Store) -> dict[str, Any]:
@@ -66,6 +69,7 @@ def read_stored_run(run: RunId) -> dict[str, Any]:
             "record": record.model_dump(mode="json"),
             "progress": None,  # it describes a system that runs
             "epochs": [row.model_dump(mode="json") for row in rows],
+            "notes": (await models.notes.read(run)).model_dump(mode="json"),
         }
 
     return _announced(work)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.commands.run import Name
+from cli.commands.run_options import Name
 from cli.console import overwrite_line, print_line
 from cli.errors import NOT_FOUND, CliError
 from cli.output_paths import require_directory

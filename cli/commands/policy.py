@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.commands.run import Name
+from cli.commands.run_options import Name
 from cli.console import print_json, print_line, print_status
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id

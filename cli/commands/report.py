@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli.commands.run import Name
+from cli.commands.run_options import Name
 from cli.console import print_line
 from cli.errors import NOT_FOUND, CliError
 from cli.output_paths import require_directory

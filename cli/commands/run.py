@@ -1,4 +1,4 @@
-"""`zelda run`: start, stop, resume, list, show and watch runs, and read logs; a REST client without own logic."""
+"""`zelda run`: start, stop, resume, list, show, watch and annotate runs, and read logs: a REST client."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import CoordinatorClient, find_connection, open_client
+from cli.commands.run_notes import note, note_lines
+from cli.commands.run_options import Json, Name, TokenFile, Url, pages
 from cli.console import (
     done_epochs,
     print_epochs,
@@ -24,21 +26,7 @@ from cli.run_arguments import load_config_file, parse_fields, parse_run_id
 from shared.config.groups import GROUPS
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
-Url = Annotated[str | None, typer.Option("--url", help="URL of the coordinator; default: the local system")]
-TokenFile = Annotated[Path | None, typer.Option("--token-file", help="file with a token of that coordinator")]
-Json = Annotated[bool, typer.Option("--json", help="print JSON")]
-
-
-def run_names(incomplete: str) -> list[str]:
-    """The names of all runs that begin so, for the shell; none if no system answers."""
-    try:
-        with open_client(find_connection()) as client:
-            return [run["run"] for run in pages(client, "/runs") if run["run"].startswith(incomplete)]
-    except CliError:  # completion has nowhere to show an error
-        return []
-
-
-Name = Annotated[str, typer.Argument(help="name of the run", metavar="RUN", autocompletion=run_names)]
+app.command()(note)
 
 
 @app.command()
@@ -94,6 +82,7 @@ def resume(name: Name, as_json: Json = False, url: Url = None, token_file: Token
 @app.command("list")
 def list_runs(
     state: Annotated[str | None, typer.Option(help="only runs in this state")] = None,
+    tag: Annotated[str | None, typer.Option(help="only runs with this tag")] = None,
     as_json: Json = False,
     url: Url = None,
     token_file: TokenFile = None,
@@ -102,10 +91,10 @@ def list_runs(
     from cli.stored_runs import list_stored_runs, no_system_answers
 
     if no_system_answers(url):
-        runs = list_stored_runs(state)
+        runs = list_stored_runs(state, tag)
     else:
         with open_client(find_connection(url, token_file)) as client:
-            runs = list(pages(client, "/runs", state=state))
+            runs = list(pages(client, "/runs", state=state, tag=tag))
     if as_json:
         print_json(runs)
         return
@@ -116,10 +105,11 @@ def list_runs(
             *(run["run"], run["state"], run["world"]),
             done_epochs(run["epoch"], run["epochs_planned"], run["state"]),
             run["created"][:16].replace("T", " "),
+            " ".join(run["tags"]),
         ]
         for run in runs
     ]
-    print_table("Runs", ("run", "state", "world", "epochs done", "created"), rows)
+    print_table("Runs", ("run", "state", "world", "epochs done", "created", "tags"), rows)
 
 
 @app.command()
@@ -131,12 +121,16 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
         run = read_stored_run(parse_run_id(name))
     else:
         with open_client(find_connection(url, token_file)) as client:
-            run = client.get(f"/runs/{parse_run_id(name)}") | {"epochs": client.get(f"/runs/{name}/epochs")}
+            run = client.get(f"/runs/{parse_run_id(name)}") | {
+                part: client.get(f"/runs/{name}/{part}") for part in ("epochs", "notes")
+            }
     if as_json:
         print_json(run)
         return
     record = run["record"]
     print_line(run_status(name, record))
+    for line in note_lines(run["notes"]):
+        print_line(line)
     if record["state"] in ("created", "running", "stopping") and run["progress"]:
         from cli.watch import describe_progress
 
@@ -226,17 +220,6 @@ def reach_options(url: str | None, token_file: Path | None) -> str:
     """The options that the user gave to find the system, to repeat them in a suggested command."""
     given = (("--url", url), ("--token-file", token_file))
     return "".join(f" {option} {value}" for option, value in given if value is not None)
-
-
-def pages(client: CoordinatorClient, path: str, **params: Any) -> Any:
-    """Yield all items of a paginated list."""
-    after = None
-    while True:
-        page = client.get(path, after=after, limit=1000, **params)
-        yield from page["items"]
-        after = page["next"]
-        if after is None:
-            return
 
 
 def _post_command(name: str, verb: str, as_json: bool, url: str | None, token_file: Path | None) -> None:

@@ -18,7 +18,7 @@ from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import EVENTS, EventData
 from shared.contracts.judging import EpochJudging
-from shared.contracts.progress import RunProgress, RunSummary
+from shared.contracts.progress import RunNotes, RunProgress, RunSummary
 from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
@@ -31,6 +31,7 @@ DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "run-record": RunRecord,
     "run-progress": RunProgress,
     "run-summary": RunSummary,
+    "run-notes": RunNotes,
     "epoch-start": EpochStart,
     "epoch-finished": EpochFinishedRecord,
     "segment-manifest": SegmentManifest,

@@ -53,6 +53,10 @@ class JudgeName(Id):
     """One judge: `state`, `puzzle`, `vision`, `rules` or one of the user's own."""
 
 
+class Tag(Id):
+    """A word by which people find runs again."""
+
+
 class Digest(Id):
     """SHA-256 of an object's bytes, lower-case hexadecimal."""
 

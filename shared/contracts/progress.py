@@ -1,18 +1,19 @@
 """Documents about a run for people and tools: one row per finished epoch, live progress, growing summary."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, RunState
-from shared.contracts.ids import Digest, RunId
+from shared.contracts.ids import Digest, RunId, Tag
 from shared.contracts.judging import EpochJudging
 from shared.contracts.run import StoredRunConfig
 
 Stage = Literal["starting", "playing", "evaluating", "judging", "teaching"]
 """What a run does in an epoch, in this order: teaching is the training of the reward model."""
 
+MOST_TAGS: Final = 20
 MetricName = Annotated[str, Field(max_length=100)]
 
 
@@ -55,6 +56,16 @@ class EpochRow(Contract):
     stopped: bool = False
     metrics: dict[MetricName, float] = Field(default_factory=dict, max_length=300)
     evaluation: dict[MetricName, float] | None = None
+
+
+class RunNotes(Contract):
+    """What people wrote about a run. Nothing in the system reads it to decide."""
+
+    schema_version: Literal[1] = 1
+    run: RunId
+    note: str = Field("", max_length=4_000)
+    tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS, description="sorted, each once")
+    updated: AwareDatetime | None = Field(None, description="null until someone writes notes")
 
 
 class RunSummary(Contract):

@@ -128,6 +128,16 @@ def run_index(run: RunId) -> str:
     return f"{run_index_prefix()}{run}"
 
 
+def run_notes_prefix() -> str:
+    """The notes of all runs."""
+    return f"{MODELS}/index/notes/"
+
+
+def run_notes(run: RunId) -> str:
+    """What people wrote about a run; outside its folder, so that one listing shows the tags of all runs."""
+    return f"{run_notes_prefix()}{run}"
+
+
 def run_request(digest: str) -> str:
     """The run that was created by the request whose Idempotency-Key has this SHA-256."""
     return f"{MODELS}/index/requests/{digest}"

@@ -248,3 +248,22 @@ async def test_a_dead_letter_shows_its_reason_and_operators_replay(tmp_path: Pat
         await replay.click()
         await expect(page.locator("#dead .why")).to_have_count(0)
         assert await bus.pending(JUDGE_SEGMENTS) == 1
+
+
+async def test_an_operator_writes_a_note_that_a_viewer_reads(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.create_run(RUN)
+        page = await open_tab(browser, coordinator.address(OPERATOR))
+        await show_view(page, "configuration")
+        await page.locator("[name=tags]").fill("baseline, Not_a_tag")
+        await page.locator("[name=note]").fill(HOSTILE[0])
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.locator(".notes [role=status]")).to_contain_text("tags.1: 'Not_a_tag' is not a Tag")
+        await page.locator("[name=tags]").fill("baseline")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.locator(".notes [role=status]")).to_have_text("Saved.")
+        await expect(page.locator("#runs option")).to_have_text(f"{RUN} (created) · baseline")
+        reader = await open_tab(browser, coordinator.address(VIEWER))
+        await show_view(reader, "configuration")
+        await expect(reader.locator(".note")).to_have_text(HOSTILE[0])
+        await expect(reader.locator("#view .chip")).to_have_text("baseline")

@@ -9,8 +9,7 @@ from services.coordinator.api import problems
 from services.coordinator.api.auth import AuthMiddleware
 from services.coordinator.api.dead_letter_service import DeadLetterService
 from services.coordinator.api.limits import BodySizeLimit, RateLimit, SecurityHeaders
-from services.coordinator.api.models import NewRun
-from services.coordinator.api.routes import dead_letters, event_stream, gallery, runs, segments, session
+from services.coordinator.api.routes import dead_letters, event_stream, gallery, notes, runs, segments, session
 from services.coordinator.api.routes.page import install_page
 from services.coordinator.api.run_service import RunService
 from services.coordinator.api.tokens import TokenFile
@@ -54,10 +53,10 @@ def create_app(
     )
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
     app.state.dead_letters = DeadLetterService(service.bus)
-    for routes in (runs, segments, gallery, event_stream, dead_letters, session):
+    for routes in (runs, notes, segments, gallery, event_stream, dead_letters, session):
         app.include_router(routes.router)
     install_page(app)
-    problems.install_error_handlers(app, NewRun)
+    problems.install_error_handlers(app)
     _document_authentication(app)
     return SecurityHeaders(RateLimit(AuthMiddleware(BodySizeLimit(app), tokens), requests_per_s, burst))
 

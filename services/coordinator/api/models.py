@@ -1,12 +1,13 @@
 """Request and response bodies of the REST interface that are not contracts in `shared`."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from shared.contracts.events import RunState
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId, Tag
 from shared.contracts.progress import RunProgress
 from shared.contracts.run import RunConfig, RunRecord
 
@@ -63,6 +64,7 @@ class RunListItem(BaseModel):
     created: datetime
     updated: datetime
     reason: str | None
+    tags: list[Tag] = Field(default_factory=list)
 
 
 class RunDetail(BaseModel):
@@ -85,7 +87,7 @@ class SegmentListItem(BaseModel):
     digest: Digest | None = Field(None, description="null until the epoch is finished")
 
 
-def run_list_item(record: RunRecord) -> RunListItem:
+def run_list_item(record: RunRecord, tags: Sequence[Tag] = ()) -> RunListItem:
     """A run's record, shortened for the list."""
     config = record.config
     return RunListItem(
@@ -98,4 +100,5 @@ def run_list_item(record: RunRecord) -> RunListItem:
         created=record.created,
         updated=record.updated,
         reason=record.reason,
+        tags=list(tags),
     )

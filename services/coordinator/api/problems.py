@@ -39,12 +39,12 @@ def problem_response(status: int, detail: str, headers: Mapping[str, str] | None
     return JSONResponse(body.model_dump(), status, headers, media_type="application/problem+json")
 
 
-def install_error_handlers(app: FastAPI, body: type[BaseModel]) -> None:
-    """Map each error type to its status. `body` is the model of request bodies: misspelt fields get a suggestion."""
+def install_error_handlers(app: FastAPI) -> None:
+    """Map each error type to its status."""
 
-    async def invalid(_: Request, error: Exception) -> JSONResponse:
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
         first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
-        return problem_response(422, validation_sentence(first, body))
+        return problem_response(422, validation_sentence(first, _body_model(request)))
 
     async def http(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -70,6 +70,13 @@ def install_error_handlers(app: FastAPI, body: type[BaseModel]) -> None:
     app.add_exception_handler(Permanent, _handler(500))  # a stored object is wrong, and the error names it
 
 
+def _body_model(request: Request) -> type[BaseModel] | None:
+    """The model of the route's body: misspelt fields get a suggestion from it."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    model = getattr(field, "type_", None) or getattr(getattr(field, "field_info", None), "annotation", None)
+    return model if isinstance(model, type) and issubclass(model, BaseModel) else None
+
+
 def _methods(app: FastAPI, path: str) -> set[str]:
     """The methods of a documented path; empty for a page."""
     documented: dict[str, dict[str, Any]] = app.openapi()["paths"]
@@ -91,8 +98,8 @@ def _handler(status: int) -> Any:
     return handler
 
 
-def validation_sentence(item: Mapping[str, Any], body: type[BaseModel]) -> str:
-    """One validation error as `field: what is wrong; what to do`. `body` is the model of request bodies."""
+def validation_sentence(item: Mapping[str, Any], body: type[BaseModel] | None) -> str:
+    """One validation error as `field: what is wrong; what to do`. `body` is the model of the request's body."""
     source, *place = item.get("loc") or ("",)
     location = [str(part) for part in (place if source in SOURCES else (source, *place))]
     where = ".".join(location) or "The body"

@@ -1,7 +1,7 @@
 """The commands behind POST: each writes one new revision of a run's record and publishes its event."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -17,7 +17,8 @@ from services.coordinator.readmodels.read_models import ReadModels
 from shared.bus.port import Bus
 from shared.contracts.envelope import wrap
 from shared.contracts.events import EventData
-from shared.contracts.ids import Digest, RunId
+from shared.contracts.ids import Digest, RunId, Tag
+from shared.contracts.progress import RunNotes
 from shared.contracts.run import RunRecord
 from shared.errors import Transient
 from shared.store import keys
@@ -61,6 +62,13 @@ class RunService:
         """Ask the exporter for one segment's video. Idempotent: the exporter skips an export that exists."""
         record = await self.models.runs.latest(place.run)
         await self._publish(export_requested(place, await self.models.archives.digest(place)), record)
+
+    async def write_notes(self, run: RunId, note: str, tags: Sequence[Tag]) -> RunNotes:
+        """Replace the note and the tags of a run."""
+        await self.models.runs.latest(run)
+        notes = RunNotes(run=run, note=note, tags=sorted(set(tags)), updated=self.now())
+        await self.store.put(keys.run_notes(run), notes.to_bytes())
+        return notes
 
     async def stop(self, run: RunId) -> RunRecord:
         """Ask the run to stop. Idempotent."""

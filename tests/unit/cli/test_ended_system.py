@@ -46,7 +46,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_runs_are_listed_without_a_system(ended: Path) -> None:
     done = zelda("run", "list", cwd=ended)
-    assert done.stdout.splitlines()[1] == f"{RUN}\tfinished\tbramble:garden\t1 of 1\t2026-11-23 00:11"
+    assert done.stdout.splitlines()[1] == f"{RUN}\tfinished\tbramble:garden\t1 of 1\t2026-11-23 00:11\t"
     assert done.stderr == "No system runs: this is what its store holds.\n"
 
 

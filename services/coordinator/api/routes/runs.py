@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 from services.coordinator.api.dependencies import Commands, Models, RunParam
 from services.coordinator.api.models import NewRun, Page, RunDetail, RunListItem, run_list_item
 from shared.contracts.events import RunState
-from shared.contracts.ids import RunId
+from shared.contracts.ids import RunId, Tag
 from shared.contracts.progress import EpochRow
 from shared.contracts.run import RunRecord
 
@@ -53,10 +53,13 @@ async def list_runs(
     order: Annotated[Literal["newest", "oldest"], Query(description="which run comes first")] = "newest",
     after: Annotated[RunId | None, Query(description="`next` of the previous page")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="runs per page")] = 100,
+    tag: Annotated[Tag | None, Query(description="only runs with this tag")] = None,
 ) -> Page[RunListItem]:
     """List all runs by time of creation, newest first by default."""
     newest = order == "newest"
+    tags = await models.notes.tags()
     records = [record for record in await models.runs.all() if state in (None, record.state)]
+    records = [record for record in records if tag is None or tag in tags.get(record.run, ())]
     if after is not None:
         # Compare positions among all runs: the run `after` may have left the requested state meanwhile.
         last = _position(await models.runs.latest(after))
@@ -64,7 +67,7 @@ async def list_runs(
     records.sort(key=_position, reverse=newest)
     page = records[:limit]
     following = page[-1].run if len(records) > limit else None
-    return Page(items=[run_list_item(record) for record in page], next=following)
+    return Page(items=[run_list_item(record, tags.get(record.run, ())) for record in page], next=following)
 
 
 def _position(record: RunRecord) -> tuple[datetime, str]:

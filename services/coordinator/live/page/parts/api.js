@@ -39,6 +39,7 @@ export async function request(path, options = {}) {
 
 export const get = async (path, options) => (await request(path, options)).json();
 export const post = async (path, body = {}) => (await request(path, { method: "POST", body })).json();
+export const put = async (path, body) => (await request(path, { method: "PUT", body })).json();
 export const runPath = (run) => `runs/${encodeURIComponent(run)}`;
 
 // A picture or video as an address for this page: markup cannot send the token. Revoke it when it is no longer shown.

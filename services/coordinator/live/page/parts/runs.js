@@ -35,7 +35,8 @@ export function select(run, onDenied) {
 // The record of a run that is not among the newest, or undefined if it does not exist.
 async function findRun(run) {
   try {
-    return (await get(runPath(run))).record;
+    const found = await get(runPath(run));
+    return { ...found.record, tags: (await get(`${runPath(run)}/notes`)).tags };
   } catch (error) {
     if (error.status === 404 || error.status === 422) return undefined;
     throw error;
@@ -44,7 +45,7 @@ async function findRun(run) {
 
 function showOptions(shown) {
   const options = state.runs.map((run) => {
-    const option = make("option", `${run.run} (${run.state})`);
+    const option = make("option", [`${run.run} (${run.state})`, ...run.tags].join(" · "));
     option.value = run.run;
     return option;
   });

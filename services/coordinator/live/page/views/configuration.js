@@ -2,19 +2,22 @@
 
 import { get, post, runPath, session } from "../parts/api.js";
 import { code, known, make, renderIf, section, table } from "../parts/dom.js";
+import { showNotes } from "../parts/notes.js";
 import { state } from "../parts/state.js";
 
 const parts = {};
-let other = null, onlyDifferent = true;
+let noted = "", other = null, onlyDifferent = true;
 
 function build() {
-  Object.assign(parts, { actions: make("div"), fields: make("div") });
+  Object.assign(parts, { actions: make("div"), notes: make("div"), fields: make("div") });
+  noted = "";
   return Object.values(parts);
 }
 
 function update() {
   const record = state.record;
   renderIf(parts.actions, [session.role, record && [record.run, record.state]], () => (record ? actions(record) : []));
+  if (record && noted !== record.run) showNotes(parts.notes, noted = record.run);
   const names = state.runs.map((run) => run.run).filter((run) => run !== state.run);
   renderIf(parts.fields, [record && record.config, names, other && other.run, onlyDifferent], () => (record ? [fields(record, names)] : []));
 }
