@@ -1,0 +1,89 @@
+"""Carries out one macro: returns one action a step, and ends with an outcome and a reason."""
+
+from typing import Final, Protocol
+
+from services.trainer.executor.hands import Push, Reach, Use, read_dialog
+from services.trainer.executor.macros import Macro, MoveTo, PushBlock, UseItem
+from services.trainer.executor.outcome import WAIT, Ended, MacroResult, Outcome, View
+from services.trainer.executor.walk import Leave, Walk
+
+STEP_LIMIT: Final = 400  # steps of one macro, about 27 s of play; a walk across a large room with detours takes 150
+
+
+class Routine(Protocol):
+    """The steps of one kind of macro."""
+
+    def next(self, view: View) -> int | Ended:
+        """The next action, or how it ended."""
+        ...
+
+
+class Executor:
+    """One macro being carried out. It aborts when health drops, the room changes or its steps are used up."""
+
+    def __init__(self, macro: Macro, view: View, limit: int = STEP_LIMIT) -> None:
+        self.macro, self.steps = macro, 0
+        self.result: MacroResult | None = None
+        self._limit, self._health, self._room = limit, view.state.inventory.health, view.state.key
+        self._leaves = isinstance(macro, MoveTo) and not _inside(macro, view)
+        self._routine = _routine(macro, view)
+        self._in_menu = isinstance(macro, UseItem)
+        self._pause = False
+
+    def next(self, view: View) -> int | None:
+        """The next action; None when the macro has ended, see `result`."""
+        ended = self._abort(view) or self._advance(view)
+        if isinstance(ended, Ended):
+            self.result = MacroResult(ended.outcome, ended.detail, self.steps)
+            return None
+        self.steps += 1
+        return ended
+
+    def _abort(self, view: View) -> Ended | None:
+        """Why the macro cannot go on, independent of its routine."""
+        state = view.state
+        if state.inventory.health < self._health or state.dying:
+            return Ended("hp_drop", f"health fell from {self._health} to {state.inventory.health} quarters")
+        self._health = state.inventory.health
+        if state.key != self._room and not state.transition:
+            outcome: Outcome = "done" if self._leaves else "room_change"
+            return Ended(outcome, f"the hero is in room {state.group}:{state.room:02x}")
+        if self.steps >= self._limit:
+            return Ended("timeout", f"not finished in {self._limit} steps")
+        return None
+
+    def _advance(self, view: View) -> int | Ended:
+        """The routine's action; while the game does not listen, wait or read what it says."""
+        state = view.state
+        if state.dialog is not None and not isinstance(self._routine, Reach):
+            self._pause = not self._pause
+            action = read_dialog(view, None, self._pause)
+            return Ended("stuck", "a dialog asks for a decision") if isinstance(action, Ended) else action
+        listens = state.control or state.dialog is not None or (state.menu and self._in_menu)
+        return self._routine.next(view) if listens else WAIT
+
+
+def _inside(macro: MoveTo, view: View) -> bool:
+    column, row = macro.tile
+    return 0 <= column < view.state.grid.width // 2 and 0 <= row < view.state.grid.height // 2
+
+
+def _routine(macro: Macro, view: View) -> Routine:
+    if isinstance(macro, MoveTo):
+        return Walk(macro.tile) if _inside(macro, view) else _leave(macro, view)
+    if isinstance(macro, PushBlock):
+        return Push(macro)
+    return Use(macro) if isinstance(macro, UseItem) else Reach(macro)
+
+
+def _leave(macro: MoveTo, view: View) -> Routine:
+    """A tile one step beyond the room leaves it; one further away cannot be reached."""
+    try:
+        return Leave(macro.tile, view.state.grid)
+    except ValueError:
+        return _Unreachable()
+
+
+class _Unreachable:
+    def next(self, view: View) -> int | Ended:
+        return Ended("stuck", "the tile is not in this room")

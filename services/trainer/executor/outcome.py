@@ -1,0 +1,53 @@
+"""How a macro ends, and what it sees of the game."""
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from shared.game.decoding.names import ACTIONS
+from shared.game.decoding.state import GameState
+from shared.game.ram import offsets
+
+Outcome = Literal["done", "timeout", "hp_drop", "room_change", "stuck", "unknown"]
+"""`stuck`: it cannot be done from here; `unknown`: this game's RAM does not say what the macro needs."""
+
+WAIT, A, B, START = (ACTIONS.index(name) for name in ("wait", "a", "b", "start"))
+WALK: Final = tuple(ACTIONS.index(name) for name in ("up", "right", "down", "left"))
+"""The action that walks in a direction: directions count clockwise from up, actions do not."""
+STEPS: Final = ((0, -1), (1, 0), (0, 1), (-1, 0))
+"""Column and row of one step in each direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class MacroResult:
+    """The end of a macro: its outcome, the reason, and the steps it took."""
+
+    outcome: Outcome
+    detail: str
+    steps: int
+
+
+class Ended(NamedTuple):
+    """What a routine returns instead of an action when it has ended."""
+
+    outcome: Outcome
+    detail: str = ""
+
+
+class View(NamedTuple):
+    """One step's view of the game: the decoded state, and the RAM image it was decoded from."""
+
+    state: GameState
+    image: bytes
+
+    @property
+    def tiles(self) -> bytes:
+        """The metatile of each tile of the room, 16 bytes a row."""
+        return self.image[offsets.ROOM_LAYOUT : offsets.ROOM_LAYOUT + 176]
+
+    @property
+    def standing(self) -> tuple[int, int]:
+        """Column and row of the tile under the hero's feet."""
+        return self.state.x >> 4, self.state.y + 5 >> 4
+
+
+DONE: Final = Ended("done")
