@@ -17,14 +17,14 @@ _ASIDE: Final = (2, 0, 3, 1)  # sides to stand on, in the order tried: below, ab
 
 
 class Push:
-    """Walks behind a block and pushes it by one tile."""
+    """Walks behind a block and pushes it by one tile, or opens a locked door by pushing against it."""
 
     def __init__(self, macro: PushBlock) -> None:
         dx, dy = STEPS[macro.direction]
         self._from, self._to = macro.tile, (macro.tile[0] + dx, macro.tile[1] + dy)
         self._walk: Walk | None = Walk((macro.tile[0] - dx, macro.tile[1] - dy))
         self._direction, self._pressed, self._waited = macro.direction, 0, 0
-        self._moved = False
+        self._moved = self._slid = False
 
     def next(self, view: View) -> int | Ended:
         """The next action, or the end."""
@@ -46,12 +46,14 @@ class Push:
         return WALK[self._direction]
 
     def _settle(self, view: View) -> int | Ended:
-        """Wait until the block has come to rest."""
+        """Wait until the block has come to rest. What vanished without sliding was a door: it is open."""
         self._waited += 1
         sliding = view.image[offsets.PUSHED_OBJECT_ENABLED] != 0
+        self._slid = self._slid or sliding
         if sliding and self._waited <= SLIDING:
             return WAIT
-        return DONE if _solid(view, self._to) else Ended("stuck", f"the block did not arrive at {self._to}")
+        arrived = not self._slid or _solid(view, self._to)
+        return DONE if arrived else Ended("stuck", f"the block did not arrive at {self._to}")
 
 
 class Use:
