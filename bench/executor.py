@@ -44,7 +44,7 @@ class Tally:
     wrongly_accepted: int = 0
 
 
-class Walker:
+class PlacedHero:
     """A running world in which the hero can be put anywhere."""
 
     def __init__(self, world: str, difficulty: str, rng: random.Random) -> None:
@@ -93,7 +93,7 @@ class Walker:
         self.emulator.poke(entries()["health"].address, self.view.image[offsets.MAX_HEALTH])
 
 
-def measure(walker: Walker, walks: int, tally: Tally) -> None:
+def measure(walker: PlacedHero, walks: int, tally: Tally) -> None:
     """Walk `walks` times in random rooms of one world."""
     done = 0
     while done < walks:
@@ -112,12 +112,12 @@ def measure(walker: Walker, walks: int, tally: Tally) -> None:
             done += 1
 
 
-def _reachable(walker: Walker, warps: set[Tile]) -> dict[Tile, int]:
+def _reachable(walker: PlacedHero, warps: set[Tile]) -> dict[Tile, int]:
     state = walker.view.state
     return steps_to_tiles(state.grid.source, state.x, state.y, warps) if state.control else {}
 
 
-def _walk(walker: Walker, target: Tile, shortest: int, tally: Tally) -> None:
+def _walk(walker: PlacedHero, target: Tile, shortest: int, tally: Tally) -> None:
     walker.heal()
     walker.step(0)
     executor = Executor(MoveTo(target), walker.view)
@@ -135,7 +135,7 @@ def _walk(walker: Walker, target: Tile, shortest: int, tally: Tally) -> None:
         tally.details[f"{executor.result.outcome} in {where}: {executor.result.detail} (to {target})"] += 1
 
 
-def _refuse(walker: Walker, known: dict[Tile, int], tally: Tally) -> None:
+def _refuse(walker: PlacedHero, known: dict[Tile, int], tally: Tally) -> None:
     """Ask for a solid tile: the answer must come with the first step."""
     grid = walker.view.state.grid
     solid = [(c, r) for c in range(10) for r in range(8) if (c, r) not in known and grid.rows[2 * r][2 * c] == 1]
@@ -159,7 +159,7 @@ def main() -> None:
     tally, rng = Tally(), random.Random(1)
     for number, world in enumerate(WORLDS):
         share = walks // len(WORLDS) + (number < walks % len(WORLDS))
-        walker = Walker(world, chosen.difficulty, rng)
+        walker = PlacedHero(world, chosen.difficulty, rng)
         measure(walker, share, tally)
         walker.emulator.close()
     figures = _figures(tally)
