@@ -21,7 +21,7 @@ from bramble.registration import bramble_game
 from bramble.worlds.model import Room, RoomId, World
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import MoveTo
-from services.trainer.executor.outcome import View
+from services.trainer.executor.outcome import GameView
 from shared.game.decoding.decoder import Decoder
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
@@ -55,10 +55,10 @@ class PlacedHero:
         self.view = self._look(True)
         self.rooms = sorted(self.world.rooms)
 
-    def _look(self, first: bool = False) -> View:
+    def _look(self, first: bool = False) -> GameView:
         image, fresh = self.emulator.take()
         state = self.decoder.begin(image) if first else self.decoder.decode(image, fresh)
-        return View(state, image)
+        return GameView(state, image)
 
     def step(self, action: int) -> None:
         """Make one step of four frames."""

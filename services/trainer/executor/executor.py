@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 from services.trainer.executor.hands import Push, Reach, Use, read_dialog
 from services.trainer.executor.macros import Macro, MoveTo, PushBlock, UseItem
-from services.trainer.executor.outcome import WAIT, Ended, MacroResult, Outcome, View
+from services.trainer.executor.outcome import WAIT, Ended, GameView, MacroResult, Outcome
 from services.trainer.executor.walk import Leave, Walk
 
 STEP_LIMIT: Final = 400  # steps of one macro, about 27 s of play; a walk across a large room with detours takes 150
@@ -13,7 +13,7 @@ STEP_LIMIT: Final = 400  # steps of one macro, about 27 s of play; a walk across
 class Routine(Protocol):
     """The steps of one kind of macro."""
 
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         """The next action, or how it ended."""
         ...
 
@@ -21,7 +21,7 @@ class Routine(Protocol):
 class Executor:
     """One macro being carried out. It aborts when health drops, the room changes or its steps are used up."""
 
-    def __init__(self, macro: Macro, view: View, limit: int = STEP_LIMIT) -> None:
+    def __init__(self, macro: Macro, view: GameView, limit: int = STEP_LIMIT) -> None:
         self.macro, self.steps = macro, 0
         self.result: MacroResult | None = None
         self._limit, self._health, self._room = limit, view.state.inventory.health, view.state.key
@@ -30,7 +30,7 @@ class Executor:
         self._in_menu = isinstance(macro, UseItem)
         self._pause = False
 
-    def next(self, view: View) -> int | None:
+    def next(self, view: GameView) -> int | None:
         """The next action; None when the macro has ended, see `result`."""
         ended = self._abort(view) or self._advance(view)
         if isinstance(ended, Ended):
@@ -39,7 +39,7 @@ class Executor:
         self.steps += 1
         return ended
 
-    def _abort(self, view: View) -> Ended | None:
+    def _abort(self, view: GameView) -> Ended | None:
         """Why the macro cannot go on, independent of its routine."""
         state = view.state
         if state.inventory.health < self._health or state.dying:
@@ -52,7 +52,7 @@ class Executor:
             return Ended("timeout", f"not finished in {self._limit} steps")
         return None
 
-    def _advance(self, view: View) -> int | Ended:
+    def _advance(self, view: GameView) -> int | Ended:
         """The routine's action; while the game does not listen, wait or read what it says."""
         state = view.state
         if state.dialog is not None and not isinstance(self._routine, Reach):
@@ -63,12 +63,12 @@ class Executor:
         return self._routine.next(view) if listens else WAIT
 
 
-def _inside(macro: MoveTo, view: View) -> bool:
+def _inside(macro: MoveTo, view: GameView) -> bool:
     column, row = macro.tile
     return 0 <= column < view.state.grid.width // 2 and 0 <= row < view.state.grid.height // 2
 
 
-def _routine(macro: Macro, view: View) -> Routine:
+def _routine(macro: Macro, view: GameView) -> Routine:
     if isinstance(macro, MoveTo):
         return Walk(macro.tile) if _inside(macro, view) else _leave(macro, view)
     if isinstance(macro, PushBlock):
@@ -76,7 +76,7 @@ def _routine(macro: Macro, view: View) -> Routine:
     return Use(macro) if isinstance(macro, UseItem) else Reach(macro)
 
 
-def _leave(macro: MoveTo, view: View) -> Routine:
+def _leave(macro: MoveTo, view: GameView) -> Routine:
     """A tile one step beyond the room leaves it; one further away cannot be reached."""
     try:
         return Leave(macro.tile, view.state.grid)
@@ -85,5 +85,5 @@ def _leave(macro: MoveTo, view: View) -> Routine:
 
 
 class _Unreachable:
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         return Ended("stuck", "the tile is not in this room")

@@ -3,7 +3,7 @@
 from typing import Final
 
 from services.trainer.executor.macros import Interact, PushBlock, Tile, UseItem
-from services.trainer.executor.outcome import DONE, START, STEPS, WAIT, WALK, A, B, Ended, View
+from services.trainer.executor.outcome import DONE, START, STEPS, WAIT, WALK, A, B, Ended, GameView
 from services.trainer.executor.walk import Walk
 from shared.game.ram import offsets
 
@@ -26,7 +26,7 @@ class Push:
         self._direction, self._pressed, self._waited = macro.direction, 0, 0
         self._moved = self._slid = False
 
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         """The next action, or the end."""
         if view.state.puzzle.push is None:
             return Ended("unknown", "this game's RAM does not show pushing")
@@ -45,7 +45,7 @@ class Push:
             return Ended("stuck", f"the block at {self._from} does not move")
         return WALK[self._direction]
 
-    def _settle(self, view: View) -> int | Ended:
+    def _settle(self, view: GameView) -> int | Ended:
         """Wait until the block has come to rest. What vanished without sliding was a door: it is open."""
         self._waited += 1
         sliding = view.image[offsets.PUSHED_OBJECT_ENABLED] != 0
@@ -63,7 +63,7 @@ class Use:
         self._item, self._direction = macro.item, macro.direction
         self._keys, self._gap, self._used, self._cursor = 0, False, 0, -1
 
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         """The next action, or the end."""
         inventory = view.state.inventory
         if inventory.equipped_a is None or inventory.treasures is None:
@@ -80,7 +80,7 @@ class Use:
         self._used = 1
         return button
 
-    def _equip(self, view: View) -> int | Ended:
+    def _equip(self, view: GameView) -> int | Ended:
         """One key of the item menu; every other step is a pause, because the menu reacts to presses."""
         self._keys, self._gap = self._keys + 1, not self._gap
         stored = view.image[offsets.INVENTORY : offsets.INVENTORY + SLOTS]
@@ -111,7 +111,7 @@ class Reach:
         self._presses, self._wait, self._read = 0, 0, False
         self._before: object = None
 
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         """The next action, or the end."""
         if view.state.dialog is not None:
             self._read = True
@@ -128,7 +128,7 @@ class Reach:
         self._wait += 1
         return self._wait % 2 == 0
 
-    def _approach(self, view: View, tile: Tile) -> int | Ended | None:
+    def _approach(self, view: GameView, tile: Tile) -> int | Ended | None:
         """An action towards the next side of the tile; None when the hero stands there and faces it."""
         while self._walk is None:
             if not self._sides:
@@ -149,7 +149,7 @@ class Reach:
         self._walk, self._sides = None, []
         return None
 
-    def _press(self, view: View) -> int | Ended:
+    def _press(self, view: GameView) -> int | Ended:
         """Press A and wait for its effect."""
         if self._before is not None and self._before != _room(view):
             return DONE
@@ -163,7 +163,7 @@ class Reach:
         return A
 
 
-def read_dialog(view: View, answer: int | None, pause: bool) -> int | Ended:
+def read_dialog(view: GameView, answer: int | None, pause: bool) -> int | Ended:
     """The action that goes on in an open dialog. A choice without an answer ends the macro: it is a decision."""
     dialog = view.state.dialog
     if pause or dialog is None:
@@ -178,7 +178,7 @@ def read_dialog(view: View, answer: int | None, pause: bool) -> int | Ended:
     return A
 
 
-def _solid(view: View, tile: Tile) -> bool:
+def _solid(view: GameView, tile: Tile) -> bool:
     """Whether a tile stops the hero; none lies outside of the room."""
     column, row = tile[0] * 2, tile[1] * 2
     grid = view.state.grid
@@ -187,11 +187,11 @@ def _solid(view: View, tile: Tile) -> bool:
     return grid.rows[row][column] == 1
 
 
-def _beside(view: View, tile: Tile, side: int) -> bool:
+def _beside(view: GameView, tile: Tile, side: int) -> bool:
     return view.standing == (tile[0] + STEPS[side][0], tile[1] + STEPS[side][1])
 
 
-def _room(view: View) -> tuple[object, ...]:
+def _room(view: GameView) -> tuple[object, ...]:
     """What a press of A may change."""
     state = view.state
     return state.grid, state.tile_ahead, state.inventory, state.progress, state.holding

@@ -33,7 +33,7 @@ class Ended(NamedTuple):
     detail: str = ""
 
 
-class View(NamedTuple):
+class GameView(NamedTuple):
     """One step's view of the game: the decoded state, and the RAM image it was decoded from."""
 
     state: GameState

@@ -4,7 +4,7 @@ from typing import Final
 
 from services.trainer.executor.floor import NARROW, WIDE, Floor, Place, floor_of, warp_tiles
 from services.trainer.executor.macros import Tile
-from services.trainer.executor.outcome import DONE, STEPS, WALK, Ended, View
+from services.trainer.executor.outcome import DONE, STEPS, WALK, Ended, GameView
 from services.trainer.executor.path import corners, find_path
 from shared.game.decoding.grid import Grid
 
@@ -26,7 +26,7 @@ class Walk:
         self._blocked: set[Place] = set()
         self._last, self._still = (-1, -1), 0
 
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         """The next action. The hero must be under control."""
         state = view.state
         here = state.x, state.y
@@ -43,7 +43,7 @@ class Walk:
                 return Ended("stuck", f"something is in the way from {view.standing} to {self._tile}")
         return self._follow(*here)
 
-    def _plan(self, view: View) -> bool:
+    def _plan(self, view: GameView) -> bool:
         """Find a path over wide places, else over narrow ones. False if neither leads to the tile."""
         state = view.state
         self._grid = state.grid
@@ -97,7 +97,7 @@ class Leave:
         self._walk = Walk(edge)
         self._walking, self._pressed = True, 0
 
-    def next(self, view: View) -> int | Ended:
+    def next(self, view: GameView) -> int | Ended:
         """The next action; the room's change ends the macro, not this routine."""
         if self._walking:
             action = self._walk.next(view)

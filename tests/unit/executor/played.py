@@ -7,7 +7,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.executor import STEP_LIMIT, Executor
 from services.trainer.executor.macros import Tile, parse_macro
-from services.trainer.executor.outcome import MacroResult, View
+from services.trainer.executor.outcome import GameView, MacroResult
 from shared.game.ram.variables import entries
 
 ARRIVAL = 40
@@ -20,8 +20,8 @@ class Played:
         self.session = session
 
     @property
-    def view(self) -> View:
-        return View(self.session.state, self.session.image)
+    def view(self) -> GameView:
+        return GameView(self.session.state, self.session.image)
 
     def do(self, text: str, limit: int = STEP_LIMIT) -> MacroResult:
         """Carry out one macro; one action a step, none after its end."""

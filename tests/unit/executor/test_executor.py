@@ -8,7 +8,7 @@ import bramble
 from bramble.worlds.model import STEPS
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import MoveTo, parse_macro
-from services.trainer.executor.outcome import View
+from services.trainer.executor.outcome import GameView
 from shared.game.decoding.decoder import Decoder
 from shared.game.ram import capabilities
 from tests.unit.executor.played import Played, played
@@ -73,7 +73,7 @@ def test_macro_that_takes_too_long_ends_as_timeout(vale: Played) -> None:
 def test_missing_capability_ends_as_unknown() -> None:
     with played("vale") as game:
         bare = Decoder(capabilities.CORE).begin(game.session.image)
-        view = View(bare, game.session.image)
+        view = GameView(bare, game.session.image)
         for text in ("PUSH_BLOCK 3,3 up", "USE_ITEM sword"):
             executor = Executor(parse_macro(text), view)
             assert executor.next(view) is None
