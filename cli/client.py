@@ -71,6 +71,10 @@ class CoordinatorClient:
         """Send a PUT request and return the JSON of the response."""
         return self._request("PUT", path, json=body)
 
+    def delete(self, path: str, patience_s: float) -> Any:
+        """Send a DELETE request, wait at most `patience_s`, and return the JSON of the response."""
+        return self._request("DELETE", path, timeout=patience_s)
+
     @contextmanager
     def stream(self, path: str) -> Iterator[Iterator[str]]:
         """Open a stream of server-sent events and yield its lines."""

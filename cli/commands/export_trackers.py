@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.commands.run_options import Name
 from cli.console import overwrite_line, print_line
 from cli.errors import NOT_FOUND, CliError
 from cli.output_paths import require_directory
 from cli.run_arguments import parse_run_id
+from cli.runs.options import Name
 from cli.service_settings import reachable_store
 from shared.contracts.ids import RunId
 

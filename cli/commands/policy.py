@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cli.commands.run_options import Name
 from cli.console import print_json, print_line, print_status
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
+from cli.runs.options import Name
 from cli.stored_runs import read_store
 
 app = typer.Typer(help="Watch a trained policy play, or export it.", no_args_is_help=True)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from cli.commands.run_options import Name
 from cli.console import print_line
 from cli.errors import NOT_FOUND, CliError
 from cli.output_paths import require_directory
 from cli.run_arguments import parse_run_id
+from cli.runs.options import Name
 from cli.stored_runs import read_store
 
 app = typer.Typer(

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import CoordinatorClient, find_connection, open_client
-from cli.commands.run_notes import note, note_lines
-from cli.commands.run_options import Json, Name, TokenFile, Url, pages
 from cli.console import (
     done_epochs,
     print_epochs,
@@ -23,10 +21,14 @@ from cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from cli.new_run.estimate import estimate
 from cli.new_run.runner_shape import usable_cores, with_runner_shape
 from cli.run_arguments import load_config_file, parse_fields, parse_run_id
+from cli.runs.deletion import delete
+from cli.runs.notes import note, note_lines
+from cli.runs.options import Json, Name, TokenFile, Url, pages
 from shared.config.groups import GROUPS
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
 app.command()(note)
+app.command()(delete)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 Each service receives only the variables of its own groups, because it rejects unknown ones.
 """
 
+import json
 import os
 import stat
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ PREFIXES: Final = {
 RESERVED: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE")
 DRIVER_ROM: Final = "ZELDA_DRIVER__ROM"
 EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
+GAMES: Final = "ZELDA_COORDINATOR__GAMES"
 MAX_ROM_BYTES: Final = 8 << 20
 JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
 
@@ -41,6 +43,8 @@ def user_settings(
     file = None if llm else find_judges_file(environ, judges)
     if image is not None:
         settings["trainer"][DRIVER_ROM] = settings["exporter"][EXPORTER_ROM] = str(image)
+    # The coordinator refuses a run whose game nothing here can open.
+    settings["coordinator"].setdefault(GAMES, json.dumps(["bramble", *(["oracle-of-seasons"] if image else [])]))
     if file is not None:
         settings["judge"][JUDGES_FILE] = str(file)
     return settings

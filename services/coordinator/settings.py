@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from services.coordinator.api.tokens import parse_tokens
 from shared.config.settings import ReadableFile, ServiceSettings, SettingsGroup
-from shared.contracts.run import RunConfig
+from shared.contracts.run import Game, RunConfig
 
 
 def _tokens(path: ReadableFile) -> ReadableFile:
@@ -38,6 +38,9 @@ class CoordinatorSettings(SettingsGroup):
     )
     max_env_runners: int | None = Field(
         None, ge=0, le=10_000, description="env runners for which the cluster has room; a new run may not ask for more"
+    )
+    games: list[Game] | None = Field(
+        None, description="games that this installation can open, as JSON; unset: unknown, and the trainer finds out"
     )
     burst: int = Field(200, ge=1, le=100_000, description="requests that one address can send in one burst")
 

@@ -23,6 +23,7 @@ from shared.bus.consumer import Consumer
 from shared.bus.port import Bus
 from shared.bus.topology import COORDINATOR_RUNS
 from shared.runtime.service import Service, ServicePorts
+from shared.state.deleted_runs import ignore_deleted_runs
 from shared.state.lease import Lease
 from shared.store.port import Store
 
@@ -45,7 +46,7 @@ async def wire(settings: Settings, ports: ServicePorts) -> Service:
     reconciler = make_reconciler(bus, store, models, reports, lambda: lease.fence, utc_now, config)
     updater = FinishedRunUpdater(models, reports, lambda: lease.fence, utc_now)
     app = create_app(
-        RunService(bus, store, models, utc_now, RunDefaults(config.run_defaults, config.max_env_runners)),
+        RunService(bus, store, models, utc_now, RunDefaults(config.run_defaults, config.max_env_runners, config.games)),
         models,
         EventBroadcaster(RunEventSource(models).poller),
         TokenFile(config.tokens_file),
@@ -53,7 +54,11 @@ async def wire(settings: Settings, ports: ServicePorts) -> Service:
         burst=config.burst,
     )
     # A coordinator without the lease leaves events to the leader.
-    consumer = Consumer(COORDINATOR_RUNS, Handlers(reconciler).handle, active=lambda: lease.fence is not None)
+    consumer = Consumer(
+        COORDINATOR_RUNS,
+        ignore_deleted_runs(store, Handlers(reconciler).handle),
+        active=lambda: lease.fence is not None,
+    )
     return Service(
         consumers=[consumer], background=[lease.run, reconciler.run, updater.run], app=app, drain=lease.release
     )

@@ -16,6 +16,7 @@ from shared.contracts.run import RunConfig
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
 from shared.runtime.service import Service, ServicePorts
+from shared.state.deleted_runs import ignore_deleted_runs
 
 
 async def wire(settings: ExporterSettings, ports: ServicePorts) -> Service:
@@ -24,7 +25,7 @@ async def wire(settings: ExporterSettings, ports: ServicePorts) -> Service:
     exporter = SegmentExporter(ports.store, scores, game_opener(settings.rom.file), render_options(group))
     handlers = Handlers(ports.store, scores, exporter, group.policy, group.top_k)
     subscription = replace(topology.EXPORTER_SEGMENTS, slots=group.slots)
-    return Service(consumers=[Consumer(subscription, handlers.handle)])
+    return Service(consumers=[Consumer(subscription, ignore_deleted_runs(ports.store, handlers.handle))])
 
 
 def render_options(group: ExportGroup) -> RenderOptions:

@@ -11,6 +11,7 @@ from shared.bus.consumer import Consumer
 from shared.errors import Fatal
 from shared.llm.port import RouteUnavailable
 from shared.runtime.service import Service, ServicePorts
+from shared.state.deleted_runs import ignore_deleted_runs
 
 
 async def wire(settings: JudgeSettings, ports: ServicePorts) -> Service:
@@ -23,6 +24,7 @@ async def wire(settings: JudgeSettings, ports: ServicePorts) -> Service:
     with suppress(RouteUnavailable):  # the background probe retries an unreachable route
         await runtime.probe_routes(retry=False)
     subscription = dataclasses.replace(topology.JUDGE_SEGMENTS, slots=settings.judge.slots)
-    consumer = Consumer(subscription, runtime.handlers.segment_ready, on_dead=runtime.handlers.segment_dead)
+    judge = ignore_deleted_runs(ports.store, runtime.handlers.segment_ready)
+    consumer = Consumer(subscription, judge, on_dead=runtime.handlers.segment_dead)
     background = [runtime.ledgers.run_flush_loop, runtime.probe_routes]
     return Service(consumers=[consumer], background=background, drain=runtime.close)

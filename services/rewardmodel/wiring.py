@@ -12,6 +12,7 @@ from services.rewardmodel.training_runner import TrainingRunner
 from shared.bus import topology
 from shared.bus.consumer import Consumer
 from shared.runtime.service import Service, ServicePorts
+from shared.state.deleted_runs import ignore_deleted_runs
 
 
 async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
@@ -20,7 +21,7 @@ async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
     return Service(
         consumers=[
             Consumer(topology.REWARDMODEL_SCORES, handlers.score_ready),
-            Consumer(topology.REWARDMODEL_EPOCHS, handlers.epoch_finished),
+            Consumer(topology.REWARDMODEL_EPOCHS, ignore_deleted_runs(ports.store, handlers.epoch_finished)),
         ],
     )
 

@@ -16,6 +16,7 @@ from shared.bus.topology import TRAINER_RUNS
 from shared.config.settings import read_token
 from shared.errors import Fatal
 from shared.runtime.service import Service, ServicePorts
+from shared.state.deleted_runs import ignore_deleted_runs
 
 TICK_S = 0.5  # between two checks of the drivers; an epoch starts up to this much later
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
@@ -40,7 +41,7 @@ async def wire(settings: TrainerSettings, ports: ServicePorts) -> Service:
             await asyncio.sleep(settings.trainer.announce_s)
 
     return Service(
-        consumers=[Consumer(TRAINER_RUNS, handlers.run_event)],
+        consumers=[Consumer(TRAINER_RUNS, ignore_deleted_runs(ports.store, handlers.run_event))],
         background=[supervise, announce],
         drain=backend.close,
         drain_s=DRAIN_S,

@@ -29,6 +29,7 @@ def _known_world(world: str) -> str:
     return world
 
 
+Game = Literal["bramble", "oracle-of-seasons"]
 World = Annotated[str, AfterValidator(_known_world), Field(json_schema_extra={"pattern": WORLD_PATTERN})]
 """A world of Bramble. The pattern is for readers of the schema; the validator gives a better message."""
 
@@ -64,7 +65,7 @@ class RunConfig(Contract):
     # In requests only: `from_bytes` ignores unknown fields, because a newer version may have written the document.
     model_config = ConfigDict(extra="forbid")
 
-    game: Literal["bramble", "oracle-of-seasons"] = "bramble"
+    game: Game = "bramble"
     world: World = Field("vale", description="Bramble world; ignored for other games")
     difficulty: Difficulty = "normal"
     seed: int = Field(0, ge=0, le=2**31 - 1, strict=True)

@@ -138,6 +138,23 @@ def run_notes(run: RunId) -> str:
     return f"{run_notes_prefix()}{run}"
 
 
+def deleted_run(run: RunId) -> str:
+    """The mark of a deleted run: its name stays taken, and its late events are ignored."""
+    return f"{MODELS}/index/deleted/{run}"
+
+
+def prefixes_of_run(run: RunId) -> dict[str, str]:
+    """What the objects of a run are -> their prefix, in the order in which a deletion removes them."""
+    return {
+        "record": run_record_prefix(run),
+        "segments": segments_prefix(run),
+        "scores": all_scores_prefix(run),
+        "partial scores": f"{EPISODES}/partial/{run}/",
+        "exported files": f"{EPISODES}/exports/{run}/",
+        "epochs, checkpoints, models and reports": run_prefix(run),
+    }
+
+
 def run_request(digest: str) -> str:
     """The run that was created by the request whose Idempotency-Key has this SHA-256."""
     return f"{MODELS}/index/requests/{digest}"

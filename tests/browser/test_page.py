@@ -184,7 +184,7 @@ async def test_a_second_run_is_drawn_beside_and_its_settings_compared(tmp_path: 
         await expect(page.locator("tbody tr")).to_have_text(["seed07"])
 
 
-@pytest.mark.parametrize(("token", "buttons"), [(VIEWER, 0), (OPERATOR, 2)])
+@pytest.mark.parametrize(("token", "buttons"), [(VIEWER, 0), (OPERATOR, 3)])
 async def test_only_operators_see_actions_and_a_click_stops(tmp_path: Path, token: str, buttons: int) -> None:
     async with serving(tmp_path) as coordinator, browsing() as browser:
         await coordinator.create_run(RUN)
@@ -267,3 +267,17 @@ async def test_an_operator_writes_a_note_that_a_viewer_reads(tmp_path: Path) -> 
         await show_view(reader, "configuration")
         await expect(reader.locator(".note")).to_have_text(HOSTILE[0])
         await expect(reader.locator("#view .chip")).to_have_text("baseline")
+
+
+async def test_an_operator_deletes_a_stopped_run_with_two_clicks(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await coordinator.create_run(RunId("other"))
+        await coordinator.create_run(RUN)
+        page = await open_tab(browser, coordinator.address(OPERATOR, f"?run={RUN}"))
+        await show_view(page, "configuration")
+        await expect(page.get_by_role("button", name="Delete the run")).to_be_disabled()
+        await page.get_by_role("button", name="Stop the run").click()
+        await page.get_by_role("button", name="Delete the run").click(timeout=15_000)
+        await page.get_by_role("button", name=f"Really delete the run {RUN}?").click()
+        await expect(page.locator("#runs option")).to_have_text(["other (created)"])
+        await expect(page.locator("#banners")).to_be_empty()

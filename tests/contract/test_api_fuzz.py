@@ -34,6 +34,7 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "POST /runs",
         "GET /runs",
         "GET /runs/{run}",
+        "DELETE /runs/{run}",
         "POST /runs/{run}/stop",
         "POST /runs/{run}/resume",
         "GET /runs/{run}/epochs",

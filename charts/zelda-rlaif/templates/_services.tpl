@@ -6,6 +6,9 @@
 
 {{- define "zelda.env.coordinator" -}}
 - {name: ZELDA_COORDINATOR__TOKENS_FILE, value: /var/run/zelda/api/tokens}
+{{- if eq .Values.rom.source "none" }}
+- {name: ZELDA_COORDINATOR__GAMES, value: '["bramble"]'}
+{{- end }}
 {{- $room := include "zelda.runRoom" . | fromJson }}
 {{- with $room.defaults }}
 - {name: ZELDA_COORDINATOR__RUN_DEFAULTS, value: {{ toJson . | quote }}}

@@ -74,6 +74,14 @@ class RunDetail(BaseModel):
     progress: RunProgress | None = Field(None, description="null in the first seconds of the run")
 
 
+class DeletedRun(BaseModel):
+    """What a deletion removed."""
+
+    run: RunId
+    objects: dict[str, int] = Field(description="number of objects by kind, e.g. `segments`")
+    bytes: int
+
+
 class SegmentListItem(BaseModel):
     """One recorded segment."""
 

@@ -1,6 +1,6 @@
 """Defaults and limits of new runs: what the installation knows about its cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +18,25 @@ class UnsuitableRun(ZeldaError):
 
 @dataclass(frozen=True, slots=True)
 class RunDefaults:
-    """`fields` complete a request; `max_env_runners` is the room of the cluster, None if unknown."""
+    """`fields` complete a request; `max_env_runners` is the room of the cluster, None if unknown.
+
+    `games` are the games that it can open, None if unknown.
+    """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     max_env_runners: int | None = None
+    games: Sequence[str] | None = None
 
     def complete(self, config: RunConfig) -> RunConfig:
-        """The configuration with the installation's defaults; raise UnsuitableRun if the cluster lacks room."""
+        """The configuration with the installation's defaults; raise UnsuitableRun if it cannot run here."""
         given = config.model_dump(exclude_unset=True)
         if self.fields:
             config = self._checked(_over(self.fields, given))
+        if self.games is not None and config.game not in self.games:
+            raise UnsuitableRun(
+                f"config.game: this system has no ROM of {config.game}: start it with `zelda up --rom FILE`, or on a "
+                f"cluster set `rom.source`; without a ROM it plays {', '.join(self.games)}."
+            )
         limit = self.max_env_runners
         if limit is not None and config.env_runners > limit:
             raise UnsuitableRun(

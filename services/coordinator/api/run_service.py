@@ -11,6 +11,7 @@ import structlog
 
 from services.coordinator.api.models import NewRun
 from services.coordinator.api.run_defaults import RunDefaults
+from services.coordinator.api.run_deletion import RunDeletion
 from services.coordinator.domain.events import SOURCE, export_requested, rm_ready, run_changed
 from services.coordinator.domain.lifecycle import RunBusy, RunConflict, resume, stop
 from services.coordinator.readmodels.read_models import ReadModels
@@ -21,6 +22,7 @@ from shared.contracts.ids import Digest, RunId, Tag
 from shared.contracts.progress import RunNotes
 from shared.contracts.run import RunRecord
 from shared.errors import Transient
+from shared.state.deleted_runs import was_deleted
 from shared.store import keys
 from shared.store.create import create_or_read
 from shared.store.port import AlreadyExists, Store
@@ -46,6 +48,10 @@ class RunService:
         config = self.defaults.complete(request.config)
         run = request.run or _run_id(idempotency_key)
         key = None if idempotency_key is None else Digest(sha256(idempotency_key.encode()).hexdigest())
+        if await was_deleted(self.store, run):
+            raise RunConflict(
+                f"Run {run} was deleted and its name stays taken: choose another name or Idempotency-Key."
+            )
         bound_before = key is not None and await self._bind(key, run, named=request.run is not None)
         now = self.now()
         record = RunRecord(run=run, revision=0, state="created", config=config, created=now, updated=now, request=key)
@@ -84,9 +90,17 @@ class RunService:
             await self._publish(rm_ready(current), record, nonce=record.attempt)
         return record
 
+    async def delete(self, run: RunId) -> tuple[dict[str, int], int]:
+        """Delete a run that is not active; return the number of objects by kind, and their bytes."""
+        deleted = await RunDeletion(self.store, self.models.runs).delete(run)
+        self.models.forget(run)
+        return deleted
+
     async def _change(self, run: RunId, command: Callable[[RunRecord, datetime], RunRecord | None]) -> RunRecord:
         for _ in range(ATTEMPTS):
             record = await self.models.runs.latest(run)
+            if await was_deleted(self.store, run):
+                raise RunConflict(f"Run {run} is being deleted: start a new run instead.")
             revision = command(record, self.now())
             if revision is None:
                 return record

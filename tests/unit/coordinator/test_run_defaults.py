@@ -9,6 +9,7 @@ from services.coordinator.api.run_defaults import RunDefaults, UnsuitableRun
 from services.coordinator.api.run_service import RunService
 from services.coordinator.settings import CoordinatorSettings
 from shared.contracts.run import RunConfig
+from tests.unit.coordinator.api_client import client
 from tests.unit.coordinator.harness import Harness
 
 OF_NINE_CORES = RunDefaults({"env_runners": 9, "envs_per_runner": 4, "shaping": {"coefficient": 1.0}}, 12)
@@ -55,3 +56,21 @@ def test_unknown_defaults_stop_the_service(tmp_path: Path) -> None:
     tokens.write_text("operator:" + "a" * 32)
     with pytest.raises(ValueError, match="env_runnerz"):
         CoordinatorSettings.model_validate({"tokens_file": tokens, "run_defaults": {"env_runnerz": 3}})
+
+
+async def test_a_game_without_its_rom_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    harness = Harness()
+    harness.service = RunService(
+        harness.bus, harness.store, harness.models, harness.now, RunDefaults(games=["bramble"])
+    )
+    async with client(harness, tmp_path) as http:
+        refused = await http.post("/runs", json={"config": {"game": "oracle-of-seasons"}})
+        accepted = await http.post("/runs", json={"config": {"game": "bramble"}})
+    assert (refused.status_code, accepted.status_code) == (422, 201)
+    assert refused.json()["detail"].startswith(
+        "config.game: this system has no ROM of oracle-of-seasons: start it with `zelda up --rom FILE`"
+    )
+
+
+def test_an_installation_that_knows_no_games_refuses_none() -> None:
+    assert RunDefaults().complete(RunConfig(game="oracle-of-seasons")).game == "oracle-of-seasons"

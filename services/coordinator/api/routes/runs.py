@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Response
 
 from services.coordinator.api.dependencies import Commands, Models, RunParam
-from services.coordinator.api.models import NewRun, Page, RunDetail, RunListItem, run_list_item
+from services.coordinator.api.models import DeletedRun, NewRun, Page, RunDetail, RunListItem, run_list_item
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId, Tag
 from shared.contracts.progress import EpochRow
@@ -44,6 +44,16 @@ async def stop_run(commands: Commands, run: RunParam) -> RunRecord:
 async def resume_run(commands: Commands, run: RunParam) -> RunRecord:
     """Resume a stopped or failed run from its last checkpoint. Finished work is not repeated."""
     return await commands.resume(run)
+
+
+@router.delete("/runs/{run}")
+async def delete_run(commands: Commands, run: RunParam) -> DeletedRun:
+    """Delete a run that is not active, with everything that it recorded and learned. Its name stays taken.
+
+    Deleting again removes what a process wrote meanwhile.
+    """
+    objects, size = await commands.delete(run)
+    return DeletedRun(run=run, objects=objects, bytes=size)
 
 
 @router.get("/runs")

@@ -1,9 +1,11 @@
-// The configuration of the run, beside that of another run; stopping and resuming for operators.
+// The configuration of the run, beside that of another run; stopping, resuming and deleting for operators.
 
-import { get, post, runPath, session } from "../parts/api.js";
-import { code, known, make, renderIf, section, table } from "../parts/dom.js";
+import { get, post, request, runPath, session } from "../parts/api.js";
+import { known, make, renderIf, section, table } from "../parts/dom.js";
 import { showNotes } from "../parts/notes.js";
-import { state } from "../parts/state.js";
+import { listRuns } from "../parts/runs.js";
+import { clear, state } from "../parts/state.js";
+import { stop } from "../parts/stream.js";
 
 const parts = {};
 let noted = "", other = null, onlyDifferent = true;
@@ -35,8 +37,36 @@ function actions(record) {
     });
     return button;
   });
-  return [section("Actions", [make("div", buttons, "row"), message,
-    make("p", ["A stopped run keeps its checkpoint. To delete it: ", code(`zelda run --help`)], "quiet")])];
+  const stopping = record.state === "stopping";
+  return [section("Actions", [make("div", [...buttons, deletion(record, active || stopping, message)], "row"), message],
+    "A stopped run keeps its checkpoint. A deleted run loses everything that it recorded and learned.")];
+}
+
+// Deleting takes two clicks: the second button names what is lost.
+function deletion(record, active, message) {
+  const button = make("button", "Delete the run", "", { type: "button" });
+  button.disabled = active;
+  button.addEventListener("click", async () => {
+    if (!button.dataset.asked) {
+      button.dataset.asked = "yes";
+      button.className = "bad";
+      button.textContent = `Really delete the run ${record.run}?`;
+      return;
+    }
+    button.disabled = true;
+    try {
+      await request(runPath(record.run), { method: "DELETE" });
+      stop();
+      history.replaceState(null, "", "?#/overview");
+      clear("");
+      await listRuns(() => undefined);
+      dispatchEvent(new HashChangeEvent("hashchange"));
+    } catch (error) {
+      message.textContent = error.message;
+      button.disabled = false;
+    }
+  });
+  return button;
 }
 
 // {shaping: {mode: "gain"}} as [["shaping.mode", "gain"]].

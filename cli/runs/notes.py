@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import find_connection, open_client
-from cli.commands.run_options import Json, Name, TokenFile, Url
+from cli.runs.options import Json, Name, TokenFile, Url
 from cli.console import print_json, print_line
 from cli.run_arguments import parse_run_id
 
