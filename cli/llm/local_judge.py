@@ -18,9 +18,6 @@ CONTEXT: Final = 8_192  # tokens a slot; a prompt has about 1,300, and a slot of
 LOAD_S: Final = 600.0  # a model of 20 GB is read from a slow disk
 KEY: Final = "llm-key"
 
-# One request takes a minute here: a segment that waits in the service for others is not judged any earlier.
-SETTINGS: Final = {"ZELDA_JUDGE__SLOTS": "2", "ZELDA_JUDGE__PATIENCE_S": "900"}
-
 JUDGES: Final = """\
 # Written at each start with --llm. Copy it for your own judges file; docs/judges.md explains every field.
 rubric: default
@@ -29,6 +26,7 @@ routes:
     url: {url}
     token_file: {key}
     total_timeout_s: 600     # two cores need half a minute for a segment, and more while the agent learns
+    longest_timeout_s: 1800  # the limit follows the speed of the model
     wait_s: 600
     attempts: 1
     max_concurrent: 1        # one request fills all slots of the server
@@ -65,7 +63,7 @@ class LocalModel:
         )
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        return {**SETTINGS, **chosen, JUDGES_FILE: str(file)}
+        return {**chosen, JUDGES_FILE: str(file)}
 
     def server(self, layout: StackLayout, port: int) -> ProcessSpec:
         """llama.cpp's server with this model, on loopback and with a key."""

@@ -19,6 +19,8 @@ from shared.llm.port import RouteUnavailable
 from shared.llm.route import RouteClient
 from shared.store.port import Store
 
+LINE_S = 60.0  # longest expected wait in line of a route; longer, and a stopping service gives back more work
+MOST_SEGMENTS = 1_000  # without a route the setting `slots` decides
 PROBE_RETRY_S = 30.0  # pause before an unreachable route is probed again
 log = structlog.get_logger(__name__)
 
@@ -59,6 +61,10 @@ class JudgeRuntime:
             min_weight=group.min_weight,
             patience_s=group.patience_s,
         )
+
+    def segments_at_once(self) -> int:
+        """Most segments to judge at the same time: more would only wait in line at the slowest route."""
+        return min((route.calls_within(LINE_S) for route in self.routes.values()), default=MOST_SEGMENTS)
 
     async def probe_routes(self, *, retry: bool = True) -> None:
         """Query the models of each unprobed route: unknown model names are logged, contexts bound the prompts.

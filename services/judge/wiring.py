@@ -25,6 +25,6 @@ async def wire(settings: JudgeSettings, ports: ServicePorts) -> Service:
         await runtime.probe_routes(retry=False)
     subscription = dataclasses.replace(topology.JUDGE_SEGMENTS, slots=settings.judge.slots)
     judge = ignore_deleted_runs(ports.store, runtime.handlers.segment_ready)
-    consumer = Consumer(subscription, judge, on_dead=runtime.handlers.segment_dead)
+    consumer = Consumer(subscription, judge, on_dead=runtime.handlers.segment_dead, room=runtime.segments_at_once)
     background = [runtime.ledgers.run_flush_loop, runtime.probe_routes]
     return Service(consumers=[consumer], background=background, drain=runtime.close)

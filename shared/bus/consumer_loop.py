@@ -98,13 +98,13 @@ class ConsumerLoop:
 
     async def _free_slots(self, stop: asyncio.Event) -> int:
         """How many events may start now; waits for a free slot or for the stop."""
-        if len(self._work) >= self._subscription.slots:
+        if len(self._work) >= self._consumer.slots:
             self._slot_free.clear()
             waits = (asyncio.ensure_future(self._slot_free.wait()), asyncio.ensure_future(stop.wait()))
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for wait in waits:
                 wait.cancel()
-        return 0 if stop.is_set() else self._subscription.slots - len(self._work)
+        return 0 if stop.is_set() else self._consumer.slots - len(self._work)
 
     def _start(self, group: asyncio.TaskGroup, delivery: Delivery) -> None:
         self._unstarted.add(delivery)
@@ -145,7 +145,7 @@ class ConsumerLoop:
             try:
                 pending = await self._bus.pending(self._subscription)
                 metrics.PENDING.labels(self.name).set(pending)
-                if len(self._work) >= self._subscription.slots:  # no fetch until a slot is free, which may take hours
+                if len(self._work) >= self._consumer.slots:  # no fetch until a slot is free, which may take hours
                     metrics.LAST_FETCH.labels(self.name).set_to_current_time()
                 self.missing = None
             except ConsumerMissing as error:

@@ -55,7 +55,8 @@ SEGMENTS: Final = Stream(
 RUNS: Final = Stream("ZELDA_RUNS", (EpochFinished, RmTrained, RmReady, RunChanged), max_bytes=64 * MIB)
 STREAMS: Final = (SEGMENTS, RUNS)
 
-JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8, timeout_s=300)
+# The judge itself ends a segment earlier, by the speed of its routes: a slow server takes minutes for a call.
+JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8, timeout_s=3_600)
 # An export policy decides by the segment or by its scores; users request single segments.
 EXPORTER_SEGMENTS: Final = Subscription(
     "exporter-segments", (SegmentReady, ScoresReady, ExportRequested), slots=1, timeout_s=300

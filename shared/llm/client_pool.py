@@ -64,7 +64,7 @@ class ClientPool:
         spec = self._spec
         return httpx.AsyncClient(
             base_url=self._address,
-            timeout=httpx.Timeout(spec.total_timeout_s, connect=spec.connect_timeout_s),
+            timeout=httpx.Timeout(max(spec.total_timeout_s, spec.longest_timeout_s), connect=spec.connect_timeout_s),
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEPALIVE_S),
             verify=self._trust,
             follow_redirects=False,

@@ -16,6 +16,10 @@ class RequestRefused(Exception):
     """The server rejects this request for good: too long, or malformed. The message says why."""
 
 
+class TooManyChoices(RequestRefused):
+    """The server refuses this number of choices; the model has noted how many one request may ask for."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """One chat request. `body` holds all fields but `n` and `seed`, which differ between requests of one prompt.
@@ -56,6 +60,15 @@ class ChatModel(Protocol):
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Return the completion within queueing and total timeout. Raises RouteUnavailable or RequestRefused."""
+        ...
+
+    def choices_per_request(self, wanted: int) -> int:
+        """Return how many of these choices one request may ask for, as far as it is known."""
+        ...
+
+    @property
+    def call_limit_s(self) -> float:
+        """The longest time that one call may take now."""
         ...
 
     def seconds_since_response(self) -> float:

@@ -1,4 +1,4 @@
-"""One OpenAI-compatible address: total timeouts, two quick attempts, circuit breaker, adaptive concurrency.
+"""One OpenAI-compatible address: two quick attempts, circuit breaker, concurrency and time limits that adapt.
 
 Routes share nothing, so that a slow route cannot slow another one.
 """
@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import httpx
+import structlog
 
-from shared.llm.breaker import Breaker
 from shared.llm.budget import BudgetExhausted
 from shared.llm.call_outcome import CallOutcome, classify_response, pause_before_retry
 from shared.llm.client_pool import ClientPool
@@ -24,8 +24,11 @@ from shared.llm.completions import (
     parse_completion,
     parse_model_list,
 )
-from shared.llm.concurrency import ConcurrencyController
-from shared.llm.port import Completion, CompletionRequest, RequestRefused, RouteUnavailable
+from shared.llm.limits.breaker import Breaker
+from shared.llm.limits.call_time import CallTime
+from shared.llm.limits.choice_limit import ChoiceLimit
+from shared.llm.limits.concurrency import ConcurrencyController
+from shared.llm.port import Completion, CompletionRequest, RequestRefused, RouteUnavailable, TooManyChoices
 from shared.llm.request_headers import request_headers
 from shared.llm.route_metrics import RouteMetrics
 from shared.llm.route_spec import RouteSpec
@@ -37,6 +40,7 @@ NOT_RECEIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, http
 REQUEST_ERRORS = (400, 413, 422)  # the request itself is wrong; 401, 403 and 404 are configuration errors
 AUTH_ERRORS = (401, 403)
 _BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
+log = structlog.get_logger(__name__)
 
 
 class RouteClient:
@@ -46,6 +50,8 @@ class RouteClient:
         self.name, self._spec, self._metrics = name, spec, metrics
         self.breaker = Breaker(spec.breaker_failures, spec.breaker_open_s)
         self.concurrency = ConcurrencyController(maximum=spec.max_concurrent, initial=min(8, spec.max_concurrent))
+        self.choices = ChoiceLimit()
+        self.call_time = CallTime(spec.total_timeout_s, spec.longest_timeout_s)
         self._semaphore = AdaptiveSemaphore(lambda: self.concurrency.limit)
         self._not_before = 0.0  # monotonic: no call until then
         self._busy_until = 0.0  # monotonic: a busy server's Retry-After ends then
@@ -60,7 +66,7 @@ class RouteClient:
             raise self._breaker_error()
         await self._respect_retry_after(self._spec.wait_s)
         try:
-            async with self._semaphore.slot(self._spec.wait_s):
+            async with self._semaphore.slot(self._longest_wait_s()):
                 self._metrics.wait_seconds.labels(self.name).observe(time.monotonic() - queued_at)
                 return await self._complete_in_time(request)
         except AcquireTimeout as error:
@@ -89,8 +95,24 @@ class RouteClient:
         return parse_model_list(raw) if outcome.kind == "answer" else {}
 
     def seconds_since_response(self) -> float:
-        """Seconds since the server last answered any call. The wait that a busy server asks for does not count."""
-        return max(0.0, time.monotonic() - max(self._last_response, self._busy_until))
+        """Seconds since the server should have answered: neither a call's usual time nor a wait it asks for counts."""
+        expected = max(self._last_response + self.call_time.slowest_s, self._busy_until)
+        return max(0.0, time.monotonic() - expected)
+
+    def choices_per_request(self, wanted: int) -> int:
+        """Return how many of these choices one request may ask for, as far as it is known."""
+        return self.choices.cap(wanted)
+
+    @property
+    def call_limit_s(self) -> float:
+        """The longest time that one call may take now."""
+        return self.call_time.limit_s
+
+    def calls_within(self, line_s: float) -> int:
+        """Return how many calls may be in flight or in line, so that the last one waits about this long."""
+        typical_s = self.call_time.typical_s
+        rounds = 2.0 if typical_s is None else 1.0 + line_s / max(typical_s, 0.001)
+        return int(self.concurrency.limit * rounds)
 
     @property
     def in_flight(self) -> int:
@@ -107,15 +129,16 @@ class RouteClient:
         await self.clients.close()
 
     async def _complete_in_time(self, request: CompletionRequest) -> Completion:
-        """Run all attempts within the total timeout."""
-        begun = time.monotonic()
+        """Run all attempts within the call's time limit."""
+        begun, limit_s = time.monotonic(), self.call_limit_s
         self._export_metrics()
         try:
-            async with asyncio.timeout(self._spec.total_timeout_s):
-                return await self._run_attempts(request, begun)
+            async with asyncio.timeout(limit_s):
+                return await self._run_attempts(request, begun, begun + limit_s)
         except TimeoutError as error:
-            timeout = CallOutcome("outage", f"no answer within {self._spec.total_timeout_s:g} s")
+            timeout = CallOutcome("outage", f"no answer within {limit_s:g} s")
             self._on_failure(timeout, overload=True)
+            self._adapt_time_limit(limit_s)
             raise RouteUnavailable(f"route {self.name}: {timeout.detail}") from error
         except (asyncio.CancelledError, BudgetExhausted):
             self.breaker.release_probe()  # we ended the call: it says nothing about the route
@@ -124,19 +147,24 @@ class RouteClient:
             self._metrics.call_seconds.labels(self.name).observe(time.monotonic() - begun)
             self._export_metrics()
 
-    async def _run_attempts(self, request: CompletionRequest, begun: float) -> Completion:
+    def _adapt_time_limit(self, limit_s: float) -> None:
+        """After a call that took longer: the route may be slow, and then its silence means nothing for a while."""
+        if self.call_time.record_timeout(limit_s):
+            self._busy_until = max(self._busy_until, time.monotonic() + self.call_limit_s)
+            log.warning("time limit raised", route=self.name, limit_s=self.call_limit_s)
+
+    async def _run_attempts(self, request: CompletionRequest, begun: float, deadline: float) -> Completion:
         body = json.dumps({**request.body, "n": request.n, "seed": request.seed}).encode()
         headers = request_headers(self.name, self._spec, request.fairness_id)
         for left in reversed(range(self._spec.attempts)):
-            remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
-            await self._respect_retry_after(remaining)
+            await self._respect_retry_after(deadline - time.monotonic())
             if not self.breaker.admit(time.monotonic()):
                 raise self._breaker_error()
             request.on_send()
             outcome = await self._attempt(request, body, headers, begun)
             if isinstance(outcome, Completion):
                 return outcome
-            remaining = self._spec.total_timeout_s - (time.monotonic() - begun)
+            remaining = deadline - time.monotonic()
             pause = pause_before_retry(outcome, remaining, self._rng.random()) if left else None
             if pause is None:
                 raise RouteUnavailable(f"route {self.name}: {outcome.detail}")
@@ -162,7 +190,7 @@ class RouteClient:
             return self._on_response(request, raw, begun)
         if outcome.kind == "refused":
             self.breaker.record_success()
-            self._on_refusal(status, raw)
+            self._on_refusal(request, status, raw)
         detail = f"{outcome.detail}: {error_message(raw)}".removesuffix(": ")
         outcome = dataclasses.replace(outcome, detail=detail)
         return self._on_failure(outcome, overload=outcome.kind == "overload", alive=status == 429)
@@ -178,15 +206,20 @@ class RouteClient:
             detail = f"HTTP 200, but {error}: {error_message(raw)}".removesuffix(": ")
             return self._on_failure(CallOutcome("outage", detail))
         self._mark_alive()
+        self.call_time.record_answer(completion.seconds)
+        if self.choices.learn_from_answer(request.n, len(completion.choices)):
+            log.warning("choices limited", route=self.name, choices_per_request=self.choices.most)
         self.concurrency.record_success(self._semaphore.in_flight)
         self._metrics.calls.labels(self.name, "answer").inc()
         return completion
 
-    def _on_refusal(self, status: int, raw: bytes) -> None:
+    def _on_refusal(self, request: CompletionRequest, status: int, raw: bytes) -> None:
         self._metrics.calls.labels(self.name, "refused").inc()
         message = f"route {self.name}: HTTP {status}: {error_message(raw)}"
         if status in REQUEST_ERRORS:
             self._mark_alive()
+            if self.choices.learn_from_refusal(request.n, error_message(raw)):
+                raise TooManyChoices(message)
             raise RequestRefused(message)
         raise RouteUnavailable(f"{message} (check model name, token and address of this route)")
 
@@ -208,6 +241,11 @@ class RouteClient:
         self.breaker.record_success()
         self._last_response = time.monotonic()
         self._semaphore.record_progress()
+
+    def _longest_wait_s(self) -> float:
+        """The longest wait for a free slot: on a slow route, at least as long as the calls that hold the slots."""
+        slow = self.call_limit_s > self._spec.total_timeout_s
+        return max(self._spec.wait_s, self.call_limit_s) if slow else self._spec.wait_s
 
     async def _respect_retry_after(self, at_most_s: float) -> None:
         """Wait as long as the server's Retry-After asks for. Raises RouteUnavailable if that exceeds `at_most_s`."""

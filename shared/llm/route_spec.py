@@ -23,6 +23,9 @@ class RouteSpec(BaseModel):
     objective: HeaderValue | None = Field(None, description="llm-d inference objective (priority)")
     fairness: HeaderValue | None = Field(None, description="llm-d fairness id; default is the run's id")
     total_timeout_s: float = Field(60, gt=0, le=600, description="timeout of a call, all attempts together")
+    longest_timeout_s: float = Field(
+        600, gt=0, le=3_600, description="timeout of a call on a slow route: the limit follows the time that calls take"
+    )
     connect_timeout_s: float = Field(5, gt=0, le=60)
     attempts: int = Field(2, ge=1, le=2, description="quick attempts; the bus makes the slow retries")
     max_concurrent: int = Field(

@@ -3,13 +3,9 @@
 Random votes are no judgement, but everything else is real: prompts, pictures, schema, seeds, choices, usage, errors.
 """
 
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 
@@ -25,41 +21,15 @@ from shared.llm.route import RouteClient
 from shared.llm.route_spec import RouteSpec
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.integration.tiny_model import write_eye, write_text_model
-from tests.servers import free_ports
+from tests.integration.tiny_server import KEY, serving_tiny_model
 from tests.unit.judge.segment_factory import RUN, archive, judge_input, recorded, walk
-
-KEY = "sk-tiny"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Base address of the running server."""
-    folder, port = tmp_path_factory.mktemp("tiny"), free_ports(1)[0]
-    write_text_model(folder / "model.gguf")
-    write_eye(folder / "eye.gguf")
-    (folder / "key").write_text(KEY)
-    options = ["--port", str(port), "--key-file", str(folder / "key"), "--name", "tiny", "--slots", "4"]
-    options += ["--context", "16384", "--projector", str(folder / "eye.gguf"), "--threads", "1"]
-    command = [sys.executable, "-m", "cli.llm.llama_server", str(folder / "model.gguf"), *options]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
-        try:
-            _wait(f"http://127.0.0.1:{port}/health", folder / "log")
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.kill()
-            process.wait(10)
-
-
-def _wait(url: str, log: Path) -> None:
-    for _ in range(300):
-        try:
-            if httpx.get(url).status_code == 200:
-                return
-        except httpx.HTTPError:
-            time.sleep(0.1)
-    pytest.fail(f"the inference server did not start: {log.read_text()[-2_000:]}")
+    with serving_tiny_model(tmp_path_factory.mktemp("tiny"), pictures=True) as address:
+        yield address
 
 
 @pytest.fixture

@@ -19,6 +19,15 @@ class RulesModel:
         vote = reply(schema, text, 0.0, rng)
         return Completion(tuple(Choice(vote, "stop") for _ in range(request.n)), 0, 0, 0, 0.0)
 
+    def choices_per_request(self, wanted: int) -> int:
+        """Return all: choices cost nothing."""
+        return wanted
+
+    @property
+    def call_limit_s(self) -> float:
+        """Return 1: the rules take milliseconds."""
+        return 1.0
+
     def seconds_since_response(self) -> float:
         """Return 0: the rules always answer."""
         return 0.0

@@ -27,12 +27,15 @@ from shared.llm.port import (
     CompletionRequest,
     RequestRefused,
     RouteUnavailable,
+    TooManyChoices,
 )
 from shared.llm.spending import Payment, complete_within_budget
 from shared.process.bounded_cache import BoundedCache
 
 # Ends before the consumer's own timeout, which would discard the results of the other judges.
-SEGMENT_TIMEOUT_S = JUDGE_SEGMENTS.timeout_s - 30
+LONGEST_SEGMENT_S = JUDGE_SEGMENTS.timeout_s - 30
+SEGMENT_TIMEOUT_S = 270.0  # on a fast route; on a slow one, the time for some of its calls
+SEGMENT_CALLS = 4  # in line and in work; more follow only while votes are split
 
 log = structlog.get_logger(__name__)
 
@@ -94,30 +97,56 @@ class Judge:
             return None
 
     async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
-        """Follow the vote schedule. After a first response, a failure ends the session with the votes so far."""
-        session, deadline = VoteSession(), asyncio.get_running_loop().time() + SEGMENT_TIMEOUT_S
-        seed = vote_seed(prompt.digest)
+        """Follow the vote schedule. After the first votes are complete, a failure ends it with those so far."""
+        session, deadline = VoteSession(), asyncio.get_running_loop().time() + self._segment_limit_s()
         while more := self.spec.vote_schedule.votes_to_request(session.votes, session.requested):
-            request = CompletionRequest(prompt.body, more, seed + session.requested, judge_input.run)
+            total = session.requested + more
             try:
                 async with asyncio.timeout_at(deadline):
-                    completion = await self._complete_within_budget(request, prompt, budget, session)
+                    await self._request_votes(total, judge_input, prompt, budget, session)
             except (BudgetExhausted, RequestRefused) as error:
                 session.notes.append(str(error))
+                session.requested = max(session.requested, self._first_votes)  # a part of them is no quorum
                 break
             except (RouteUnavailable, TimeoutError) as error:
                 why = str(error) or self._timeout_message()
-                if session.requested == 0:
+                if session.requested < self._first_votes:
                     raise RouteUnavailable(why) from error
                 session.notes.append(f"no more votes: {why}")
                 break
-            if session.requested:
-                telemetry.EXTRA.labels(self.spec.name).inc(more)
-            self._count_votes(completion, more, session)
         return session
 
+    async def _request_votes(
+        self, total: int, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker, session: VoteSession
+    ) -> None:
+        """Request votes up to this total: in one call, or in as many as the server demands.
+
+        Calls of one prompt follow each other: a later one finds the prompt in the server's prefix cache.
+        """
+        seed = vote_seed(prompt.digest)
+        while (left := total - session.requested) > 0:
+            n = self._model.choices_per_request(left)
+            request = CompletionRequest(prompt.body, n, seed + session.requested, judge_input.run)
+            try:
+                completion = await self._complete_within_budget(request, prompt, budget, session)
+            except TooManyChoices as error:
+                log.info("votes split", judge=self.spec.name, asked=n, error=str(error))
+                continue
+            answered = max(len(completion.choices), self._model.choices_per_request(n))  # it may ignore n
+            if session.requested >= self._first_votes:
+                telemetry.EXTRA.labels(self.spec.name).inc(min(n, answered))
+            self._count_votes(completion, min(n, answered), session)
+
+    @property
+    def _first_votes(self) -> int:
+        return self.spec.vote_schedule.sizes[0]
+
+    def _segment_limit_s(self) -> float:
+        """The time for all calls about one segment, including their wait in line."""
+        return min(LONGEST_SEGMENT_S, max(SEGMENT_TIMEOUT_S, SEGMENT_CALLS * self._model.call_limit_s))
+
     def _timeout_message(self) -> str:
-        return f"route {self.spec.route}: no answer within {SEGMENT_TIMEOUT_S:g} s, mostly queueing"
+        return f"route {self.spec.route}: no answer within {self._segment_limit_s():g} s, mostly spent in line"
 
     async def _complete_within_budget(
         self, request: CompletionRequest, prompt: Prompt, budget: BudgetTracker, session: VoteSession

@@ -112,7 +112,6 @@ def test_the_service_accepts_the_settings_and_the_users_come_first(
         monkeypatch.setenv(name, value)
     settings = JudgeSettings()
     assert settings.judge.slots == 7
-    assert settings.judge.patience_s > 300, "a call takes minutes on a busy machine"
     assert (settings.judge.canary_segments, settings.judge.audit_share) == (2, 0)
 
 

@@ -15,5 +15,12 @@ class ScriptedModel:
         self.asked.append(question.n)
         return Completion(self.choices[: question.n], 900, 400, 60, 0.1)
 
+    def choices_per_request(self, wanted: int) -> int:
+        return wanted
+
+    @property
+    def call_limit_s(self) -> float:
+        return 60.0
+
     def seconds_since_response(self) -> float:
         return 0.0

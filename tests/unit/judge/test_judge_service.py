@@ -148,12 +148,13 @@ async def test_garbage_from_models_is_an_abstention_with_reasons(harness: OpenHa
     assert all(result.reasons and not result.dimensions for result in scores.judges)
 
 
-async def test_server_that_ignores_n_causes_abstention(harness: OpenHarness) -> None:
+async def test_server_that_ignores_n_is_asked_once_per_vote(harness: OpenHarness) -> None:
     one = harness(Behaviour(ignore_n=True))
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     scores = await one.scores()
-    assert scores.status == "abstained"
-    assert any("1 of 3 choices" in reason for reason in scores.judges[0].reasons)
+    assert scores.status == "judged"
+    assert [result.usage.calls for result in scores.judges] == [3, 3, 3]
+    assert all(len(score.votes) == 3 for result in scores.judges for score in result.dimensions.values())
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ async def test_vote_session_timeout_keeps_the_other_results(
         await asyncio.sleep(3_600)
         raise AssertionError
 
-    monkeypatch.setattr(judge, "SEGMENT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(judge, "LONGEST_SEGMENT_S", 1.0)
     vision_is(one, httpx.MockTransport(never))
     with pytest.raises(Transient, match="no answer within 1 s"):
         await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))

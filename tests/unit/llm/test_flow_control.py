@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from shared.contracts.scores import Usage
-from shared.llm.breaker import Breaker
 from shared.llm.budget import Budget, BudgetExhausted, BudgetTracker, TokenPrices
 from shared.llm.call_outcome import (
     LONGEST_RETRY_AFTER_S,
@@ -18,7 +17,8 @@ from shared.llm.call_outcome import (
     pause_before_retry,
     retry_after,
 )
-from shared.llm.concurrency import ConcurrencyController
+from shared.llm.limits.breaker import Breaker
+from shared.llm.limits.concurrency import ConcurrencyController
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 
