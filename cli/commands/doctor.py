@@ -52,10 +52,14 @@ class CheckResult:
 @app.callback(invoke_without_command=True)
 def doctor(
     rom: Annotated[Path | None, typer.Option(help="a ROM image to identify")] = None,
+    judges: Annotated[Path | None, typer.Option(help="a judges file to check before a system uses it")] = None,
+    speed: Annotated[
+        bool, typer.Option("--speed", help="ask the judges about samples: how many segments an hour can they judge?")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run all checks and print a fix for each failure; exit code 1 if any check failed."""
-    results = list(run_checks(rom))
+    results = list(run_checks(rom, judges=judges, speed=speed))
     if as_json:
         print_json([result.as_json() for result in results])
     else:
@@ -68,7 +72,9 @@ def doctor(
     raise typer.Exit(FAILED if failed else OK)
 
 
-def run_checks(rom: Path | None, local: Path = LOCAL_CONNECTION) -> Iterator[CheckResult]:
+def run_checks(
+    rom: Path | None, local: Path = LOCAL_CONNECTION, *, judges: Path | None = None, speed: bool = False
+) -> Iterator[CheckResult]:
     """Run all checks, those of the machine first."""
     yield check_python()
     yield from check_packages()
@@ -83,11 +89,15 @@ def run_checks(rom: Path | None, local: Path = LOCAL_CONNECTION) -> Iterator[Che
         return
     if saved is None:
         yield CheckResult("system", True, "not running (start it with `zelda up`)")
-        return
-    yield check_coordinator(saved)
-    yield check_server("store", saved, _probe_store)
-    yield check_server("bus", saved, _probe_bus)
-    yield from check_judges(saved)
+    else:
+        yield check_coordinator(saved)
+        yield check_server("store", saved, _probe_store)
+        yield check_server("bus", saved, _probe_bus)
+        yield from check_judges(saved)
+    if judges is not None:
+        yield from asyncio.run(_check_routes(judges))
+    if speed:
+        yield from check_judging_speed(judges, saved)
 
 
 def check_python() -> CheckResult:
@@ -207,6 +217,18 @@ def check_judges(saved: Connection) -> Iterator[CheckResult]:
     url = saved.settings.get(JUDGE_URL)
     well = url is not None and asyncio.run(is_up(f"{url}/models"))
     yield CheckResult("judges", well, url or "its address is unknown", "read `zelda run logs rules-judge`")
+
+
+def check_judging_speed(judges: Path | None, saved: Connection | None) -> Iterator[CheckResult]:
+    """Measure the judges of this file, or those of the running system."""
+    from cli.llm.speed_check import check_speed
+
+    settings = {} if saved is None else saved.settings
+    file = judges or (Path(settings[JUDGES_FILE]) if JUDGES_FILE in settings else None)
+    if file is None and JUDGE_URL not in settings:
+        yield CheckResult("judging speed", False, "no judges to ask", "start a system, or name a file with --judges")
+        return
+    yield from (CheckResult(*found) for found in check_speed(file, settings.get(JUDGE_URL, "")))
 
 
 async def _check_routes(path: Path) -> list[CheckResult]:
