@@ -46,6 +46,17 @@ class JudgeSpec(StrictModel):
     frames: int = Field(0, ge=0, le=16, description="key frames in the prompt, evenly spaced")
     frame_scale: int = Field(3, ge=1, le=8, description="upscaling of frames, in whole pixels")
     temperature: float = Field(0.7, ge=0, le=2)
+    asking: Literal["votes", "probabilities"] = Field(
+        "votes",
+        description="`votes` samples whole votes with reasons; `probabilities` reads expected votes from the "
+        "log-probabilities of one short reply, without reasons: `votes` and `temperature` are unused",
+    )
+    spread_scale: float = Field(
+        1.0,
+        gt=0,
+        le=20,
+        description="multiplies the uncertainty of votes read from probabilities; a model's is too small",
+    )
     votes: tuple[int, ...] = Field(
         (3, 7, 11),
         description="votes requested in total after each step; later steps follow only while votes are split",
@@ -73,14 +84,16 @@ class JudgeSpec(StrictModel):
     def _consistent(self) -> Self:
         if (self.kind == "model") != (self.route is not None):
             raise ValueError(f"judge {self.name}: kind model needs a route, kind rules takes none")
-        if self.temperature == 0 and self.kind == "model":
+        if self.asking == "probabilities" and self.kind != "model":
+            raise ValueError(f"judge {self.name}: rules have no probabilities; leave out asking")
+        if self.temperature == 0 and self.kind == "model" and self.asking == "votes":
             raise ValueError(f"judge {self.name}: at temperature 0 all votes are copies; use 0.3 to 1")
         return self
 
     @property
     def vote_schedule(self) -> VoteSchedule:
         """The schedule of vote requests."""
-        return VoteSchedule(sizes=self.votes)
+        return VoteSchedule(sizes=(1,) if self.asking == "probabilities" else self.votes)
 
 
 class JudgesFile(StrictModel):

@@ -15,12 +15,18 @@ MAX_VOTE = 5
 
 
 class DimensionScore(Contract):
-    """Votes of one judge on one rubric dimension, on the anchored scale 0-5, and their median mapped to [0, 1]."""
+    """Votes of one judge on one rubric dimension, on the anchored scale 0-5, and their median mapped to [0, 1].
+
+    A vote that was read from probabilities is the most probable one, and the value is the expected vote.
+    """
 
     votes: list[Annotated[int, Field(ge=0, le=MAX_VOTE)]] = Field(min_length=1, max_length=11)
     value: float = Field(ge=0, le=1)
     unanimous: bool
     spread: int = Field(ge=0, le=MAX_VOTE, description="largest minus smallest vote")
+    deviation: float | None = Field(
+        None, ge=0, description="standard deviation of the vote in votes, if it was read from probabilities"
+    )
 
 
 class Usage(Contract):

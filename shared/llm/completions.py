@@ -1,13 +1,16 @@
 """Parses the body of a chat completion. A malformed body is the route's fault and counts as an outage."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from shared.llm.port import Choice, Completion
+from shared.llm.port import Choice, Completion, TokenOptions
 
 MAX_RESPONSE_BYTES = 2_000_000  # eleven votes need 20 kB
 MAX_TOKENS = 100_000_000
+MAX_REPLY_TOKENS = 4_000
+MAX_OPTIONS = 20  # OpenAI's limit
 
 
 class InvalidCompletion(Exception):
@@ -40,7 +43,23 @@ def _choice(choice: Any) -> Choice:
         return Choice(None, None)
     message = choice.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
-    return Choice(content, choice.get("finish_reason"))
+    return Choice(content, choice.get("finish_reason"), _token_options(choice.get("logprobs")))
+
+
+def _token_options(logprobs: Any) -> tuple[TokenOptions, ...]:
+    """Parse the tokens of a choice; none of them if any is malformed: their texts must make up the whole reply."""
+    tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    try:
+        return tuple(_one_token(token) for token in tokens[:MAX_REPLY_TOKENS]) if isinstance(tokens, list) else ()
+    except (KeyError, TypeError, ValueError):
+        return ()
+
+
+def _one_token(token: Any) -> TokenOptions:
+    options = [(str(option["token"]), float(option["logprob"])) for option in token["top_logprobs"][:MAX_OPTIONS]]
+    if any(math.isnan(value) for _, value in options):
+        raise ValueError("a log-probability is not a number")
+    return TokenOptions(str(token["token"]), tuple(options))
 
 
 def _tokens(value: Any) -> int | None:

@@ -37,11 +37,23 @@ class CompletionRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenOptions:
+    """One token of a reply, and the tokens that could stand in its place with their log-probabilities."""
+
+    text: str
+    options: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """One sample as the server returned it: unchecked until domain/replies.py parses it."""
+    """One sample as the server returned it: unchecked until domain/replies.py parses it.
+
+    `tokens` is empty unless the request asked for log-probabilities and the server has them.
+    """
 
     content: object
     finish_reason: object
+    tokens: tuple[TokenOptions, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

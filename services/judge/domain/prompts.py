@@ -23,6 +23,8 @@ Give one whole number from 0 to 5 for each of these dimensions, by these anchors
 Reply with one JSON object and nothing else: first "reason" (one short sentence that names the facts you used), then \
 {names}.
 """
+# The rubric is the same; without a reason the numbers are the first tokens, and one pass gives their probabilities.
+NUMBERS_REPLY = "Reply with one JSON object of whole numbers and nothing else: {names}.\n"
 PICTURES = ", and pictures of it in the order of time, evenly spaced from its first to its last step"
 
 PAIR = """\
@@ -48,14 +50,21 @@ PAIR_SCHEMA: dict[str, object] = {
 
 
 @lru_cache(maxsize=64)
-def rubric_message(dimensions: tuple[str, ...], *, pictures: bool) -> str:
+def rubric_message(dimensions: tuple[str, ...], *, pictures: bool, reason: bool = True) -> str:
     """Return the system message: rubric and reply format, byte-identical over all segments of a judge."""
     names = ", ".join(f'"{name}"' for name in dimensions)
-    return VOTES.format(pictures=PICTURES if pictures else "", rubric=rubric_text(dimensions), names=names)
+    text = VOTES if reason else VOTES.partition("Reply with")[0] + NUMBERS_REPLY
+    return text.format(pictures=PICTURES if pictures else "", rubric=rubric_text(dimensions), names=names)
 
 
 def vote_messages(
-    dimensions: tuple[str, ...], facts: str, guidance: str, frames: Sequence[str] = (), *, pictures: bool = False
+    dimensions: tuple[str, ...],
+    facts: str,
+    guidance: str,
+    frames: Sequence[str] = (),
+    *,
+    pictures: bool = False,
+    reason: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the chat of one vote. `frames` are data URLs in order of time; `pictures`: the judge gets frames."""
     text = (f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else "") + facts
@@ -64,7 +73,7 @@ def vote_messages(
         images = [{"type": "image_url", "image_url": {"url": url}} for url in frames]
         content = [*images, {"type": "text", "text": text}]
     return [
-        {"role": "system", "content": rubric_message(dimensions, pictures=pictures)},
+        {"role": "system", "content": rubric_message(dimensions, pictures=pictures, reason=reason)},
         {"role": "user", "content": content},
     ]
 
@@ -77,9 +86,9 @@ def pair_messages(dimensions: tuple[str, ...], first: str, second: str) -> list[
     ]
 
 
-def response_format(dimensions: tuple[str, ...]) -> dict[str, Any]:
+def response_format(dimensions: tuple[str, ...], *, reason: bool = True) -> dict[str, Any]:
     """Return the `response_format` that constrains decoding to a vote, as OpenAI-compatible servers accept it."""
-    schema = reply_schema(dimensions)
+    schema = reply_schema(dimensions, reason=reason)
     return {"type": "json_schema", "json_schema": {"name": "vote", "schema": schema, "strict": True}}
 
 

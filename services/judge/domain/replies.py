@@ -33,6 +33,13 @@ def parse_vote(content: object, finish_reason: object, dimensions: Sequence[str]
     return Vote(_reason(reply), {name: _whole_number(reply, name) for name in dimensions})
 
 
+def parse_numbers(content: object, finish_reason: object, dimensions: Sequence[str]) -> Vote:
+    """Parse one choice without a reason. Raises InvalidReply."""
+    reply = _object(content, finish_reason)
+    _require_fields(reply, set(dimensions))
+    return Vote("", {name: _whole_number(reply, name) for name in dimensions})
+
+
 def parse_pair(content: object, finish_reason: object) -> str:
     """Parse one comparison: `A`, `B` or `equal`. Raises InvalidReply."""
     reply = _object(content, finish_reason)

@@ -107,12 +107,13 @@ def rubric_text(dimensions: tuple[str, ...]) -> str:
     return "\n".join(parts)
 
 
-def reply_schema(dimensions: tuple[str, ...]) -> dict[str, object]:
+def reply_schema(dimensions: tuple[str, ...], *, reason: bool = True) -> dict[str, object]:
     """Return the JSON Schema of one vote: the reason first, so that the numbers follow from it; flat for decoders."""
     votes: dict[str, object] = {name: {"type": "integer", "minimum": 0, "maximum": MAX_VOTE} for name in dimensions}
+    first: dict[str, object] = {"reason": {"type": "string", "maxLength": 200}} if reason else {}
     return {
         "type": "object",
-        "properties": {"reason": {"type": "string", "maxLength": 200}, **votes},
-        "required": ["reason", *dimensions],
+        "properties": {**first, **votes},
+        "required": [*first, *dimensions],
         "additionalProperties": False,
     }

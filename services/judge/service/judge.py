@@ -11,14 +11,15 @@ import structlog
 
 from services.judge import telemetry
 from services.judge.config import JudgeSpec
+from services.judge.domain.expected_votes import VoteDistribution, expected_score, read_distributions
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
-from services.judge.domain.replies import InvalidReply, Vote, parse_pair, parse_vote
+from services.judge.domain.replies import InvalidReply, Vote, parse_numbers, parse_pair, parse_vote
 from services.judge.domain.vote_merge import has_quorum, merge
 from services.judge.service.prompt_builder import Prompt, build_pair_prompt, build_prompt
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.ids import Digest
-from shared.contracts.scores import JudgeResult, Usage
+from shared.contracts.scores import DimensionScore, JudgeResult, Usage
 from shared.llm.budget import BudgetExhausted, BudgetTracker, add
 from shared.llm.port import (
     ChatModel,
@@ -49,6 +50,7 @@ class VoteSession:
 
     requested: int = 0
     votes: list[Vote] = field(default_factory=list)
+    distributions: dict[str, VoteDistribution] = field(default_factory=dict)
     invalid: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -175,7 +177,7 @@ class Judge:
         invalid = telemetry.VOTES.labels(self.spec.name, "no")
         for choice in completion.choices[:requested]:
             try:
-                session.votes.append(parse_vote(choice.content, choice.finish_reason, self.spec.dimensions))
+                session.votes.append(self._parse(choice, session))
                 valid.inc()
             except InvalidReply as error:
                 session.invalid.append(str(error))
@@ -189,9 +191,23 @@ class Judge:
         if requested > 1 and len(completion.choices) > 1 and len(texts) == 1:
             telemetry.COPIES.labels(self.spec.name).inc()
 
+    def _parse(self, choice: Choice, session: VoteSession) -> Vote:
+        """Return the choice's vote; with probabilities, the session also gets its distributions."""
+        names = self.spec.dimensions
+        if self.spec.asking == "votes":
+            return parse_vote(choice.content, choice.finish_reason, names)
+        vote = parse_numbers(choice.content, choice.finish_reason, names)
+        session.distributions = read_distributions(choice.tokens, names)
+        return vote
+
+    def _merge(self, session: VoteSession) -> dict[str, DimensionScore]:
+        if self.spec.asking == "votes":
+            return merge(session.votes)
+        return {name: expected_score(found, self.spec.spread_scale) for name, found in session.distributions.items()}
+
     def _to_result(self, prompt: Prompt | None, session: VoteSession) -> JudgeResult:
         judged = has_quorum(len(session.votes), session.requested)
-        reasons = [vote.reason for vote in session.votes] if judged else []
+        reasons = [vote.reason for vote in session.votes if vote.reason] if judged else []
         telemetry.RESULTS.labels(self.spec.name, "judged" if judged else "abstained").inc()
         if not judged:
             log.warning("judge abstained", judge=self.spec.name, reasons=(session.invalid + session.notes)[:3])
@@ -201,7 +217,7 @@ class Judge:
             model=self.spec.model,
             prompt=Digest(prompt.digest if prompt else "0" * 64),
             status="judged" if judged else "abstained",
-            dimensions=merge(session.votes) if judged else {},
+            dimensions=self._merge(session) if judged else {},
             reasons=[reason[:500] for reason in (*reasons, *session.invalid, *session.notes)][:22],
             usage=session.usage,
         )

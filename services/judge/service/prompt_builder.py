@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from services.judge.adapters.frames import data_url, enlarged_size, select_frames
@@ -21,6 +23,8 @@ from shared.llm.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 
 MIN_FACTS_TOKENS = 2_000  # below this, the strict bound would leave too few facts to judge by
 PAIR_RUBRIC_TOKENS = 4_000  # reserved in a comparison; the rubric of all five dimensions has 3,300 bytes
+# Greedy decoding: the probabilities are read at each number, so samples would only vary what precedes it.
+PROBABILITIES: Mapping[str, Any] = MappingProxyType({"temperature": 0, "logprobs": True, "top_logprobs": 20})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,11 @@ async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | 
         room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=2 * limit)
     text = render(judge_input.facts, room)
     urls = await asyncio.to_thread(lambda: [data_url(frame, spec.frame_scale) for frame in frames])
-    messages = vote_messages(spec.dimensions, text, judge_input.guidance, urls, pictures=spec.frames > 0)
+    reason = spec.asking == "votes"
+    messages = vote_messages(spec.dimensions, text, judge_input.guidance, urls, pictures=spec.frames > 0, reason=reason)
     tokens = _text_bound(messages) + sum(image_token_bound(*size) for size in sizes)
-    return _prompt(spec, messages, response_format(spec.dimensions), tokens)
+    extra = {} if reason else PROBABILITIES
+    return _prompt(spec, messages, response_format(spec.dimensions, reason=reason), tokens, extra)
 
 
 def build_pair_prompt(spec: JudgeSpec, first: JudgeInput, second: JudgeInput, context: int | None) -> Prompt:
@@ -65,13 +71,20 @@ def prompt_limit(spec: JudgeSpec, context: int | None) -> int:
     return min(spec.max_prompt_tokens, context - spec.max_output_tokens)
 
 
-def _prompt(spec: JudgeSpec, messages: list[dict[str, Any]], form: dict[str, Any], tokens: int) -> Prompt:
+def _prompt(
+    spec: JudgeSpec,
+    messages: list[dict[str, Any]],
+    form: dict[str, Any],
+    tokens: int,
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> Prompt:
     body = {
         "model": spec.model,
         "messages": messages,
         "temperature": spec.temperature,
         "max_tokens": spec.max_output_tokens,
         "response_format": form,
+        **extra,
     }
     return Prompt(body, tokens, sha256(json.dumps(body, sort_keys=True).encode()))
 

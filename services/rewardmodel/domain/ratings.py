@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
-from shared.contracts.scores import MAX_VOTE, SegmentScores
+from shared.contracts.scores import MAX_VOTE, DimensionScore, SegmentScores
 
 MIN_VOTE_DEVIATION: Final = 0.5  # in vote steps: even equal votes only name the nearest anchor
 
@@ -49,7 +49,7 @@ def _standard_error(scores: SegmentScores) -> float:
     terms: dict[str, list[float]] = {}
     for result in scores.judges:
         for name, dimension in result.dimensions.items():
-            terms.setdefault(name, []).append(_squared_error(dimension.votes))
+            terms.setdefault(name, []).append(_squared_error(dimension))
     weights = {name: scores.weights.get(name, 0.0) for name in terms}
     total = sum(weights.values())
     if total <= 0:
@@ -58,7 +58,10 @@ def _standard_error(scores: SegmentScores) -> float:
     return float(sum((weights[n] / total) ** 2 * sum(terms[n]) / len(terms[n]) ** 2 for n in terms) ** 0.5)
 
 
-def _squared_error(votes: list[int]) -> float:
+def _squared_error(dimension: DimensionScore) -> float:
+    if dimension.deviation is not None:  # the whole distribution is known: more votes of it would add nothing
+        return max(dimension.deviation, MIN_VOTE_DEVIATION) ** 2 / MAX_VOTE**2
+    votes = dimension.votes
     mean = sum(votes) / len(votes)
     variance = sum((vote - mean) ** 2 for vote in votes) / len(votes)
     return max(variance, MIN_VOTE_DEVIATION**2) / len(votes) / MAX_VOTE**2

@@ -192,6 +192,19 @@ def test_the_standard_error_follows_from_the_votes() -> None:
     assert standard_error({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight adds no error"
 
 
+def test_a_known_deviation_replaces_the_scatter_of_votes() -> None:
+    def doubt(deviation: float) -> float:
+        one = scores(votes=(3,))
+        dimension = one.judges[0].dimensions["progress"].model_copy(update={"deviation": deviation})
+        judge = one.judges[0].model_copy(update={"dimensions": {"progress": dimension}})
+        found = rating_of(one.model_copy(update={"judges": [judge]}), "d")
+        assert found is not None
+        return found.standard_error
+
+    assert doubt(1.5) == pytest.approx(1.5 / 5)
+    assert doubt(0.1) == pytest.approx(0.5 / 5), "even a sure model only names the nearest anchor"
+
+
 def test_missing_agreement_counts_as_none() -> None:
     lonely = rating_of(scores().model_copy(update={"agreement": None}), "d")
     assert lonely is not None
