@@ -14,7 +14,7 @@ from shared.contracts.base import Contract
 CLAMPED_AT: Final = 10.0  # of the original system
 ValueLoss = Literal["squared", "huber", "clamped"]
 Profile = Literal["default", "seeds"]
-CuriosityView = Literal["novelty/v1", "obs/v1"]
+CuriosityView = Literal["cells/v1", "novelty/v1", "obs/v1"]
 
 PROFILES: Final[dict[str, dict[str, object]]] = {
     "default": {},
@@ -25,6 +25,7 @@ PROFILES: Final[dict[str, dict[str, object]]] = {
         "value_loss": "clamped",
         "epochs": 10,
         "minibatch": 512,
+        "curiosity": 0.5,
         "curiosity_view": "obs/v1",
         "warm_up_steps": 0,
         "advantage_floor": 1e-4,
@@ -37,7 +38,7 @@ BEFORE_VIEWS: Final[dict[str, object]] = {"curiosity_view": "obs/v1", "advantage
 
 
 class PpoConfig(Contract):
-    """PPO (Schulman et al. 2017) with two value heads and RND (Burda et al. 2018)."""
+    """PPO (Schulman et al. 2017) with two value heads and curiosity: visit counts or RND (Burda et al. 2018)."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,12 +74,13 @@ class PpoConfig(Contract):
     gradient_norm: float = Field(
         0.5, gt=0, le=1_000, description="gradients are clipped to this norm, those of RND apart"
     )
-    curiosity: float = Field(0.5, ge=0, le=100, description="weight of the RND advantage beside the game's")
-    curiosity_discount: float = Field(0.99, gt=0, lt=1, description="per step, of the RND bonus")
+    curiosity: float = Field(1.0, ge=0, le=100, description="weight of the curiosity advantage beside the game's")
+    curiosity_discount: float = Field(0.99, gt=0, lt=1, description="per step, of the curiosity bonus")
     curiosity_view: CuriosityView = Field(
-        "novelty/v1",
-        description="what RND sees of obs/v1: `novelty/v1` places, possessions and puzzles (docs/observation.md), "
-        "`obs/v1` everything; of pixels/v1 it sees the newest picture",
+        "cells/v1",
+        description="what is new: `cells/v1` pays 1/sqrt(visits) for a cell of place, button and possessions "
+        "(docs/observation.md); the others pay RND's prediction error, `novelty/v1` on places, possessions and "
+        "puzzles, `obs/v1` on everything; of pixels/v1 each sees the newest picture",
     )
     predictor_share: float = Field(
         0.25, gt=0, le=1, description="share of steps that train the RND predictor; all of them end novelty early"

@@ -92,7 +92,7 @@ class RunConfig(Contract):
     rewards: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")] = Field(
         "default", description="reward profile"
     )
-    rnd: bool = Field(True, description="curiosity by random network distillation")
+    rnd: bool = Field(True, description="curiosity; `ppo.curiosity_view` says what is new to it")
     ppo: PpoConfig = PpoConfig()
     shaping: ShapingConfig = ShapingConfig()
     sampling: SamplingConfig = SamplingConfig()

@@ -19,6 +19,7 @@ from services.trainer.rl.novelty_view import NoveltyView
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.reward_normalisation import RewardNormalisation
 from shared.contracts.ppo import PpoConfig
+from shared.game.observation import cells
 
 ADVANTAGES = "advantages"
 GAME_TARGETS = "game_targets"
@@ -34,8 +35,10 @@ class BatchBuilder:
     def __init__(self, hyper: PpoConfig, shape: tuple[int, ...], curiosity: bool) -> None:
         self.hyper = hyper
         self.curiosity = curiosity
-        self.view = NoveltyView(shape, hyper.curiosity_view)
-        self.streams = RewardNormalisation(self.view.shape, hyper.discount, hyper.curiosity_discount)
+        # Visits are counted by the network's own table, which needs no view and no whitening.
+        self.view = None if hyper.curiosity_view == cells.VERSION else NoveltyView(shape, hyper.curiosity_view)
+        whitened = self.view.shape if self.view is not None else ()
+        self.streams = RewardNormalisation(whitened, hyper.discount, hyper.curiosity_discount)
         self.figures: dict[str, float] = {}
 
     def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, dict[str, torch.Tensor]]:
@@ -90,16 +93,15 @@ class BatchBuilder:
         values: list[Floats],
         columns: dict[str, NDArray[Any]],
     ) -> None:
-        """Add the novelty of reached states to the advantages. It is non-episodic: every end is bootstrapped.
-
-        While warming up it only measures the observations, so the predictor does not learn from badly whitened ones.
-        """
-        warming_up = self.streams.observations.count < self.hyper.warm_up_steps
-        reached = self.streams.whitened(np.concatenate([self.view.of(stretch[1:]) for stretch in observations]))
-        if warming_up:
-            return
-        with torch.inference_mode():
-            novelty = torch.cat([network.novelty(part) for part in inference_chunks(torch.from_numpy(reached))]).numpy()
+        """Add the novelty of reached states to the advantages. It is non-episodic: every end is bootstrapped."""
+        if self.view is None:
+            novelty = network.visits.bonus(np.concatenate([stretch[1:] for stretch in observations]))
+            self.figures["cells"] = float(network.visits.cells)
+        else:
+            found = self._prediction_errors(network, [self.view.of(stretch[1:]) for stretch in observations], columns)
+            if found is None:
+                return
+            novelty = found
         cuts = np.cumsum([len(chunk) for chunk in chunks])[:-1]
         raw = [(chunk.id_, bonus, chunk.is_done) for chunk, bonus in zip(chunks, np.split(novelty, cuts), strict=True)]
         bonuses = self.streams.curiosity.scaled(raw)
@@ -116,9 +118,26 @@ class BatchBuilder:
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
         columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity * np.concatenate(found)
         columns[CURIOSITY_TARGETS] = np.concatenate(targets)
-        columns[WHITENED] = reached
         self.figures["novelty"] = float(novelty.mean())
         self.figures["curiosity_reward"] = float(np.concatenate(bonuses).mean())
+
+    def _prediction_errors(
+        self, network: Any, reached: list[NDArray[Any]], columns: dict[str, NDArray[Any]]
+    ) -> Floats | None:
+        """RND's error on every reached state (N,), and the column that its predictor learns from.
+
+        None while warming up: then the observations are only measured, or the predictor would learn from badly
+        whitened ones.
+        """
+        warming_up = self.streams.observations.count < self.hyper.warm_up_steps
+        whitened = self.streams.whitened(np.concatenate(reached))
+        if warming_up:
+            return None
+        columns[WHITENED] = whitened
+        with torch.inference_mode():
+            parts = [network.novelty(part) for part in inference_chunks(torch.from_numpy(whitened))]
+        errors: Floats = torch.cat(parts).numpy()
+        return errors
 
 
 def joined(chunks: list[Any], column: Any) -> NDArray[Any]:

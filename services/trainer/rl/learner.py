@@ -106,7 +106,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         entropy = -(logits.exp() * logits).sum(-1).mean()
         parts = {"policy_loss": policy, "value_loss": value, "entropy": entropy, "kl": (ratio - 1 - change).mean()}
         loss = policy + hyper.value_coefficient * value - hyper.entropy_at(self.done) * entropy
-        if WHITENED in batch:
+        if CURIOSITY_TARGETS in batch:
             loss = loss + self._curiosity_loss(module_id, batch, fwd_out, parts)
         for name, part in parts.items():
             self.losses.setdefault(name, []).append(part.detach())
@@ -121,11 +121,14 @@ class CuriosityPPOLearner(PPOTorchLearner):
     def _curiosity_loss(
         self, module_id: str, batch: dict[str, Tensor], fwd_out: dict[str, Tensor], parts: dict[str, Tensor]
     ) -> Tensor:
-        """Value error of the curiosity head and prediction error on a random share of the states."""
+        """Value error of the curiosity head; with RND also the prediction error on a random share of the states."""
         value = self._value_loss(fwd_out[CURIOSITY_VALUES], batch[CURIOSITY_TARGETS])
+        parts["curiosity_value_loss"] = value
+        if WHITENED not in batch:
+            return self.hyper.value_coefficient * value
         kept = batch[WHITENED][: max(1, round(len(batch[WHITENED]) * self.hyper.predictor_share))]
         predictor: Tensor = self.module[module_id].unwrapped().novelty(kept).mean()
-        parts |= {"curiosity_value_loss": value, "predictor_loss": predictor}
+        parts["predictor_loss"] = predictor
         return self.hyper.value_coefficient * value + predictor
 
     def postprocess_gradients(self, gradients_dict: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The networks: policy, a critic with one head per reward stream, the RND pair. Env runners hold only the policy.
+"""The networks: policy, a critic with one head per reward stream, and curiosity. Env runners hold only the policy.
 
 The module samples actions itself and returns their log-probabilities, which avoids RLlib's generic distribution code on
 every step.
@@ -15,10 +15,12 @@ from torch import Tensor, nn
 
 from services.trainer.rl.novelty_view import NoveltyView
 from services.trainer.rl.pixel_observation import ByteScaling
+from services.trainer.rl.visit_counts import VisitCounts
+from shared.game.observation import cells
 
 HIDDEN = (256, 256)  # widths of policy and critic
 EMBEDDING = 64  # width of the RND embedding
-LEARNER_ONLY = ("critic", "rnd_target", "rnd_predictor")
+LEARNER_ONLY = ("critic", "rnd_target", "rnd_predictor", "visits")
 GAME_VALUES = "game_values"
 CURIOSITY_VALUES = "curiosity_values"
 
@@ -35,14 +37,16 @@ class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
         if self.inference_only:
             return
         self.critic = build_network(shape, hidden, 1 if self.model_config["curiosity"] is None else 2)
-        if self.model_config["curiosity"] is not None:
+        if self.model_config["curiosity"] == cells.VERSION:
+            self.visits = VisitCounts(shape)
+        elif self.model_config["curiosity"] is not None:
             shape = NoveltyView(shape, self.model_config["curiosity"]).shape
             self.rnd_target = build_network(shape, (128,), EMBEDDING, activation=nn.ReLU).requires_grad_(False)
             self.rnd_predictor = build_network(shape, (128, 128), EMBEDDING, activation=nn.ReLU)
 
     @property
     def predictor(self) -> list[nn.Parameter]:
-        """Parameters of the RND predictor; empty without curiosity."""
+        """Parameters of the RND predictor; empty without RND."""
         return list(self.rnd_predictor.parameters()) if hasattr(self, "rnd_predictor") else []
 
     def get_non_inference_attributes(self) -> list[str]:

@@ -11,6 +11,7 @@ from services.trainer.rl.batch import CURIOSITY_TARGETS, WHITENED
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.novelty_view import NoveltyView
 from shared.contracts.ppo import CuriosityView, PpoConfig
+from shared.game.observation import cells
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE
 from shared.game.observation.novelty import VIEWS
 from shared.game.observation.with_counters import SIZE as WITH_COUNTERS
@@ -59,11 +60,13 @@ def test_curiosity_does_not_see_event_counters() -> None:
 
 
 def test_every_view_that_a_run_may_name_has_a_list_of_features() -> None:
-    assert set(get_args(CuriosityView)) == set(VIEWS)
+    assert set(get_args(CuriosityView)) == {*VIEWS, cells.VERSION}
 
 
 def test_a_surprised_predictor_does_not_shrink_the_policys_step() -> None:
-    made = learner(CuriosityPPOLearner, PpoConfig(gradient_norm=0.5), lean=True, curiosity=True)
+    made = learner(
+        CuriosityPPOLearner, PpoConfig(gradient_norm=0.5, curiosity_view="novelty/v1"), lean=True, curiosity=True
+    )
     module = made.module[DEFAULT_MODULE_ID].unwrapped()
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -78,7 +81,9 @@ def test_a_surprised_predictor_does_not_shrink_the_policys_step() -> None:
 
 
 def test_the_bonus_begins_once_the_observations_are_measured() -> None:
-    made = learner(CuriosityPPOLearner, PpoConfig(warm_up_steps=70), lean=True, curiosity=True)
+    made = learner(
+        CuriosityPPOLearner, PpoConfig(warm_up_steps=70, curiosity_view="novelty/v1"), lean=True, curiosity=True
+    )
     network = made.module
 
     first = made.builder(rl_module=network, episodes=episodes())[DEFAULT_MODULE_ID]

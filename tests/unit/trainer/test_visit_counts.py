@@ -1,0 +1,102 @@
+"""Curiosity by visit counts: what is a new cell, what it pays, and that a checkpoint keeps the counts."""
+
+import numpy as np
+import pytest
+import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
+
+from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, WHITENED
+from services.trainer.rl.learner import CuriosityPPOLearner
+from services.trainer.rl.module import CURIOSITY_VALUES
+from services.trainer.rl.visit_counts import VisitCounts
+from shared.contracts.ppo import PpoConfig
+from shared.game.observation.layout import BLOCKS, INDEX, SIZE
+from tests.unit.trainer.test_learner_equals_stock import episodes, learner
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
+
+RESTLESS = ("health", "enemies", "people", "things", "frontier", "neighbours")
+"""Blocks that change by themselves, or with the episode's history."""
+
+
+def state(**features: float) -> np.ndarray:
+    """One observation (1, 128) with these features, all others 0."""
+    seen = np.zeros((1, SIZE), np.float32)
+    for name, value in features.items():
+        seen[0, INDEX[name]] = value
+    return seen
+
+
+def test_a_cell_pays_less_with_every_visit() -> None:
+    visits = VisitCounts((SIZE,))
+    paid = [float(visits.bonus(state())[0]) for _ in range(4)]
+    assert paid == pytest.approx([1.0, 2**-0.5, 3**-0.5, 0.5])
+    assert visits.cells == 1
+
+
+def test_all_visits_of_a_batch_pay_the_same() -> None:
+    paid = VisitCounts((SIZE,)).bonus(np.concatenate([state(), state(x=1.0), state(), state()]))
+    assert paid.tolist() == pytest.approx([3**-0.5, 1.0, 3**-0.5, 3**-0.5])
+
+
+@pytest.mark.parametrize("name", ["x", "room_bit_3", "facing_up", "last_b", "sword", "treasures", "shutters_open"])
+def test_another_place_button_or_possession_is_another_cell(name: str) -> None:
+    visits = VisitCounts((SIZE,))
+    visits.bonus(state())
+    assert visits.bonus(state(**{name: 1.0}))[0] == 1.0
+
+
+def test_a_clock_an_enemy_or_a_lost_heart_is_no_news() -> None:
+    visits = VisitCounts((SIZE,))
+    visits.bonus(state())
+    kept = {"max_health", "heart_pieces"}
+    restless = [f.name for block in BLOCKS for f in block if f.block in RESTLESS and f.name not in kept]
+    assert visits.bonus(state(**dict.fromkeys(restless, 0.5)))[0] == pytest.approx(2**-0.5)
+
+
+def test_different_pictures_are_different_cells_but_noise_is_not() -> None:
+    visits, rng = VisitCounts((4, 36, 40)), np.random.default_rng(0)
+    picture = rng.integers(0, 2, (1, 1, 9, 10)).repeat(4, 2)[..., :36, :].repeat(4, 3) * 200 + 20
+    frames = picture.repeat(4, 1).astype(np.uint8)
+    visits.bonus(frames)
+    assert visits.bonus(frames ^ 1)[0] == pytest.approx(2**-0.5)
+    assert visits.bonus(255 - frames)[0] == 1.0
+
+
+def test_cells_rarely_share_a_place_in_the_table() -> None:
+    rng = np.random.default_rng(0)
+    many = np.zeros((10_000, SIZE), np.float32)
+    many[:, [INDEX["x"], INDEX["y"]]] = rng.integers(-8, 8, (10_000, 2)) / 8
+    bits = [INDEX[f"room_bit_{bit}"] for bit in range(8)]
+    many[:, bits] = rng.integers(0, 2, (10_000, 8)) * 2 - 1
+    visits = VisitCounts((SIZE,))
+    visits.bonus(many)
+    assert visits.cells >= 0.95 * len(np.unique(many, axis=0))
+
+
+def test_the_bonus_reaches_the_advantages_and_the_second_critic() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(), lean=True, curiosity=True)
+    plain = learner(CuriosityPPOLearner, PpoConfig(curiosity=0.0), lean=True, curiosity=True)
+    network, same = (one.module[DEFAULT_MODULE_ID].unwrapped() for one in (made, plain))
+    same.load_state_dict(network.state_dict())
+    rows, without = (one.builder(rl_module=one.module, episodes=episodes())[DEFAULT_MODULE_ID] for one in (made, plain))
+    assert not torch.allclose(rows[ADVANTAGES], without[ADVANTAGES])
+    assert WHITENED not in rows
+    loss = made.compute_loss_for_module(
+        module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=network._forward_train(rows)
+    )
+    loss.backward()
+    assert network.critic[-1].weight.grad[1].abs().sum() > 0
+    assert {CURIOSITY_TARGETS} <= set(rows)
+    assert CURIOSITY_VALUES in network.values(rows["obs"])
+    assert made.builder.figures["cells"] == network.visits.cells > 0
+
+
+def test_a_checkpoint_keeps_the_counts_and_env_runners_never_see_them() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(), lean=True, curiosity=True)
+    made.builder(rl_module=made.module, episodes=episodes())
+    network = made.module[DEFAULT_MODULE_ID].unwrapped()
+    other = learner(CuriosityPPOLearner, PpoConfig(), lean=True, curiosity=True).module[DEFAULT_MODULE_ID].unwrapped()
+    other.load_state_dict(network.state_dict())
+    assert torch.equal(other.visits.counts, network.visits.counts)
+    assert not [name for name in network.get_state(inference_only=True) if not name.startswith("pi.")]
