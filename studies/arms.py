@@ -1,11 +1,13 @@
 """The arms of a study: ways of training that differ only in their additional reward.
 
-Runs use curiosity (RND) by default, so every arm but `none` uses it as well. `rnd` differs from the arms below it only
-in what they add, and `none` differs from `rnd` only in curiosity.
+Runs are curious by default: they count visits of cells. So every arm but `none` is curious as well. The arms below
+`visits` differ from it only in what they add, `none` differs from it only in curiosity, and `rnd` only in its kind.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from shared.contracts.ppo import CuriosityView
 
 ShapingSource = Literal["none", "judges", "shuffled", "random", "oracle"]
 
@@ -14,14 +16,16 @@ ShapingSource = Literal["none", "judges", "shuffled", "random", "oracle"]
 class Arm:
     """One way of training.
 
-    `shaping` is the source of the reward model, `curiosity` switches RND on, `rewards` replaces the study's reward
-    profile, and `direct` pays the judge's score of each segment without a reward model.
+    `shaping` is the source of the reward model, `curiosity` switches curiosity on, `view` replaces what is new to it,
+    `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
+    model.
     """
 
     name: str
     title: str
     shaping: ShapingSource = "none"
     curiosity: bool = True
+    view: CuriosityView | None = None
     rewards: str | None = None
     direct: bool = False
 
@@ -30,12 +34,13 @@ ARMS: Final = {
     arm.name: arm
     for arm in (
         Arm("none", "PPO alone", curiosity=False),
-        Arm("rnd", "PPO with RND curiosity"),
-        Arm("events", "PPO with RND and a hand-written profile of events", rewards="events"),
-        Arm("rules-direct", "PPO with RND, paid the judge's score of each segment", direct=True),
-        Arm("judges", "PPO with RND, shaped by the judges' reward model", "judges"),
-        Arm("shuffled", "PPO with RND, shaped by a reward model of permuted scores", "shuffled"),
-        Arm("random", "PPO with RND, shaped by a random reward model", "random"),
-        Arm("oracle", "PPO with RND, shaped by a reward model of gained milestones", "oracle"),
+        Arm("rnd", "PPO with RND curiosity", view="novelty/v1"),
+        Arm("visits", "PPO with visit counts", view="cells/v1"),
+        Arm("events", "PPO with visit counts and a hand-written profile of events", rewards="events"),
+        Arm("rules-direct", "PPO with visit counts, paid the judge's score of each segment", direct=True),
+        Arm("judges", "PPO with visit counts, shaped by the judges' reward model", "judges"),
+        Arm("shuffled", "PPO with visit counts, shaped by a reward model of permuted scores", "shuffled"),
+        Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
+        Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
     )
 }

@@ -45,6 +45,8 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     """Return the configuration of a trial: the one of the study with the changes of the arm."""
     arm, run = ARMS[trial.arm], plan.run_of(trial)
     changes: dict[str, Any] = {"rnd": arm.curiosity, "rewards": arm.rewards or run.rewards}
+    if arm.view is not None:
+        changes["ppo"] = run.ppo.model_copy(update={"curiosity_view": arm.view})
     if arm.shaping == "none":
         changes["sampling"] = run.sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
         changes["shaping"] = run.shaping.model_copy(update={"mode": "none"})

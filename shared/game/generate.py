@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shared.game.observation import counters, layout, novelty
+from shared.game.observation import cells, counters, layout, novelty
 from shared.game.ram.table import RamEntry, load_table
 from shared.game.recording.state_rows import StateRow
 
@@ -102,7 +102,7 @@ def outputs() -> dict[Path, Callable[[], str]]:
     return {
         ROOT / "bramble/engine/ram.h": lambda: ram_h(load_table()),
         ROOT / "shared/game/ram/offsets.py": lambda: ram_py(load_table()),
-        ROOT / "docs/observation.md": lambda: layout.markdown(novelty.VIEWS[novelty.VIEW]),
+        ROOT / "docs/observation.md": lambda: layout.markdown(novelty.VIEWS[novelty.VIEW], tuple(cells.RESOLUTION)),
         ROOT / "docs/counters.md": counters.markdown,
         ROOT / "shared/game/state_row.schema.json": row_schema,
     }

@@ -185,8 +185,12 @@ if len(FEATURES) != SIZE or len(INDEX) != SIZE:
     raise ValueError(f"layout {VERSION} has {len(FEATURES)} features with {len(INDEX)} names, it must have {SIZE}")
 
 
-def markdown(curiosity: Collection[str]) -> str:
-    """The table of docs/observation.md. `curiosity`: names of the features that curiosity sees."""
+def _marks(name: str, novelty: Collection[str], cells: Collection[str]) -> str:
+    return " ".join(mark for mark, names in (("c", cells), ("x", novelty)) if name in names)
+
+
+def markdown(novelty: Collection[str], cells: Collection[str]) -> str:
+    """The table of docs/observation.md. `novelty`, `cells`: names of the features that RND sees and that make cells."""
     head = (
         f"# The observation `{VERSION}`\n\nGenerated from `shared/game/observation/layout.py` by "
         "`python -m shared.game.generate`: do not edit.\n\n"
@@ -194,12 +198,13 @@ def markdown(curiosity: Collection[str]) -> str:
         f"{UNKNOWN:g}. With a capability other than `core` it never has that value.\n\n"
         "The observation `obs/v2`, the default of new runs, is these features followed by the event counters of the "
         "episode ([counters/v1](counters.md)): 148 numbers. Segments hold both apart.\n\n"
-        f"Curiosity (RND) sees only the {len(curiosity)} features with a mark: places, lasting possessions and the "
-        "state of puzzles (`shared/game/observation/novelty.py`).\n\n"
+        "Curiosity counts visits of cells (`cells/v1`): the features with a c, coarse in place and exact in the rest "
+        f"(`shared/game/observation/cells.py`). With `novelty/v1` RND sees the {len(novelty)} features with an x: places, lasting "
+        "possessions and the state of puzzles (`shared/game/observation/novelty.py`).\n\n"
         "| index | name | meaning | capability | curiosity |\n|---|---|---|---|---|\n"
     )
     lines = [
-        f"| {n} | `{f.name}` | {f.meaning} | {f.capability} | {'x' if f.name in curiosity else ''} |"
+        f"| {n} | `{f.name}` | {f.meaning} | {f.capability} | {_marks(f.name, novelty, cells)} |"
         for n, f in enumerate(FEATURES)
     ]
     return head + "\n".join(lines) + "\n"

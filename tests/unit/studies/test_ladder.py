@@ -31,7 +31,7 @@ def test_the_page_names_the_defaults_of_runs() -> None:
         ("`epochs`, `minibatch`", f"{ppo.epochs}, {ppo.minibatch}"),
         ("`value_loss`", f"`{ppo.value_loss}`"),
         ("`advantage_floor`", f"{ppo.advantage_floor:g}"),
-        ("`curiosity_view`", f"`{ppo.curiosity_view}`"),
+        ("`curiosity`, `curiosity_view`", f"{ppo.curiosity:g}, `{ppo.curiosity_view}`"),
         ("`warm_up_steps`", f"{ppo.warm_up_steps:,}"),
         ("`entropy`", f"{ppo.entropy:g}"),
     ):

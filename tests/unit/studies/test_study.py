@@ -99,7 +99,8 @@ def test_arms_differ_only_in_the_additional_reward() -> None:
     for name, arm in ARMS.items():
         config = trial_config(PLAN, Trial(name, "garden", 4))
         changed = {field for field in RunConfig.model_fields if getattr(config, field) != getattr(base, field)}
-        assert changed <= {"rnd", "shaping", "sampling"} | ({"rewards"} if arm.rewards else set()), name
+        own = {field for field, given in (("rewards", arm.rewards), ("ppo", arm.view)) if given}
+        assert changed <= {"rnd", "shaping", "sampling"} | own, name
     assert base.shaping.mode == "none"
     assert not base.rnd
 
