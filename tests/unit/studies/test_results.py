@@ -99,7 +99,7 @@ def test_a_page_gets_the_tables_of_its_results(tmp_path: Path) -> None:
     page = "before\n<!-- study tiny -->\nSTALE\n<!-- end of study tiny -->\nafter\n"
     made = generated(page, tmp_path)
     assert made.startswith("before\n<!-- study tiny -->\n`zelda study garden")
-    assert "| `judges`: PPO with RND" in made
+    assert "| `judges`: PPO with visit counts" in made
     assert "STALE" not in made
     assert generated(made, tmp_path) == made
     with pytest.raises(InvalidStudy, match="is not readable"):

@@ -58,7 +58,7 @@ def test_judges_are_compared_with_every_other_finished_arm() -> None:
 def test_the_verdict_names_wins_and_null_results() -> None:
     said = verdict(summarise(compared_arms()), 12_288)
     assert said[0].startswith("Judges learn faster than PPO with RND curiosity (`rnd`): 1.00 (1.00 to 1.00), p = 1e-5")
-    assert said[1].startswith("No difference is shown between judges and PPO with RND and a hand-written")
+    assert said[1].startswith("No difference is shown between judges and PPO with visit counts and a hand-written")
     assert not any("development" in line for line in said)
     few = {Trial(trial.arm, trial.world, trial.seed - 100): one for trial, one in compared_arms(5).items()}
     said = verdict(summarise(few), 12_288)
@@ -69,7 +69,7 @@ def test_the_verdict_names_wins_and_null_results() -> None:
 def test_the_verdict_admits_a_loss() -> None:
     better, worse = [curve(0.5 + seed / 100, 1.0) for seed in range(10)], [curve(0.0, 0.0)] * 10
     said = verdict(summarise({**trials("events", *better), **trials("judges", *worse)}), 8_192)
-    assert said[0].startswith("Judges learn more slowly than PPO with RND and a hand-written profile")
+    assert said[0].startswith("Judges learn more slowly than PPO with visit counts and a hand-written profile")
 
 
 def test_several_worlds_are_strata() -> None:

@@ -69,7 +69,7 @@ def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_p
         session.iterate()
     session.collect(final=True)
     moved = {name for name, weights in session.network.state_dict().items() if not torch.equal(weights, before[name])}
-    assert {name.split(".")[0] for name in moved} == {"pi", "critic", "rnd_predictor"}
+    assert {name.split(".")[0] for name in moved} == {"pi", "critic", "visits"}
     assert all(np.isfinite(value) for value in session.figures.values())
     for reference in session.segments.values():
         assert read_segment((tmp_path / reference.key).read_bytes()).observations.shape[1] == SIZE
