@@ -14,6 +14,7 @@ from shared.contracts.base import Contract
 CLAMPED_AT: Final = 10.0  # of the original system
 ValueLoss = Literal["squared", "huber", "clamped"]
 Profile = Literal["default", "seeds"]
+SCHEDULED: Final = ("learning_rate", "entropy", "curiosity")
 CuriosityView = Literal["cells/v1", "novelty/v1", "obs/v1"]
 
 PROFILES: Final[dict[str, dict[str, object]]] = {
@@ -75,6 +76,9 @@ class PpoConfig(Contract):
         0.5, gt=0, le=1_000, description="gradients are clipped to this norm, those of RND apart"
     )
     curiosity: float = Field(1.0, ge=0, le=100, description="weight of the curiosity advantage beside the game's")
+    curiosity_end: float | None = Field(
+        None, ge=0, le=100, description="falls to this value on a straight line over the planned steps; none: constant"
+    )
     curiosity_discount: float = Field(0.99, gt=0, lt=1, description="per step, of the curiosity bonus")
     curiosity_view: CuriosityView = Field(
         "cells/v1",
@@ -99,7 +103,7 @@ class PpoConfig(Contract):
 
     @model_validator(mode="after")
     def _falling(self) -> Self:
-        for name in ("learning_rate", "entropy"):
+        for name in SCHEDULED:
             first, last = getattr(self, name), getattr(self, f"{name}_end")
             if last is not None and last > first:
                 raise ValueError(f"{name}_end {last} is above {name} {first}: a schedule only falls")
@@ -122,10 +126,14 @@ class PpoConfig(Contract):
         """The weight of the entropy bonus after `done`, the share of the planned steps in [0, 1]."""
         return _scheduled(self.entropy, self.entropy_end, done)
 
+    def curiosity_at(self, done: float) -> float:
+        """The weight of the curiosity advantage after `done`, the share of the planned steps in [0, 1]."""
+        return _scheduled(self.curiosity, self.curiosity_end, done)
+
     @property
     def scheduled(self) -> bool:
         """Whether a value changes over the planned steps."""
-        return self.learning_rate_end is not None or self.entropy_end is not None
+        return any(getattr(self, f"{name}_end") is not None for name in SCHEDULED)
 
 
 def _scheduled(first: float, last: float | None, done: float) -> float:

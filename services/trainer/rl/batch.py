@@ -40,6 +40,7 @@ class BatchBuilder:
         whitened = self.view.shape if self.view is not None else ()
         self.streams = RewardNormalisation(whitened, hyper.discount, hyper.curiosity_discount)
         self.figures: dict[str, float] = {}
+        self.done = 0.0  # share of the planned steps, for the schedules
 
     def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, dict[str, torch.Tensor]]:
         """Build the batch of all steps in `episodes`, in their order."""
@@ -116,7 +117,7 @@ class BatchBuilder:
             for bonus, value in zip(bonuses, values, strict=True)
         ]
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
-        columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity * np.concatenate(found)
+        columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity_at(self.done) * np.concatenate(found)
         columns[CURIOSITY_TARGETS] = np.concatenate(targets)
         self.figures["novelty"] = float(novelty.mean())
         self.figures["curiosity_reward"] = float(np.concatenate(bonuses).mean())

@@ -49,7 +49,15 @@ class CuriosityPPOLearner(PPOTorchLearner):
         self._clipped = [[p for p in self._params.values() if id(p) not in apart], predictor]
         self.losses: dict[str, list[Tensor]] = {}
         self.skipped_steps = 0
-        self.done = 0.0  # share of the planned steps, for the schedules
+
+    @property
+    def done(self) -> float:
+        """Share of the planned steps that are made, for the schedules."""
+        return self.builder.done
+
+    @done.setter
+    def done(self, share: float) -> None:
+        self.builder.done = share
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         """One fused Adam over everything that learns."""

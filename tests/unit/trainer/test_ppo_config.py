@@ -58,6 +58,7 @@ def test_schedules_fall_on_a_straight_line_to_their_end() -> None:
     ppo = PpoConfig(learning_rate=4e-4, learning_rate_end=0.0, entropy=0.02, entropy_end=0.01)
     assert [ppo.learning_rate_at(done) for done in (0.0, 0.5, 1.0, 1.2)] == pytest.approx([4e-4, 2e-4, 0.0, 0.0])
     assert [ppo.entropy_at(done) for done in (0.0, 0.5, 1.0)] == pytest.approx([0.02, 0.015, 0.01])
+    assert PpoConfig(curiosity=2.0, curiosity_end=1.0).curiosity_at(0.5) == pytest.approx(1.5)
 
 
 def test_the_optimiser_steps_with_the_scheduled_learning_rate() -> None:

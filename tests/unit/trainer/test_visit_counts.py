@@ -100,3 +100,13 @@ def test_a_checkpoint_keeps_the_counts_and_env_runners_never_see_them() -> None:
     other.load_state_dict(network.state_dict())
     assert torch.equal(other.visits.counts, network.visits.counts)
     assert not [name for name in network.get_state(inference_only=True) if not name.startswith("pi.")]
+
+
+def test_the_bonus_fades_when_its_weight_falls_to_nothing() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(curiosity=2.0, curiosity_end=0.0), lean=True, curiosity=True)
+    plain = learner(CuriosityPPOLearner, PpoConfig(curiosity=0.0), lean=True, curiosity=True)
+    network, same = (one.module[DEFAULT_MODULE_ID].unwrapped() for one in (made, plain))
+    same.load_state_dict(network.state_dict())
+    made.done = 1.0
+    rows, without = (one.builder(rl_module=one.module, episodes=episodes())[DEFAULT_MODULE_ID] for one in (made, plain))
+    assert torch.equal(rows[ADVANTAGES], without[ADVANTAGES])
