@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from shared.game.observation import cells
+from shared.game.observation.layout import INDEX
 
 PLACES_BITS: Final = 18
 """Two to this power is the size of the table. Cells that share a place count together, so a few look less rare."""
@@ -55,12 +56,17 @@ class VisitCounts(nn.Module):
 
 _COLUMNS: Final = np.array(cells.COLUMNS)
 _RESOLUTION: Final = np.array([*cells.RESOLUTION.values()], np.float32)
+_BUTTONS: Final = [INDEX[name] for name in cells.BUTTONS]
+_AIMED: Final = np.isin(_COLUMNS, [INDEX[name] for name in cells.AIMED])
 
 
 def _parts(observations: NDArray[Any]) -> NDArray[np.int64]:
     """The whole numbers that make up the cell of each observation, (N, P)."""
     if observations.ndim == 2:
-        return np.floor(observations[:, _COLUMNS] * _RESOLUTION + 1e-3).astype(np.int64)
+        found = np.floor(observations[:, _COLUMNS] * _RESOLUTION + 1e-3).astype(np.int64)
+        pressed = (observations[:, _BUTTONS] > 0).any(1)
+        found[np.ix_(~pressed, _AIMED)] = 0
+        return found
     newest = observations[:, 0].astype(np.float32)
     height, width = (-size % BLOCK for size in newest.shape[1:])
     padded = np.pad(newest, ((0, 0), (0, height), (0, width)), mode="edge")

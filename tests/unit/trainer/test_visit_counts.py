@@ -39,11 +39,18 @@ def test_all_visits_of_a_batch_pay_the_same() -> None:
     assert paid.tolist() == pytest.approx([3**-0.5, 1.0, 3**-0.5, 3**-0.5])
 
 
-@pytest.mark.parametrize("name", ["x", "room_bit_3", "facing_up", "last_b", "sword", "treasures", "shutters_open"])
+@pytest.mark.parametrize("name", ["x", "room_bit_3", "last_a", "last_b", "sword", "treasures", "shutters_open"])
 def test_another_place_button_or_possession_is_another_cell(name: str) -> None:
     visits = VisitCounts((SIZE,))
     visits.bonus(state())
     assert visits.bonus(state(**{name: 1.0}))[0] == 1.0
+
+
+def test_a_direction_matters_only_while_a_button_is_pressed() -> None:
+    visits = VisitCounts((SIZE,))
+    visits.bonus(np.concatenate([state(), state(last_b=1.0)]))
+    assert visits.bonus(state(facing_up=1.0, ahead_tile_low=0.5))[0] == pytest.approx(2**-0.5)
+    assert visits.bonus(state(facing_up=1.0, last_b=1.0))[0] == 1.0
 
 
 def test_a_clock_an_enemy_or_a_lost_heart_is_no_news() -> None:
@@ -66,7 +73,7 @@ def test_different_pictures_are_different_cells_but_noise_is_not() -> None:
 def test_cells_rarely_share_a_place_in_the_table() -> None:
     rng = np.random.default_rng(0)
     many = np.zeros((10_000, SIZE), np.float32)
-    many[:, [INDEX["x"], INDEX["y"]]] = rng.integers(-8, 8, (10_000, 2)) / 8
+    many[:, [INDEX["x"], INDEX["y"]]] = rng.integers(-4, 4, (10_000, 2)) / (5, 4)
     bits = [INDEX[f"room_bit_{bit}"] for bit in range(8)]
     many[:, bits] = rng.integers(0, 2, (10_000, 8)) * 2 - 1
     visits = VisitCounts((SIZE,))
