@@ -75,7 +75,7 @@ class PpoConfig(Contract):
     gradient_norm: float = Field(
         0.5, gt=0, le=1_000, description="gradients are clipped to this norm, those of RND apart"
     )
-    curiosity: float = Field(1.0, ge=0, le=100, description="weight of the curiosity advantage beside the game's")
+    curiosity: float = Field(2.0, ge=0, le=100, description="weight of the curiosity advantage beside the game's")
     curiosity_end: float | None = Field(
         None, ge=0, le=100, description="falls to this value on a straight line over the planned steps; none: constant"
     )

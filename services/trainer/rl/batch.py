@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 
+from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.gae import Floats, advantages
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
-from services.trainer.rl.novelty_view import NoveltyView
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.reward_normalisation import RewardNormalisation
 from shared.contracts.ppo import PpoConfig
@@ -99,10 +99,10 @@ class BatchBuilder:
             novelty = network.visits.bonus(np.concatenate([stretch[1:] for stretch in observations]))
             self.figures["cells"] = float(network.visits.cells)
         else:
-            found = self._prediction_errors(network, [self.view.of(stretch[1:]) for stretch in observations], columns)
-            if found is None:
+            errors = self._prediction_errors(network, [self.view.of(stretch[1:]) for stretch in observations], columns)
+            if errors is None:
                 return
-            novelty = found
+            novelty = errors
         cuts = np.cumsum([len(chunk) for chunk in chunks])[:-1]
         raw = [(chunk.id_, bonus, chunk.is_done) for chunk, bonus in zip(chunks, np.split(novelty, cuts), strict=True)]
         bonuses = self.streams.curiosity.scaled(raw)

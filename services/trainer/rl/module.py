@@ -13,9 +13,9 @@ from ray.rllib.core.rl_module.apis import InferenceOnlyAPI, ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 from torch import Tensor, nn
 
-from services.trainer.rl.novelty_view import NoveltyView
+from services.trainer.rl.curiosity.novelty_view import NoveltyView
+from services.trainer.rl.curiosity.visit_counts import VisitCounts
 from services.trainer.rl.pixel_observation import ByteScaling
-from services.trainer.rl.visit_counts import VisitCounts
 from shared.game.observation import cells
 
 HIDDEN = (256, 256)  # widths of policy and critic

@@ -1,7 +1,7 @@
 """Cells of the game for visit counts, by version: where the hero is, what he tries there, what he owns.
 
 A place is a tile in rooms of 10 x 8 tiles. The direction and the tile ahead belong to a cell only while A or B is
-pressed: trying the sword on something is another cell than walking past it, in whatever direction. Clocks, health,
+pressed: trying the sword on something is another cell than walking past it, in any direction. Clocks, health,
 enemies and counters are not in it: they would make every state a new cell.
 """
 

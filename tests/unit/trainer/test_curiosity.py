@@ -8,8 +8,8 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.rl.batch import CURIOSITY_TARGETS, WHITENED
+from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.learner import CuriosityPPOLearner
-from services.trainer.rl.novelty_view import NoveltyView
 from shared.contracts.ppo import CuriosityView, PpoConfig
 from shared.game.observation import cells
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE

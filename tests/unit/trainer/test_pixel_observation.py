@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from services.trainer.driver.session_factory import create_evaluation, create_session
+from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import build_network
-from services.trainer.rl.novelty_view import NoveltyView
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.session_config import SessionConfig
 from services.trainer.settings import DriverGroup

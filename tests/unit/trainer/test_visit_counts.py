@@ -6,9 +6,9 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, WHITENED
+from services.trainer.rl.curiosity.visit_counts import VisitCounts
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.module import CURIOSITY_VALUES
-from services.trainer.rl.visit_counts import VisitCounts
 from shared.contracts.ppo import PpoConfig
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE
 from tests.unit.trainer.test_learner_equals_stock import episodes, learner

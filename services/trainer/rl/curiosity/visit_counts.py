@@ -51,7 +51,8 @@ class VisitCounts(nn.Module):
         """The table's place of each cell: a multiplicative hash of its parts (N, P)."""
         mixed = (parts.astype(np.uint64) * self._multipliers).sum(1, dtype=np.uint64)
         mixed = (mixed ^ (mixed >> np.uint64(29))) * MIXER
-        return (mixed >> np.uint64(64 - PLACES_BITS)).astype(np.int64)
+        places: NDArray[np.int64] = (mixed >> np.uint64(64 - PLACES_BITS)).astype(np.int64)
+        return places
 
 
 _COLUMNS: Final = np.array(cells.COLUMNS)
@@ -63,7 +64,7 @@ _AIMED: Final = np.isin(_COLUMNS, [INDEX[name] for name in cells.AIMED])
 def _parts(observations: NDArray[Any]) -> NDArray[np.int64]:
     """The whole numbers that make up the cell of each observation, (N, P)."""
     if observations.ndim == 2:
-        found = np.floor(observations[:, _COLUMNS] * _RESOLUTION + 1e-3).astype(np.int64)
+        found: NDArray[np.int64] = np.floor(observations[:, _COLUMNS] * _RESOLUTION + 1e-3).astype(np.int64)
         pressed = (observations[:, _BUTTONS] > 0).any(1)
         found[np.ix_(~pressed, _AIMED)] = 0
         return found
@@ -71,4 +72,5 @@ def _parts(observations: NDArray[Any]) -> NDArray[np.int64]:
     height, width = (-size % BLOCK for size in newest.shape[1:])
     padded = np.pad(newest, ((0, 0), (0, height), (0, width)), mode="edge")
     blocks = padded.reshape(len(padded), padded.shape[1] // BLOCK, BLOCK, padded.shape[2] // BLOCK, BLOCK)
-    return (blocks.mean((2, 4)) * (GREYS / 256)).astype(np.int64).reshape(len(padded), -1)
+    greys: NDArray[np.int64] = (blocks.mean((2, 4)) * (GREYS / 256)).astype(np.int64)
+    return greys.reshape(len(padded), -1)
