@@ -41,7 +41,7 @@ CONFIG: Final[dict[str, Any]] = {
     "seed": 1,
     "sampling": {"budget": 60},
 }
-# Sized for a model of 1.5 B parameters on two cores, which judges about a hundred segments an hour beside the training.
+# Sized for a model of 1.5 B parameters on two cores, which takes about half a minute for a segment.
 LLM_CONFIG: Final[dict[str, Any]] = {
     "epochs": 3,
     "epoch_steps": 8_192,
