@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from shared.contracts.base import Contract
 from shared.contracts.card import RewardModelCard
-from shared.contracts.driver import DriverFailed, DriverHeartbeat, DriverStopped
+from shared.contracts.driver import DriverFailed, DriverHeartbeat, DriverStopped, LiveFrame
 from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import EVENTS, EventData
@@ -41,6 +41,7 @@ DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "driver-heartbeat": DriverHeartbeat,
     "driver-stopped": DriverStopped,
     "driver-failed": DriverFailed,
+    "live-frame": LiveFrame,
 }
 
 

@@ -251,6 +251,16 @@ def driver_heartbeat(run: RunId) -> str:
     return f"{run_prefix(run)}driver/heartbeat.json"
 
 
+def live_frame(run: RunId) -> str:
+    """What one environment shows now, while someone watches."""
+    return f"{run_prefix(run)}live/frame.json"
+
+
+def live_mark(run: RunId) -> str:
+    """Renewed while someone watches; its content is only compared with the one before."""
+    return f"{run_prefix(run)}live/watched"
+
+
 def driver_stopped(run: RunId, attempt: int) -> str:
     """The driver's confirmation of this attempt's stop request, with its checkpoint."""
     return f"{run_prefix(run)}driver/stopped-{attempt}.json"

@@ -9,6 +9,8 @@ from playwright.async_api import expect
 from shared.store import keys
 from tests.browser.live_page import browsing, needs_chromium, open_tab, serving
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, add_earlier_run
+from tests.unit.coordinator.harness import RUN
+from tests.unit.coordinator.test_live_frames import live_frame
 
 pytestmark = needs_chromium
 SEGMENTS = 6
@@ -53,3 +55,22 @@ async def test_the_map_pictures_each_room_with_its_steps(tmp_path: Path) -> None
         found = await Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_the_live_picture_shows_state_and_milestones(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        harness = coordinator.harness
+        await harness.create_run()
+        await harness.passes()
+        page = await open_tab(browser, coordinator.address())
+        await expect(page.locator("#live")).to_contain_text("The picture appears within seconds")
+        await harness.store.put(keys.live_frame(RUN), live_frame(harness).to_bytes())
+        await expect(page.locator("#live img")).to_have_attribute("alt", "room 12 of group 0")
+        await expect(page.locator("#live .facts")).to_contain_text("2.5 of 3 hearts")
+        await expect(page.locator("#live summary")).to_have_text("1 of 2 milestones")
+        await page.locator("#live summary").click()
+        await expect(page.locator("#live .good")).to_have_text("✓ sword found")
+        await harness.store.put(keys.live_frame(RUN), live_frame(harness, step=9).to_bytes())
+        await expect(page.locator("#live")).to_contain_text("step 9")
+        await expect(page.locator("#live .good")).to_be_visible()  # an update closes nothing
+        assert (await Axe().run(page)).violations_count == 0

@@ -9,11 +9,12 @@ from services.coordinator.api import problems
 from services.coordinator.api.auth import AuthMiddleware
 from services.coordinator.api.dead_letter_service import DeadLetterService
 from services.coordinator.api.limits import BodySizeLimit, RateLimit, SecurityHeaders
-from services.coordinator.api.routes import dead_letters, event_stream, gallery, notes, runs, segments, session
+from services.coordinator.api.routes import dead_letters, event_stream, gallery, notes, now, runs, segments, session
 from services.coordinator.api.routes.page import install_page
 from services.coordinator.api.run_service import RunService
 from services.coordinator.api.tokens import TokenFile
 from services.coordinator.live.broadcaster import EventBroadcaster
+from services.coordinator.live.live_frames import LiveFrames
 from services.coordinator.readmodels.read_models import ReadModels
 
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -52,8 +53,9 @@ def create_app(
         responses=ERROR_RESPONSES,
     )
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
+    app.state.live_frames = LiveFrames(service.store, models.runs)
     app.state.dead_letters = DeadLetterService(service.bus)
-    for routes in (runs, notes, segments, gallery, event_stream, dead_letters, session):
+    for routes in (runs, notes, now, segments, gallery, event_stream, dead_letters, session):
         app.include_router(routes.router)
     install_page(app)
     problems.install_error_handlers(app)

@@ -7,6 +7,7 @@ from fastapi import Depends, Path, Request
 from services.coordinator.api.dead_letter_service import DeadLetterService
 from services.coordinator.api.run_service import RunService
 from services.coordinator.live.broadcaster import EventBroadcaster
+from services.coordinator.live.live_frames import LiveFrames
 from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.ids import RunId
 
@@ -35,8 +36,15 @@ def dead_letters(request: Request) -> DeadLetterService:
     return found
 
 
+def live_frames(request: Request) -> LiveFrames:
+    """The live pictures of the application."""
+    found: LiveFrames = request.app.state.live_frames
+    return found
+
+
 Commands = Annotated[RunService, Depends(run_service)]
 Models = Annotated[ReadModels, Depends(read_models)]
 DeadLetterCommands = Annotated[DeadLetterService, Depends(dead_letters)]
+Frames = Annotated[LiveFrames, Depends(live_frames)]
 Broadcaster = Annotated[EventBroadcaster, Depends(broadcaster)]
 RunParam = Annotated[RunId, Path(description="name of the run", examples=["first-steps"])]

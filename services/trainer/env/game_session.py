@@ -221,6 +221,11 @@ class GameSession:
         return sum(self._reached)
 
     @property
+    def milestones_reached(self) -> list[bool]:
+        """Which of the game's milestones are reached, in their order."""
+        return list(self._reached)
+
+    @property
     def term_sums(self) -> dict[str, float]:
         """The sum of each reward term in this episode so far."""
         return dict(self._rewards.sums)

@@ -12,9 +12,10 @@ from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.sampling import Quota, Sampler
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.game_session import GameSession, StepResult
+from services.trainer.env.game_session import EpisodeRecorder, GameSession, StepResult
 from services.trainer.recording.builder import CompletedSegment, ProgressSnapshot, SegmentBuilder, key_steps
 from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.live_view import LiveFramePublisher, WatchedRecorder
 from services.trainer.recording.queue import WriteJob, WriteQueue
 from services.trainer.recording.writer import WriterThread
 from shared.contracts.epoch import SegmentRef
@@ -104,13 +105,18 @@ class RunnerRecorder:
             max(1, config.runner),  # 0 is the driver's own: the only one
         )
         self._sampler, self._disagreement = Sampler(quota, seed=config.seed), disagreement
-        self._queue = WriteQueue(WriterThread(open_store(settings.store)), settings.slots)
+        store = open_store(settings.store)
+        writer = WriterThread(store)
+        self._queue = WriteQueue(writer, settings.slots)
+        self._live = LiveFramePublisher(store, settings, config.runner)
+        writer.run_beside(self._live.run())
         self._lock = threading.Lock()
         self._config, self._settings = config, settings
 
-    def for_env(self, env: int) -> SegmentRecorder:
-        """Return the recorder of environment `env`."""
-        return SegmentRecorder(self._config, self._settings, env, self._sample)
+    def for_env(self, env: int) -> EpisodeRecorder:
+        """Return the recorder of environment `env`. The first environment can be watched."""
+        recorder = SegmentRecorder(self._config, self._settings, env, self._sample)
+        return WatchedRecorder(recorder, self._live) if env == 0 else recorder
 
     def written(self) -> list[SegmentRef]:
         """Return the segments that were stored since the last call."""

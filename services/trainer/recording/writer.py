@@ -5,9 +5,12 @@ Archives are built one after the other; several may be on their way to the store
 
 import asyncio
 import threading
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
+
+import structlog
 
 from services.trainer.recording.queue import WriteJob
 from shared.contracts.epoch import SegmentRef
@@ -16,6 +19,8 @@ from shared.errors import Transient
 from shared.store import keys
 from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import Store
+
+log = structlog.get_logger(__name__)
 
 PAUSES_S: Final = (1.0, 2.0, 4.0, 8.0)  # between the attempts to store an archive
 
@@ -50,6 +55,10 @@ class WriterThread:
         """Begin to write."""
         return asyncio.run_coroutine_threadsafe(write(self._store, job), self._loop)
 
+    def run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in this thread until `close`. An error ends the coroutine alone, and is logged."""
+        asyncio.run_coroutine_threadsafe(work, self._loop).add_done_callback(_log_failure)
+
     def close(self) -> None:
         """Cancel what is in flight and end the thread."""
         if not self._thread.is_alive():
@@ -61,6 +70,11 @@ class WriterThread:
         self._loop.run_forever()
         self._loop.run_until_complete(_cancel_others())
         self._loop.close()
+
+
+def _log_failure(ended: "Future[None]") -> None:
+    if not ended.cancelled() and (error := ended.exception()) is not None:
+        log.error("live view ended", error=repr(error))
 
 
 async def _cancel_others() -> None:

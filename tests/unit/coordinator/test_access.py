@@ -25,7 +25,7 @@ async def routes(harness: Harness, directory: Path) -> list[tuple[str, str]]:
 async def test_a_missing_or_unknown_token_is_refused(tmp_path: Path, token: str | None) -> None:
     harness = Harness()
     found = await routes(harness, tmp_path)
-    assert len(found) == 20
+    assert len(found) == 21
     async with client(harness, tmp_path, token) as http:
         for method, path in found:
             response = await http.request(method, path)

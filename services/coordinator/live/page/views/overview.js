@@ -5,6 +5,7 @@ import { code, make, renderIf, section } from "../parts/dom.js";
 import { watchDeadLetters } from "../parts/dead_letters.js";
 import { openSegment } from "../parts/drawer.js";
 import { epochTable } from "../parts/epoch_table.js";
+import { watchNow } from "../parts/now.js";
 import { progress } from "../parts/progress.js";
 import { rows, state } from "../parts/state.js";
 import { votes } from "../parts/votes.js";
@@ -14,8 +15,9 @@ let every = false;   // all epochs, instead of the newest
 const parts = {};
 
 function build() {
-  for (const name of ["now", "epochs", "dead", "votes"]) parts[name] = make("div", [], "", { id: name });
+  for (const name of ["now", "live", "epochs", "dead", "votes"]) parts[name] = make("div", [], "", { id: name });
   watchDeadLetters(parts.dead);
+  setTimeout(() => watchNow(parts.live));   // once it is on the page
   return Object.values(parts);
 }
 
