@@ -1,4 +1,4 @@
-"""The arms of a study: ways of training that differ only in their additional reward.
+"""The arms of a study: ways of training that differ only in their additional reward, or in who assists them.
 
 Runs are curious by default: they count visits of cells. So every arm but `none` is curious as well. The arms below
 `visits` differ from it only in what they add, `none` differs from it only in curiosity, and `rnd` only in its kind.
@@ -18,7 +18,7 @@ class Arm:
 
     `shaping` is the source of the reward model, `curiosity` switches curiosity on, `view` replaces what is new to it,
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
-    model.
+    model. With `planner`, rules act in dialogs and puzzles while the policy trains; it is evaluated alone.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Arm:
     view: CuriosityView | None = None
     rewards: str | None = None
     direct: bool = False
+    planner: bool = False
 
 
 ARMS: Final = {
@@ -42,5 +43,6 @@ ARMS: Final = {
         Arm("shuffled", "PPO with visit counts, shaped by a reward model of permuted scores", "shuffled"),
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
+        Arm("planner", "PPO with visit counts, assisted in training by rules in dialogs and puzzles", planner=True),
     )
 }

@@ -24,7 +24,7 @@ from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
-from shared.contracts.run import RunConfig, RunRecord
+from shared.contracts.run import PlannerConfig, RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
 from shared.state.runs import RunRecords
 from shared.store import keys
@@ -50,6 +50,8 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     if arm.shaping == "none":
         changes["sampling"] = run.sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
         changes["shaping"] = run.shaping.model_copy(update={"mode": "none"})
+    if arm.planner:
+        changes["planner"] = PlannerConfig(mode="rules")
     return run.model_copy(update=changes)
 
 

@@ -59,6 +59,22 @@ class SamplingConfig(Contract):
     budget: int = Field(200, ge=1, le=100_000, description="maximum number of segments recorded per epoch")
 
 
+class PlannerConfig(Contract):
+    """Who acts in dialogs and puzzles. What a planner did is assisted play: the learner does not learn from it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["none", "rules"] = Field(
+        "none",
+        description="`none`: the policy always acts; `rules`: rules read dialogs, step on buttons and push blocks",
+    )
+    dialogs: bool = Field(True, description="the planner takes over in dialogs")
+    puzzles: bool = Field(True, description="the planner takes over in rooms with an open puzzle")
+    dialog_steps: int = Field(300, ge=1, le=100_000, description="longest takeover in a dialog, in steps")
+    puzzle_steps: int = Field(600, ge=1, le=100_000, description="longest takeover for a puzzle, in steps")
+    cool_down_steps: int = Field(150, ge=0, le=1_000_000, description="steps without a takeover after each one")
+
+
 class RunConfig(Contract):
     """Everything that defines a run. Unknown fields are refused, so that a typo is not ignored."""
 
@@ -96,6 +112,7 @@ class RunConfig(Contract):
     ppo: PpoConfig = PpoConfig()
     shaping: ShapingConfig = ShapingConfig()
     sampling: SamplingConfig = SamplingConfig()
+    planner: PlannerConfig = PlannerConfig()
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
     judge_deadline_s: float = Field(
         600, gt=0, le=86_400, description="longest wait for scores after an epoch, in seconds"

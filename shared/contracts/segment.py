@@ -14,6 +14,7 @@ STATES = "states.jsonl"
 OBSERVATIONS = "obs.npy"
 COUNTERS = "counters.npy"
 ACTIONS = "actions.npy"
+ACTOR = "actor.npy"  # optional: who chose each action
 PREFIX = "prefix.npy"  # the episode's actions before the segment: start.state is the episode's start
 START_STATE = "start.state"
 FRAMES = "frames/"

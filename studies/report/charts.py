@@ -10,13 +10,10 @@ from studies.curves import SCORES, TITLES, Curve
 from studies.stats import Reals, iqm_rows, resampled
 from studies.summary import Curves, strata
 
-COLOURS: Final = dict(
-    zip(
-        ARMS,
-        ("#4c566a", "#d08770", "#c2185b", "#8f5902", "#b48ead", "#2e7d32", "#888888", "#c0c0c0", "#1f5fa8"),
-        strict=True,
-    )
-)
+_PALETTE: Final = (
+    "#4c566a", "#d08770", "#c2185b", "#8f5902", "#b48ead", "#2e7d32", "#888888", "#c0c0c0", "#1f5fa8", "#00838f",
+)  # fmt: skip
+COLOURS: Final = dict(zip(ARMS, _PALETTE, strict=True))
 
 
 def draw_curves(curves: Curves) -> bytes:

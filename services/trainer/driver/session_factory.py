@@ -12,6 +12,7 @@ from services.trainer.games import GAMES
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import LOCAL_CORES, SESSION_CONFIG, SessionConfig
 from services.trainer.settings import DriverGroup
+from shared.contracts.run import PlannerConfig
 from shared.errors import Permanent
 from shared.game.emulator.start import true_start
 from shared.game.games.registry import GameRequest
@@ -52,8 +53,9 @@ def create_session(config: SessionConfig, driver: DriverGroup, env: type = RLlib
 
 
 def create_evaluation(config: SessionConfig) -> Evaluation:
-    """Return the evaluation of the run's game: nothing recorded, nothing shaped, every episode from the true start."""
-    alone = replace(config, store=None, curriculum=(), runner=EVALUATION_RUNNER)
+    """Return the evaluation of the run's game: nothing recorded or shaped, no planner, always from the true start."""
+    run = config.run.model_copy(update={"planner": PlannerConfig()})
+    alone = replace(config, run=run, store=None, curriculum=(), runner=EVALUATION_RUNNER)
     return Evaluation(lambda envs: RLlibVectorEnv({SESSION_CONFIG: alone, "num_envs": envs}), config.run.seed)
 
 

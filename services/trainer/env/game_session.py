@@ -82,6 +82,25 @@ class EpisodeRecorder(Protocol):
         ...
 
 
+class ActionSource(Protocol):
+    """Replaces the policy's actions where a planner acts; planning.takeover.Takeover is one."""
+
+    actor: int
+    """Who chose the last action, as actor.npy stores it."""
+
+    def begin(self) -> None:
+        """An episode begins."""
+        ...
+
+    def choose(self, state: GameState, image: bytes, action: int) -> int:
+        """Return the action to execute instead of the policy's."""
+        ...
+
+    def facts(self) -> dict[str, float]:
+        """The episode's figures so far."""
+        ...
+
+
 @dataclass(slots=True)
 class Episode:
     """The running episode."""
@@ -92,6 +111,8 @@ class Episode:
     steps: int = 0
     total: float = 0.0
     actions: bytearray = field(default_factory=bytearray)
+    actors: bytearray = field(default_factory=bytearray)
+    """Who chose each action; empty without a planner."""
 
 
 class GameSession:
@@ -115,6 +136,7 @@ class GameSession:
         self.game = game or config.open_game()
         self._emulator: Emulator | None = None
         self.recording = recording  # may be changed between episodes
+        self.takeover: ActionSource | None = None  # set before the first reset
         self._rewards = Rewards(RewardProfile.load(config.rewards))
         self.decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)
@@ -179,6 +201,8 @@ class GameSession:
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also for a game without milestones, which nothing finishes
         self.features = self.vector.begin(self.state, self.trace)
+        if self.takeover is not None:
+            self.takeover.begin()
         if self.recording is not None:
             self.recording.begin_episode(self)
         return self._seen() if self.pixels is None else self.pixels.begin(self.state, self.trace)
@@ -187,6 +211,9 @@ class GameSession:
         """Make one step. Raises EmulatorFault, and keeps the emulator's state if `config.report` names a folder."""
         if action == START and not self.config.allow_start:
             action = 0
+        if self.takeover is not None:
+            action = self.takeover.choose(self.state, self.image, action)
+            self.episode.actors.append(self.takeover.actor)
         recording, emulator = self.recording, self._emulator or self.emulator
         drawn = recording is not None and recording.needs_picture(self.episode.steps + 1)
         try:

@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 from services.trainer.executor.hands import Push, Reach, Use, read_dialog
 from services.trainer.executor.macros import Macro, MoveTo, PushBlock, UseItem
-from services.trainer.executor.outcome import WAIT, Ended, GameView, MacroResult, Outcome
+from services.trainer.executor.outcome import START, WAIT, Ended, GameView, MacroResult, Outcome
 from services.trainer.executor.walk import Leave, Walk
 
 STEP_LIMIT: Final = 400  # steps of one macro, about 27 s of play; a walk across a large room with detours takes 150
@@ -59,6 +59,9 @@ class Executor:
             self._pause = not self._pause
             action = read_dialog(view, None, self._pause)
             return Ended("stuck", "a dialog asks for a decision") if isinstance(action, Ended) else action
+        if state.menu and not self._in_menu:  # left open by the one who acted before
+            self._pause = not self._pause
+            return WAIT if self._pause else START
         listens = state.control or state.dialog is not None or (state.menu and self._in_menu)
         return self._routine.next(view) if listens else WAIT
 

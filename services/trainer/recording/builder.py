@@ -77,7 +77,10 @@ class SegmentBuilder:
 
 @dataclass(frozen=True, slots=True)
 class CompletedSegment:
-    """A segment with all of its steps. `prefix` holds the actions of its episode before it."""
+    """A segment with all of its steps. `prefix` holds the actions of its episode before it.
+
+    `actors` says who chose each action; it is empty without a planner.
+    """
 
     content: SegmentBuilder
     facts: Mapping[str, Any]
@@ -86,6 +89,7 @@ class CompletedSegment:
     actions: bytes
     prefix: bytes
     start_state: StartState
+    actors: bytes = b""
 
     @classmethod
     def of(
@@ -99,7 +103,7 @@ class CompletedSegment:
         """The segment that ends at the session's present step. `facts` are manifest fields of its episode."""
         episode, first = session.episode, content.first_step
         actions, prefix = bytes(episode.actions[first:]), bytes(episode.actions[:first])
-        return cls(content, facts, end, terminated, actions, prefix, episode.start)
+        return cls(content, facts, end, terminated, actions, prefix, episode.start, bytes(episode.actors[first:]))
 
     @property
     def name(self) -> SegmentId:
@@ -149,6 +153,7 @@ class CompletedSegment:
                 actions=np.frombuffer(self.actions, np.uint8),
                 prefix=np.frombuffer(self.prefix, np.uint8),
                 packed_start=pack_state(self.start_state.state),
+                actors=np.frombuffer(self.actors, np.uint8) if self.actors else None,
                 frames={step: palette_png(picture) for step, picture in self.content.key_frames.items()},
             ),
         )

@@ -14,6 +14,7 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 
 from services.trainer.rl.curiosity.novelty_view import NoveltyView
+from services.trainer.rl.env_runner import ACTED
 from services.trainer.rl.gae import Floats, advantages
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
@@ -51,14 +52,32 @@ class BatchBuilder:
         columns = self._game(chunks, values[GAME_VALUES])
         if self.curiosity:
             self._add_curiosity(network, chunks, observations, values[CURIOSITY_VALUES], columns)
-        spread = columns[ADVANTAGES]
-        columns[ADVANTAGES] = (spread - spread.mean()) / max(self.hyper.advantage_floor, float(spread.std()))
-        self.figures["advantage_deviation"] = float(spread.std())
+        acted = self._acted(chunks)
+        spread = columns[ADVANTAGES] if acted is None else columns[ADVANTAGES][acted]
+        if len(spread):
+            columns[ADVANTAGES] = (columns[ADVANTAGES] - spread.mean()) / max(
+                self.hyper.advantage_floor, float(spread.std())
+            )
+            self.figures["advantage_deviation"] = float(spread.std())
         columns[Columns.OBS] = np.concatenate([stretch[:-1] for stretch in observations])
         columns[Columns.ACTIONS] = joined(chunks, lambda chunk: chunk.get_actions())
         columns[Columns.ACTION_LOGP] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(Columns.ACTION_LOGP))
         self.figures["steps"] = float(len(columns[Columns.ACTIONS]))
+        if acted is not None:
+            columns = {name: column[acted] for name, column in columns.items()}
         return {DEFAULT_MODULE_ID: {name: torch.from_numpy(column) for name, column in columns.items()}}
+
+    def _acted(self, chunks: list[Any]) -> NDArray[np.bool_] | None:
+        """Which steps the learner learns from: those in which the policy's action was executed. None means all.
+
+        The other steps stay part of the advantages before them, as everything that the environment does; then they are
+        left out, so no loss and no gradient comes from them.
+        """
+        if not any(ACTED in chunk.extra_model_outputs for chunk in chunks):
+            return None
+        acted: NDArray[np.bool_] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(ACTED)).astype(np.bool_)
+        self.figures["policy_steps_share"] = float(acted.mean())
+        return acted
 
     def _values(self, network: Any, observations: list[NDArray[Any]]) -> dict[str, list[Floats]]:
         """Both heads' values of every state, including the one after the last step: one array (T + 1,) per chunk."""

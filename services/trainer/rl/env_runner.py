@@ -20,6 +20,9 @@ from ray.rllib.env.utils.infinite_lookback_buffer import InfiniteLookbackBuffer
 
 from services.trainer.rl.pixel_observation import as_network_input
 
+ACTED = "acted"
+"""Column of a chunk: whether the policy's action was the one executed. Absent without a planner."""
+
 Mask = NDArray[np.bool_]
 
 
@@ -34,9 +37,13 @@ class Rollout:
         self._endings: list[tuple[int, int, bool]] = []  # step, environment, whether it terminated
         self._begins = ended.astype(int).tolist()  # step at which each open chunk begins
 
-    def add(self, actions: NDArray[Any], logp: NDArray[Any], results: tuple[Any, ...]) -> None:
+    def add(
+        self, actions: NDArray[Any], logp: NDArray[Any], results: tuple[Any, ...], acted: Mask | None = None
+    ) -> None:
         """Add a vector step. An environment that had ended was reset by it, which counts as no step."""
         observations, rewards, terminated, truncated, _ = results
+        if acted is not None:
+            self.columns.setdefault(ACTED, []).append(acted)
         for name, column in (("actions", actions), ("logp", logp), ("rewards", rewards)):
             self.columns[name].append(column)
         self.observations.append(observations)
@@ -70,7 +77,10 @@ class Rollout:
             infos=InfiniteLookbackBuffer([{}] * (end + 1 - begin)),
             actions=column["actions"],
             rewards=column["rewards"],
-            extra_model_outputs={Columns.ACTION_LOGP: column["logp"]},
+            extra_model_outputs={
+                Columns.ACTION_LOGP: column["logp"],
+                **({ACTED: column[ACTED]} if ACTED in column else {}),
+            },
             len_lookback_buffer=0,
         )
 
@@ -129,5 +139,6 @@ class BatchedEnvRunner(SingleAgentEnvRunner):
         results = self._try_env_step(actions)
         if results == ENV_STEP_FAILURE:
             return False
-        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results)
+        acted = getattr(self.env.unwrapped, ACTED, None)
+        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted)
         return True

@@ -79,6 +79,9 @@ class CuriosityPPOLearner(PPOTorchLearner):
     ) -> Iterator[Minibatch]:
         """The minibatches of the sampled episodes, drawn without RLlib's work on every column."""
         batch = self.builder(rl_module=self.module, episodes=training_data.episodes)[DEFAULT_MODULE_ID]
+        if not len(batch[ADVANTAGES]):  # a planner acted in every step: RLlib needs one minibatch all the same
+            yield Minibatch({DEFAULT_MODULE_ID: batch})
+            return
         size = minibatch_size or len(batch[ADVANTAGES])
         for rows in minibatches(batch, size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch):
             yield Minibatch({DEFAULT_MODULE_ID: rows})
@@ -86,6 +89,8 @@ class CuriosityPPOLearner(PPOTorchLearner):
     def _update(self, batch: dict[str, Rows]) -> tuple[Any, Any, Any]:
         """One gradient step on a minibatch; RLlib's steps for several modules, devices and learners are left out."""
         rows = batch[DEFAULT_MODULE_ID]
+        if not len(rows[ADVANTAGES]):
+            return {DEFAULT_MODULE_ID: {}}, {DEFAULT_MODULE_ID: torch.zeros(())}, {}
         found = self.module[DEFAULT_MODULE_ID].unwrapped()._forward_train(rows)
         loss = self.compute_loss_for_module(module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=found)
         for optimizer in self._named_optimizers.values():

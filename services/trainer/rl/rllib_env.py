@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
 
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
@@ -19,6 +20,7 @@ from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
+from services.trainer.planning.assembly import acted_by_policy, takeover_for
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
@@ -60,6 +62,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._shaping: EpisodeRewarder | None = None
         self._behaviour = BehaviourStats(self.num_envs)
         self._ended = np.zeros(self.num_envs, np.bool_)
+        self.acted: NDArray[np.bool_] | None = None  # whether the policy's action was executed; None: always
         self._dropped = 0
         self._game: Game | None = None
         self._emulators: list[Emulator] = []
@@ -86,6 +89,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         games = self._open_games()
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions)
+        if self.config.run.planner.mode != "none":
+            self.acted = acted_by_policy(games.sessions)
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
             self._summaries.append(self._summary(int(env), infos["report"][env]))
@@ -133,6 +138,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
+            session.takeover = takeover_for(run.planner, game)
             session.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             session.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
@@ -189,6 +195,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             "deaths": float(report["died"]),
             "finished": float(report["finished"]),
             **self._behaviour.pop(env),
+            **self._planner_facts(env),
         }
         return EpisodeSummary(
             episode=EpisodeName(self._plan.epoch, self.runner, env, report["episode"]).id,
@@ -199,6 +206,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             complete=not report.get("cut", False),
             from_start=report["start"] == TRUE_START_NAME,
         )
+
+    def _planner_facts(self, env: int) -> dict[str, float]:
+        takeover = self._open_games().sessions[env].takeover
+        return {} if takeover is None else takeover.facts()
 
     def _cut_short(self, env: int) -> EpisodeSummary:
         """Summarise an episode that the end of the epoch cut short."""

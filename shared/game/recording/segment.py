@@ -2,7 +2,8 @@
 
 Members: manifest.json (with the SHA-256 of each other member), states.jsonl, obs.npy (steps+1 x 128 float32),
 counters.npy (steps+1 x N uint16, see observation/counters.py), actions.npy, prefix.npy (the actions of the episode
-before the segment), start.state (the emulator's state at the episode's start, zlib) and frames/NNNN.png.
+before the segment), start.state (the emulator's state at the episode's start, zlib) and frames/NNNN.png; runs with a
+planner add actor.npy (who chose each action).
 `start.state`, the seed, the prefix and the actions reproduce every frame.
 
 Equal content gives equal bytes: a segment recorded again after a crash is the same object.
@@ -24,6 +25,7 @@ from shared.contracts.archive import MAX_UNPACKED, SegmentArchive, open_archive
 from shared.contracts.base import sha256
 from shared.contracts.segment import (
     ACTIONS,
+    ACTOR,
     COUNTERS,
     FRAMES,
     MANIFEST,
@@ -42,6 +44,9 @@ _STORED: Final = (START_STATE, FRAMES)  # already compressed
 _NEEDED: Final = {STATES, OBSERVATIONS, ACTIONS, PREFIX, START_STATE}
 _NPY: Final = (1, 0)  # format of the arrays
 
+ACTORS: Final = ("policy", "planner", "guidance")
+"""The numbers of actor.npy in words. Under guidance the policy acts, and sees a suggestion."""
+
 Actions = NDArray[np.uint8]
 
 
@@ -58,6 +63,8 @@ class Segment:
     frames: Mapping[int, bytes]
     counters: Counts | None
     """(steps + 1, N) of the layout that the manifest names; None in archives of before 2026-11-23."""
+    actors: Actions | None = None
+    """Who chose each action, see ACTORS; None where only the policy acted."""
 
     def states_in(self, view: str) -> Observations:
         """All states (steps + 1, D) as a reward model of this view sees them; ContractError if recorded without it."""
@@ -95,6 +102,7 @@ class Members:
     packed_start: bytes
     frames: Mapping[int, bytes]
     counters: Counts | None = None
+    actors: Actions | None = None
 
     def files(self) -> dict[str, bytes]:
         """Member name -> bytes, in the order in which they are written."""
@@ -103,6 +111,7 @@ class Members:
             OBSERVATIONS: _npy(self.observations),
             **({} if self.counters is None else {COUNTERS: _npy(self.counters)}),
             ACTIONS: _npy(self.actions),
+            **({} if self.actors is None else {ACTOR: _npy(self.actors)}),
             PREFIX: _npy(self.prefix),
             START_STATE: self.packed_start,
             **{frame_name(step): picture for step, picture in sorted(self.frames.items())},
@@ -133,6 +142,7 @@ def read_segment(raw: bytes) -> Segment:
             prefix=prefix,
             start_state=unpack_state(members[START_STATE]),
             counters=_counters(members.get(COUNTERS), manifest),
+            actors=_actors(members.get(ACTOR), manifest),
             frames={int(name[len(FRAMES) : -4]): data for name, data in members.items() if name.startswith(FRAMES)},
         )
 
@@ -179,6 +189,15 @@ def _counters(data: bytes | None, manifest: SegmentManifest) -> Counts | None:
     if len(counts) != manifest.steps + 1:
         raise ContractError(f"segment {manifest.segment}: {len(counts)} rows of counters for {manifest.steps} steps")
     return counts
+
+
+def _actors(data: bytes | None, manifest: SegmentManifest) -> Actions | None:
+    if data is None:
+        return None
+    actors = _array(data, ACTOR, np.dtype("u1"), 1)
+    if len(actors) != manifest.steps or actors.max(initial=0) >= len(ACTORS):
+        raise ContractError(f"segment {manifest.segment}: {ACTOR} is not one of {len(ACTORS)} actors a step")
+    return actors
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -43,8 +43,10 @@ class Played:
         for name, value in (("group", group), ("room", room), ("pos", tile[1] << 4 | tile[0])):
             self.poke(f"warp_dest_{name}", value)
         self.poke("warp_trigger", 1)
-        for _ in range(ARRIVAL):
+        for waited in range(ARRIVAL):
             self.session.step(0)
+            if waited > 2 and self.session.state.key == (group, room) and self.session.state.control:
+                break
         assert self.session.state.key == (group, room)
         assert self.session.state.control
 

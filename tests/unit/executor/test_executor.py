@@ -14,6 +14,7 @@ from shared.game.ram import capabilities
 from tests.unit.executor.played import Played, played
 
 BOMBS, SWORD, FEATHER = 0x03, 0x05, 0x17
+START = 7
 GARDEN_PLAN = (
     "INTERACT 7,2", "MOVE_TO -1,4", "INTERACT 4,5", "MOVE_TO 10,4", "MOVE_TO 10,4", "MOVE_TO 4,2", "USE_ITEM sword up",
     "MOVE_TO 4,-1", "MOVE_TO 7,4", "MOVE_TO -1,3", "MOVE_TO 2,3",
@@ -173,6 +174,14 @@ def test_item_in_the_pack_is_put_on_a_button_and_used(vale: Played) -> None:
     assert (inventory.equipped_b, inventory.bombs) == (BOMBS, 4)
     assert vale.session.state.menu == 0
     assert vale.do("USE_ITEM slingshot").outcome == "stuck"
+
+
+def test_menu_left_open_is_closed_first(vale: Played) -> None:
+    vale.session.step(START)
+    for _ in range(6):
+        vale.session.step(0)
+    assert vale.session.state.menu
+    assert vale.do("MOVE_TO 1,1").outcome == "done"
 
 
 def test_nothing_to_talk_to_is_reported(vale: Played) -> None:

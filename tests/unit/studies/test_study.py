@@ -94,12 +94,14 @@ def test_a_page_with_missing_trials_does_not_claim_equal_seeds() -> None:
         assert ("Some trials are not finished" in made) is not said
 
 
-def test_arms_differ_only_in_the_additional_reward() -> None:
+def test_arms_differ_only_in_additional_reward_or_assistance() -> None:
     base = trial_config(PLAN, Trial("none", "garden", 4))
     for name, arm in ARMS.items():
         config = trial_config(PLAN, Trial(name, "garden", 4))
         changed = {field for field in RunConfig.model_fields if getattr(config, field) != getattr(base, field)}
-        own = {field for field, given in (("rewards", arm.rewards), ("ppo", arm.view)) if given}
+        own = {
+            field for field, given in (("rewards", arm.rewards), ("ppo", arm.view), ("planner", arm.planner)) if given
+        }
         assert changed <= {"rnd", "shaping", "sampling"} | own, name
     assert base.shaping.mode == "none"
     assert not base.rnd

@@ -1,0 +1,120 @@
+"""Decides who acts: the policy, the planner, or the policy under guidance. A pure state machine without a clock.
+
+A takeover begins when a dialog or a puzzle has shown itself in `hysteresis` steps in a row, and ends when it has been
+gone for as many, so that a flicker changes nothing. It also ends when the planner gives up, when health falls below
+what it was at the takeover's start, and after a number of steps. A cool-down follows every end. A step is one action;
+the switch counts nothing else, because the emulator runs faster than any clock expects.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+Mode = Literal["policy", "planner", "guidance"]
+Need = Literal["dialog", "puzzle"]
+Ending = Literal["cleared", "finished", "given_up", "timeout", "hp_drop"]
+"""Why a takeover ended. `cleared`: what began it is gone. `finished`: the planner carried out its whole plan."""
+
+NEEDS: Final[tuple[Need, ...]] = ("dialog", "puzzle")
+"""In the order of precedence: a dialog stops everything else."""
+SUCCESSES: Final = frozenset({"cleared", "finished"})
+
+
+class SwitchReading(NamedTuple):
+    """What one step shows. None means that the game's RAM does not say, which begins no takeover."""
+
+    dialog: bool | None
+    puzzle: bool | None
+    health: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLimits:
+    """All in steps."""
+
+    hysteresis: int = 3
+    dialog_steps: int = 300
+    puzzle_steps: int = 600
+    guidance_steps: int = 30
+    cool_down: int = 150
+
+    def steps_of(self, need: Need) -> int:
+        """The longest takeover of this kind."""
+        return self.dialog_steps if need == "dialog" else self.puzzle_steps
+
+
+@dataclass(slots=True)
+class PolicySwitch:
+    """The switch of one environment. Call `step` once per step, before the action is chosen."""
+
+    limits: SwitchLimits = SwitchLimits()
+    mode: Mode = "policy"
+    need: Need | None = None
+    """What the present takeover is for."""
+    ending: Ending | None = None
+    """How the last takeover ended; None before the first one."""
+    takeovers: int = 0
+    successes: int = 0
+    _shown: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
+    _gone: int = 0
+    _steps: int = 0
+    _health: int = 0
+    _cool: int = 0
+
+    def step(self, reading: SwitchReading) -> Mode:
+        """Take one step's reading and return who acts in it."""
+        readings: dict[Need, bool] = {"dialog": bool(reading.dialog), "puzzle": bool(reading.puzzle)}
+        for need, shown in readings.items():
+            self._shown[need] = self._shown[need] + 1 if shown else 0
+        if self.mode == "planner":
+            self._continue(readings, reading.health)
+        else:
+            self._wait(reading.health)
+        return self.mode
+
+    def give_up(self) -> None:
+        """The planner has no plan, or its plan cannot be carried out: the policy acts from the next step on."""
+        if self.mode == "planner":
+            self._end("given_up")
+
+    def finish(self) -> None:
+        """The planner carried out its whole plan."""
+        if self.mode == "planner":
+            self._end("finished")
+
+    def begin_guidance(self) -> bool:
+        """A suggestion arrived: the policy sees it for a while. False if the planner acts, which needs none."""
+        if self.mode == "planner":
+            return False
+        self.mode, self._steps = "guidance", 0
+        return True
+
+    def _wait(self, health: int) -> None:
+        """Before a takeover: cool down, end old guidance, begin a takeover that is due."""
+        self._cool = max(0, self._cool - 1)
+        if self.mode == "guidance":
+            self._steps += 1
+            if self._steps > self.limits.guidance_steps:
+                self.mode = "policy"
+        due = next((need for need in NEEDS if self._shown[need] >= self.limits.hysteresis), None)
+        if due is not None and not self._cool:
+            self.mode, self.need, self._health = "planner", due, health
+            self._steps = self._gone = 0
+            self.takeovers += 1
+
+    def _continue(self, readings: dict[Need, bool], health: int) -> None:
+        """Within a takeover: does it go on?"""
+        need = self.need or "dialog"
+        self._steps += 1
+        self._gone = 0 if readings[need] else self._gone + 1
+        if health < self._health:
+            self._end("hp_drop")
+        elif self._gone >= self.limits.hysteresis:
+            self._end("cleared")
+        elif self._steps >= self.limits.steps_of(need):
+            self._end("timeout")
+
+    def _end(self, ending: Ending) -> None:
+        self.mode, self.need, self.ending = "policy", None, ending
+        self.successes += ending in SUCCESSES
+        self._cool = self.limits.cool_down
+        self._shown = dict.fromkeys(NEEDS, 0)

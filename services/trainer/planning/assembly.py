@@ -1,0 +1,33 @@
+"""Builds the takeover of one environment from the run's configuration."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.trainer.domain.policy_switch import Need, SwitchLimits
+from services.trainer.env.game_session import GameSession
+from services.trainer.planning.rules_planner import RulesPlanner
+from services.trainer.planning.takeover import PLANNER, Takeover
+from shared.contracts.run import PlannerConfig
+from shared.game.games.game import Game
+
+
+def takeover_for(config: PlannerConfig, game: Game) -> Takeover | None:
+    """A new takeover, for one environment; None for a run without a planner."""
+    if config.mode == "none":
+        return None
+    needs: list[Need] = []
+    if config.dialogs:
+        needs.append("dialog")
+    if config.puzzles:
+        needs.append("puzzle")
+    limits = SwitchLimits(
+        dialog_steps=config.dialog_steps, puzzle_steps=config.puzzle_steps, cool_down=config.cool_down_steps
+    )
+    return Takeover(RulesPlanner(), limits, needs, outdoors="oracle" not in game.capabilities)
+
+
+def acted_by_policy(sessions: Sequence[GameSession]) -> NDArray[np.bool_]:
+    """Whether the last action of each environment was the policy's."""
+    return np.array([session.takeover is None or session.takeover.actor != PLANNER for session in sessions])

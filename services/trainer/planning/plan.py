@@ -1,0 +1,37 @@
+"""A plan, and the port of what makes plans: rules in this process, or models behind the planning process."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from services.trainer.domain.policy_switch import Need
+from services.trainer.executor.macros import Macro
+from services.trainer.executor.outcome import GameView
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Macros for a sub-goal. The fallback is carried out if one of them fails. The planner gives its confidence."""
+
+    goal: str
+    macros: tuple[Macro, ...]
+    fallback: tuple[Macro, ...] = ()
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """There is no plan, and why: nothing to do, an invalid answer, a model that is away."""
+
+    reason: str
+
+
+class Planner(Protocol):
+    """Makes one plan at a time. It must never wait: an environment asks it in the middle of a step."""
+
+    def ask(self, view: GameView, need: Need) -> None:
+        """Begin to plan for what the view shows. An unanswered question is forgotten."""
+        ...
+
+    def answer(self) -> Plan | NoPlan | None:
+        """Return the plan asked for, or why there is none; None while it is being made."""
+        ...

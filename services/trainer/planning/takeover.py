@@ -1,0 +1,130 @@
+"""One environment's takeovers: asks the switch who acts, the planner for a plan, and the executor for its actions.
+
+While a plan is being made the policy acts: an environment never waits for a planner. A plan that is wrong, late or
+impossible returns control to the policy.
+"""
+
+from collections import Counter, deque
+from collections.abc import Collection
+from typing import Final
+
+from services.trainer.domain.policy_switch import Need, PolicySwitch, SwitchLimits, SwitchReading
+from services.trainer.executor.executor import Executor
+from services.trainer.executor.macros import Macro
+from services.trainer.executor.outcome import GameView
+from services.trainer.planning.plan import NoPlan, Planner
+from services.trainer.planning.puzzle_room import is_open
+from shared.game.decoding.state import GameState
+
+POLICY, PLANNER, GUIDANCE = 0, 1, 2
+"""Who acted in a step, as actor.npy stores it. Under guidance the policy acts, and sees a suggestion."""
+LATE_STEPS: Final = 90  # steps until a plan is late, about 6 s of play
+
+
+class Takeover:
+    """Chooses each action of one environment; see `GameSession.takeover`."""
+
+    def __init__(
+        self, planner: Planner, limits: SwitchLimits, needs: Collection[Need], *, outdoors: bool, late: int = LATE_STEPS
+    ) -> None:
+        """`needs` are what the planner is asked about; `outdoors` says whether puzzles are recognised there."""
+        self._planner, self._limits, self._needs = planner, limits, frozenset(needs)
+        self._outdoors, self._late = outdoors, late
+        self._macros: deque[Macro] | None = None
+        self._fallback: tuple[Macro, ...] = ()
+        self._executor: Executor | None = None
+        self._asked, self._waiting = False, 0
+        self.begin()
+
+    def begin(self) -> None:
+        """An episode begins: the policy acts, and the counts start again."""
+        self.switch = PolicySwitch(self._limits)
+        self.actor = POLICY
+        self.outcomes: Counter[str] = Counter()
+        self.steps = self.planned = self.waited = self._number = 0
+        self._drop()
+
+    def choose(self, state: GameState, image: bytes, action: int) -> int:
+        """Return the action to execute instead of the policy's `action`, and set `actor`."""
+        view = GameView(state, image)
+        mode = self.switch.step(self._reading(view))
+        self.steps += 1
+        if self._number != self.switch.takeovers or mode != "planner":
+            self._drop()
+            self._number = self.switch.takeovers
+        chosen = self._planned(view) if mode == "planner" else None
+        self.actor = PLANNER if chosen is not None else GUIDANCE if mode == "guidance" else POLICY
+        self.planned += self.actor == PLANNER
+        return action if chosen is None else chosen
+
+    def facts(self) -> dict[str, float]:
+        """The episode's figures so far, for its summary."""
+        switch = self.switch
+        return {
+            "planner_steps_share": self.planned / max(1, self.steps),
+            "planner_wait_steps": float(self.waited),
+            "takeovers": float(switch.takeovers),
+            "takeover_success": switch.successes / max(1, switch.takeovers),
+        }
+
+    def _reading(self, view: GameView) -> SwitchReading:
+        state = view.state
+        return SwitchReading(
+            dialog=state.dialog is not None if "dialog" in self._needs else None,
+            puzzle=is_open(view, self._outdoors) if "puzzle" in self._needs else None,
+            health=state.inventory.health,
+        )
+
+    def _planned(self, view: GameView) -> int | None:
+        """The planner's action; None while there is no plan."""
+        if not self._asked and self.switch.need is not None:
+            self._planner.ask(view, self.switch.need)
+            self._asked = True
+        if self._macros is None and not self._take_plan():
+            return None
+        return self._run(view)
+
+    def _take_plan(self) -> bool:
+        """Take the planner's answer. False without a plan: not yet, too late, or none at all."""
+        plan = self._planner.answer()
+        if plan is None:
+            self.waited += 1
+            self._waiting += 1
+            if self._waiting > self._late:
+                self.outcomes["late"] += 1
+                self.switch.give_up()
+            return False
+        if isinstance(plan, NoPlan):
+            self.outcomes["no_plan"] += 1
+            self.switch.give_up()
+            return False
+        self._macros, self._fallback = deque(plan.macros), plan.fallback
+        return True
+
+    def _run(self, view: GameView) -> int | None:
+        """The next action of the plan. The plan's end, or its failure, returns control to the policy."""
+        macros = self._macros or deque()
+        while True:
+            if self._executor is None:
+                if not macros:
+                    self.switch.finish()
+                    return None
+                self._executor = Executor(macros.popleft(), view)
+            action = self._executor.next(view)
+            if action is not None:
+                return action
+            outcome = "unknown" if self._executor.result is None else self._executor.result.outcome
+            self.outcomes[outcome] += 1
+            self._executor = None
+            if outcome == "done":
+                continue
+            if outcome == "hp_drop" or not self._fallback:
+                self.switch.give_up()
+                return None
+            self._macros = macros = deque(self._fallback)
+            self._fallback = ()
+
+    def _drop(self) -> None:
+        """Forget the plan: its takeover has ended."""
+        self._asked, self._waiting = False, 0
+        self._macros, self._fallback, self._executor = None, (), None

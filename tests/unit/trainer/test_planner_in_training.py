@@ -1,0 +1,110 @@
+"""A run with a planner from its configuration to the learner: masks, figures, and an evaluation without assistance."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from services.trainer.driver.session import TrainingSession
+from services.trainer.driver.session_factory import create_evaluation
+from services.trainer.env.config import EnvConfig
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from shared.contracts.ids import RunId
+from shared.contracts.run import PlannerConfig, RunConfig
+from shared.game.emulator.start import StartState
+from shared.game.ram.variables import entries
+
+RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=2, batch_size=256, epoch_steps=512, episode_length=300)
+FACTS = {"planner_steps_share", "planner_wait_steps", "takeovers", "takeover_success"}
+
+
+def config(mode: str) -> SessionConfig:
+    planner = PlannerConfig.model_validate({"mode": mode, "cool_down_steps": 10})
+    return SessionConfig(RunId("play"), RUN.model_copy(update={"planner": planner}))
+
+
+def bower(games: RLlibVectorEnv) -> StartState:
+    """A state beside the button of the garden's bower: a room with an open puzzle."""
+    session = games._open_games().sessions[0]
+    for name, value in (("group", 0), ("room", 0x02), ("pos", 0x64)):
+        session.emulator.poke(entries()[f"warp_dest_{name}"].address, value)
+    session.emulator.poke(entries()["warp_trigger"].address, 1)
+    for _ in range(8):
+        session.emulator.step(0, 4)
+    return StartState("bower", session.emulator.save())
+
+
+class BowerEnv(RLlibVectorEnv):
+    """Games whose episodes begin beside the button."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        self._open_games().set_starts([bower(self)])
+        return super().reset(seed=seed, options=options)
+
+
+def played(mode: str, steps: int) -> tuple[np.ndarray, list[dict[str, float]]]:
+    """Who acted in each step of two environments that do nothing themselves, and the episodes' facts."""
+    games = BowerEnv({SESSION_CONFIG: config(mode), "num_envs": 2})
+    games.begin_epoch(EpochPlan(0))
+    games.reset()
+    acted = []
+    for _ in range(steps):
+        games.step(np.zeros(2, int))
+        acted.append(np.ones(2, bool) if games.acted is None else games.acted)
+    facts = [dict(summary.facts) for summary in games.collect(final=True).summaries]
+    games.close()
+    return np.array(acted), facts
+
+
+def test_planner_of_the_configuration_acts_and_is_reported() -> None:
+    acted, facts = played("rules", 120)
+    assert 10 < np.count_nonzero(~acted[:, 0]) < 60
+    assert all(found.keys() >= FACTS for found in facts)
+    assert facts[0]["takeovers"] == 1
+    assert facts[0]["takeover_success"] == 1
+    assert facts[0]["planner_steps_share"] == pytest.approx(np.mean(~acted[:, 0]))
+
+
+def test_run_without_a_planner_has_neither_mask_nor_figures() -> None:
+    games = RLlibVectorEnv({SESSION_CONFIG: config("none"), "num_envs": 2})
+    games.begin_epoch(EpochPlan(0))
+    games.reset()
+    games.step(np.zeros(2, int))
+    assert games.acted is None
+    assert all(session.takeover is None for session in games._open_games().sessions)
+    (first, _) = games.collect(final=True).summaries
+    assert not first.facts.keys() & FACTS
+    games.close()
+
+
+def test_evaluation_plays_without_the_planner() -> None:
+    games = create_evaluation(config("rules"))._make(1)
+    games.begin_epoch(EpochPlan(0))
+    games.reset()
+    assert games._open_games().sessions[0].takeover is None
+    games.close()
+
+
+def test_environments_of_a_run_take_no_planner_settings() -> None:
+    assert EnvConfig.of_run(config("rules").run) == EnvConfig.of_run(config("none").run)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+@pytest.mark.timeout(180)
+@pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
+def test_session_learns_from_the_policys_steps_alone() -> None:
+    session = TrainingSession(config("rules"), BowerEnv)
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    session.iterate()
+    assert session.steps >= RUN.batch_size
+    assert 0 < session.figures["policy_steps_share"] < 1
+    assert "policy_loss" in session.figures
+    session.iterate()
+    assert session.figures["policy_steps_share"] > 0.5
+    session.collect(final=True)
+    assert all(summary.facts["takeovers"] >= 1 for summary in session.summaries)
+    session.close()
