@@ -25,7 +25,7 @@ class NoPlan:
     reason: str
 
 
-class Planner(Protocol):
+class PlanMaker(Protocol):
     """Makes one plan at a time. It must never wait: an environment asks it in the middle of a step."""
 
     def ask(self, view: GameView, need: Need) -> None:

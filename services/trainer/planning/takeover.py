@@ -12,7 +12,7 @@ from services.trainer.domain.policy_switch import Need, PolicySwitch, SwitchLimi
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
 from services.trainer.executor.outcome import GameView
-from services.trainer.planning.plan import NoPlan, Planner
+from services.trainer.planning.plan import NoPlan, PlanMaker
 from services.trainer.planning.puzzle_room import is_open
 from shared.game.decoding.state import GameState
 
@@ -25,7 +25,13 @@ class Takeover:
     """Chooses each action of one environment; see `GameSession.takeover`."""
 
     def __init__(
-        self, planner: Planner, limits: SwitchLimits, needs: Collection[Need], *, outdoors: bool, late: int = LATE_STEPS
+        self,
+        planner: PlanMaker,
+        limits: SwitchLimits,
+        needs: Collection[Need],
+        *,
+        outdoors: bool,
+        late: int = LATE_STEPS,
     ) -> None:
         """`needs` are what the planner is asked about; `outdoors` says whether puzzles are recognised there."""
         self._planner, self._limits, self._needs = planner, limits, frozenset(needs)

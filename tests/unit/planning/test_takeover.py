@@ -9,7 +9,7 @@ import pytest
 from services.trainer.domain.policy_switch import Need, SwitchLimits
 from services.trainer.executor.macros import Interact, Macro, MoveTo
 from services.trainer.executor.outcome import GameView
-from services.trainer.planning.plan import NoPlan, Plan, Planner
+from services.trainer.planning.plan import NoPlan, Plan, PlanMaker
 from services.trainer.planning.rules_planner import RulesPlanner
 from services.trainer.planning.takeover import PLANNER, POLICY, Takeover
 from services.trainer.recording.recorder import RunnerRecorder
@@ -48,7 +48,7 @@ def plan(*macros: Macro, fallback: tuple[Macro, ...] = ()) -> Plan:
 
 @contextmanager
 def assisted(
-    world: str, planner: Planner, needs: Collection[Need] = BOTH, late: int = 30
+    world: str, planner: PlanMaker, needs: Collection[Need] = BOTH, late: int = 30
 ) -> Iterator[tuple[Played, Takeover]]:
     """A game at its start whose planner may take over."""
     with played(world) as game:
