@@ -33,5 +33,5 @@ class PlanMaker(Protocol):
         ...
 
     def answer(self) -> Plan | NoPlan | None:
-        """Return the plan asked for, or why there is none; None while it is being made."""
+        """Return the plan asked for, or the reason why it does not exist; None while it is being made."""
         ...

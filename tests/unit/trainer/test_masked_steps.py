@@ -1,4 +1,4 @@
-"""What a planner did is not learnt: no loss and no gradient comes from its steps, whatever they contain."""
+"""What a planner did is not learnt: no loss and no gradient comes from its steps, independent of their content."""
 
 from typing import Any
 
