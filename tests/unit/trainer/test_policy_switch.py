@@ -91,7 +91,7 @@ def test_flicker_begins_no_takeover(steps: int) -> None:
     assert modes(switch, ([reading(True)] * steps + [reading()]) * 10) == "o" * 10 * (steps + 1)
 
 
-def test_takeover_begins_with_the_third_step_and_ends_with_the_third_without() -> None:
+def test_takeover_begins_and_ends_with_the_third_step_in_a_row() -> None:
     switch = PolicySwitch(LIMITS)
     assert modes(switch, [reading(True)] * 3 + [reading()] * 2 + [reading(True)] + [reading()] * 3) == "oollllllo"
     assert (switch.ending, switch.successes) == ("cleared", 1)
