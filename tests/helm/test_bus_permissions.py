@@ -50,7 +50,9 @@ def declared(service: str) -> set[str]:
     role = ROLES[service]
     events = {f"{SUBJECTS}.demo.{event.NAME}" for event in role.publishes}
     dead = {dead_subject(subscription) for subscription in role.subscriptions}
-    return events | dead | {subject for subscription in role.subscriptions for subject in own_api(subscription)}
+    own = {subject for subscription in role.subscriptions for subject in own_api(subscription)}
+    letters = {f"$JS.API.STREAM.MSG.{verb}.{DEAD_STREAM}" for verb in ("GET", "DELETE")}
+    return events | dead | own | (letters if role.handles_dead_letters else set())
 
 
 async def denied(bus: RunningBus, service: str, publish: set[str], subscribe: set[str]) -> set[str]:

@@ -12,6 +12,7 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SessionConfig
 from shared.contracts.ids import RunId
+from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)
@@ -86,5 +87,6 @@ def corridor_session(
         rnd=curiosity,
         seed=seed,
         observation="obs/v1",  # as wide as the corridor's
+        ppo=PpoConfig(curiosity_view="novelty/v1", curiosity=0.5),  # a corridor has no cells of a game
     )
-    return TrainingSession(SessionConfig(RunId("corridor"), run), env)
+    return TrainingSession(SessionConfig(RunId("corridor"), run, run.ppo), env)
