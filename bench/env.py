@@ -118,7 +118,10 @@ def main() -> None:
             figures[f"env_over_raw_{name}" + ("" if skip == 4 else f"_{skip}")] = share
             rows.append((f"{name}, frame_skip {skip}", f"{env:7,.0f} of {bare:7,.0f} steps/s of CPU time: {share:.3f}"))
     for name, envs, suffix, times in RECORDINGS:
-        more_rows, more = recording.measure(name, int(rounds * times), envs)
+        if options.quick:
+            more_rows, more = recording.measure(name, 2, envs, processes=1)
+        else:
+            more_rows, more = recording.measure(name, int(rounds * times), envs)
         rows += [(f"{name}, {'one game' if envs == 1 else f'{envs} games'}, {row}", text) for row, text in more_rows]
         figures |= {f"{key}{suffix}": value for key, value in more.items()}
     one, two = processes(1), processes(2)

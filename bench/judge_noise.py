@@ -36,8 +36,9 @@ from shared.store.memory import MemoryStore
 
 SEGMENTS = 200
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)
-# World, share of random steps (None: all), episodes. Three of four segments are purposeful.
-EPISODES = (
+# World, share of random steps (None: all), number of episodes. Three of four segments are purposeful.
+Episodes = tuple[str, float | None, int]
+EPISODES: tuple[Episodes, ...] = (
     ("vale", 0.0, 4),
     ("vale", 0.3, 8),
     ("vale", 1.0, 8),
@@ -45,6 +46,7 @@ EPISODES = (
     ("garden", 0.5, 8),
     ("vale", None, 6),
 )
+QUICK: tuple[Episodes, ...] = (("garden", 0.0, 1), ("vale", None, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,12 @@ class NoiseLevel:
     segments: int
 
 
-def sample_segments(number: int = SEGMENTS) -> list[bytes]:
-    """Return `number` segments, drawn at random from all played episodes."""
+def sample_segments(number: int = SEGMENTS, episodes: Sequence[Episodes] = EPISODES) -> list[bytes]:
+    """Return `number` segments, drawn at random from these episodes."""
     found = [
         raw
-        for world, wandering, episodes in EPISODES
-        for seed in range(episodes)
+        for world, wandering, count in episodes
+        for seed in range(count)
         for raw in play(world, 4_500, wandering, seed)
     ]
     random.Random(0).shuffle(found)
@@ -134,9 +136,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="e.g. docs/images/judge-noise.png")
+    parser.add_argument("--quick", action="store_true", help="ten segments and two noise levels, to see that it runs")
     arguments = parser.parse_args()
-    archives = sample_segments()
-    points = [asyncio.run(measure(archives, noise)) for noise in NOISES]
+    archives = sample_segments(10, QUICK) if arguments.quick else sample_segments()
+    points = [asyncio.run(measure(archives, noise)) for noise in (NOISES[:2] if arguments.quick else NOISES)]
     print(f"{'noise':>6} {'correlation':>12} {'agreement':>10} {'votes':>6} {'judged':>7}")
     for p in points:
         print(f"{p.noise:6.2f} {p.correlation:12.3f} {p.agreement:10.3f} {p.votes_per_segment:6.2f} {p.segments:7d}")

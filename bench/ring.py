@@ -35,15 +35,15 @@ from shared.store.port import Store
 
 BACKLOG = 10_000
 WORKERS = 2
-PUBLISH_AT_ONCE = 200
+CONCURRENT_PUBLISHES = 200
 TIMEOUT_S = 120.0
 
 
 async def fill(bus: NatsBus, segments: Sequence[SegmentRef], replay_nonce: int = 0) -> float:
     """Publish the backlog. Returns the seconds."""
     started = time.monotonic()
-    for first in range(0, len(segments), PUBLISH_AT_ONCE):
-        some = segments[first : first + PUBLISH_AT_ONCE]
+    for first in range(0, len(segments), CONCURRENT_PUBLISHES):
+        some = segments[first : first + CONCURRENT_PUBLISHES]
         await asyncio.gather(
             *(bus.publish(wrap(_ready(one), source="bench"), replay_nonce=replay_nonce) for one in some)
         )

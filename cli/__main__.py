@@ -17,7 +17,8 @@ OWN_PACKAGES = (
     "shared",
     "studies",
 )  # a missing module of these is a bug: show its traceback
-INSTALL = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[client,exporter,judge]'"
+INSTALL = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[{}]'"
+EXTRAS = {"wandb": "wandb", "minari": "minari", "mlflow": "mlflow"}  # packages that only one command needs
 
 
 def main() -> None:
@@ -72,7 +73,9 @@ def as_cli_error(error: Exception) -> CliError | None:
                 USAGE, f"A file could not be written ({os.strerror(code)}): free some space, or choose another disk."
             )
         case ModuleNotFoundError(name=str(name)) if name.partition(".")[0] not in OWN_PACKAGES:
-            return CliError(USAGE, f"This command needs the package {name}, which is not installed: {INSTALL}.")
+            package = name.partition(".")[0]
+            install = INSTALL.format(EXTRAS.get(package, "client,exporter,judge"))
+            return CliError(USAGE, f"This command needs the package {package}, which is not installed: {install}.")
         case UnicodeError():
             return CliError(USAGE, f"An argument is not UTF-8 text ({error}): use other characters.")
     return None

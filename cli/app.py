@@ -16,6 +16,7 @@ COMMANDS: Final = {
     "demo": ("cli.commands.demo", "Play a short run, from start to report."),
     "run": ("cli.commands.run", "Start, watch, stop and resume runs."),
     "report": ("cli.commands.report", "Write the report of a run, also while no system runs."),
+    "trace": ("cli.trace.command", "Follow a segment through rewards, reward models, votes and play."),
     "doctor": ("cli.commands.doctor", "Check this machine and the running system."),
     "epoch": ("cli.commands.epoch", "Train a single epoch, without judges."),
     "judge": ("cli.commands.judge", "Judge a run's segments again, or compare two judges."),
@@ -23,6 +24,7 @@ COMMANDS: Final = {
     "policy": ("cli.commands.policy", "Watch a trained policy play, or export it."),
     "export": ("cli.commands.export", "Export segments as frames, videos and data sets."),
     "study": ("cli.commands.study", "Compare ways of training over several seeds."),
+    "explore": ("cli.commands.explore", "Fill an archive of states by exploring, without a network."),
     "dlq": ("cli.commands.dlq", "List, show, replay and drop dead letters."),
 }
 EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + "."

@@ -40,7 +40,7 @@ class LiveView:
             self._progress = document
         self._draw()
 
-    def lose(self, reason: str) -> None:
+    def show_outage(self, reason: str) -> None:
         """Show that the system does not answer."""
         self._lost = reason
         self._draw()

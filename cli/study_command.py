@@ -1,11 +1,13 @@
 """The command that repeats a study, and the commit of the code that runs it."""
 
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from shared.contracts.run import RunConfig
-from studies.plan import StudyPlan
+from studies.arms import ARMS
+from studies.plan import StudyPlan, Trial
 
 SET_BY_OPTIONS = ("world", "seed", "epochs", "epoch_steps", "episode_length", "frame_skip", "rewards")
 FIXED = {"env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "segment_steps": 100}
@@ -25,6 +27,13 @@ def command(plan: StudyPlan) -> str:
             *_pairs(config),
         ]
     )
+
+
+def widen(plan: StudyPlan, finished: Collection[Trial]) -> StudyPlan:
+    """Return the plan with the arms and seeds of finished trials: a results file grows by several commands."""
+    found = {trial.arm for trial in finished} | set(plan.arms)
+    seeds = sorted({trial.seed for trial in finished} | set(plan.seeds))
+    return plan.model_copy(update={"arms": tuple(arm for arm in ARMS if arm in found), "seeds": tuple(seeds)})
 
 
 def commit() -> str:

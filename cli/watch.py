@@ -17,7 +17,7 @@ from cli.errors import UNREACHABLE, CliError
 FINAL_STATES: Final = ("finished", "failed", "stopped")
 NO_ANSWER_TIMEOUT_S: Final = 60.0  # after this silence the system counts as gone
 RECONNECT_PAUSE_S: Final = 1.0
-HINT: Final = "ctrl-C ends this view; the run goes on."
+HINT: Final = "ctrl-C ends this view; the run continues."
 DEMO_HINT: Final = "ctrl-C stops the run and the whole system."
 PLAIN_INTERVAL_S: Final = 10.0  # shorter intervals flood log files
 
@@ -28,7 +28,7 @@ class View(Protocol):
     def __call__(self, kind: str, document: dict[str, Any]) -> None:
         """Show one update."""
 
-    def lose(self, reason: str) -> None:
+    def show_outage(self, reason: str) -> None:
         """Show that the system does not answer."""
 
     def close(self) -> None:
@@ -40,7 +40,7 @@ def watch_run(client: CoordinatorClient, run: str, as_json: bool, stop: threadin
     view = _make_view(run, as_json, HINT if stop is None else DEMO_HINT)
     end: dict[str, Any] | None = None
     try:
-        for kind, document in _events(client, run, stop or threading.Event(), view.lose):
+        for kind, document in _events(client, run, stop or threading.Event(), view.show_outage):
             view(kind, document)
             if kind == "run" and document["state"] in FINAL_STATES:
                 end = document
@@ -64,9 +64,9 @@ def _make_view(run: str, as_json: bool, hint: str) -> View:
 
 
 def _events(
-    client: CoordinatorClient, run: str, stop: threading.Event, lose: Callable[[str], None]
+    client: CoordinatorClient, run: str, stop: threading.Event, show_outage: Callable[[str], None]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the events of the stream; reconnect when it breaks, until `stop` is set. `lose` receives the reason."""
+    """Yield the events of the stream; reconnect when it breaks, until `stop` is set. `show_outage` gets the reason."""
     import httpx
 
     last = time.monotonic()
@@ -88,7 +88,7 @@ def _events(
                 raise CliError(
                     UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s ({error}): check that the system runs."
                 ) from error
-            lose(str(error))
+            show_outage(str(error))
         stop.wait(RECONNECT_PAUSE_S)
 
 
@@ -121,8 +121,8 @@ class _JsonOutput:
         """Print the update."""
         print_line(json.dumps({"kind": kind, **document}))
 
-    def lose(self, reason: str) -> None:
-        """Print nothing: the stream goes on."""
+    def show_outage(self, reason: str) -> None:
+        """Print nothing: the stream continues."""
 
     def close(self) -> None:
         """Nothing is left to print."""
@@ -143,7 +143,7 @@ class _PlainOutput:
             self._activity, self._printed_at = activity, time.monotonic()
             print_status(describe_progress(document))
 
-    def lose(self, reason: str) -> None:
+    def show_outage(self, reason: str) -> None:
         """Print the reason once."""
         if self._activity != reason:
             self._activity = reason

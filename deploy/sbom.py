@@ -12,17 +12,23 @@ from typing import Any
 MEGABYTE = 1_000_000
 
 
+def licence(distribution: Distribution) -> str:
+    """The licence that a package states: as an SPDX expression, by its classifiers, or in the first line of a text."""
+    fields = distribution.metadata
+    known = [text.split(" :: ")[-1] for text in fields.get_all("Classifier") or [] if text.startswith("License :: ")]
+    stated = [*(fields.get_all("License-Expression") or []), "; ".join(known), *(fields.get_all("License") or [])]
+    return next((text.strip().splitlines()[0][:100] for text in stated if text.strip()), "unknown")
+
+
 def component(distribution: Distribution) -> dict[str, Any]:
     """One package in CycloneDX format."""
     name, version = distribution.metadata["Name"], distribution.version
-    fields = distribution.metadata.json
-    licence = str(fields.get("license_expression") or fields.get("license") or "unknown")
     return {
         "type": "library",
         "name": name,
         "version": version,
         "purl": f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
-        "licenses": [{"license": {"name": licence.splitlines()[0][:100]}}],
+        "licenses": [{"license": {"name": licence(distribution)}}],
     }
 
 

@@ -20,7 +20,7 @@ from shared.errors import ContractError
 Floats = NDArray[np.float32]
 
 WIDTHS: Final[dict[str, int]] = {"obs/v1": 128, "counters/v1": 20}
-"""Inputs of each view: the policy's observation (models of before 2026-11-23), or an episode's event counters."""
+"""Inputs of each view: the policy's observation (models older than 2026-11-23), or an episode's event counters."""
 
 HIDDEN: Final = 64
 MAX_MEMBERS: Final = 50

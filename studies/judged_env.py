@@ -86,7 +86,7 @@ class JudgingRecorder(RunnerRecorder):
             self._earned[env] += self._judge.score(segment)
 
 
-class SegmentPay:
+class SegmentScoreRewarder:
     """Adds `coefficient` times the score over DEVIATION to the reward of a segment's last step."""
 
     view: str = counters.VERSION
@@ -114,7 +114,7 @@ class SegmentPay:
 
 
 class JudgedEnv(RLlibVectorEnv):
-    """RLlibVectorEnv with SegmentPay in place of shaping."""
+    """RLlibVectorEnv with SegmentScoreRewarder in place of shaping."""
 
     _judging: JudgingRecorder | None = None
 
@@ -126,5 +126,5 @@ class JudgedEnv(RLlibVectorEnv):
     def _new_shaping(self) -> EpisodeRewarder | None:
         self._shaping = None
         if self._judging is not None:
-            self._shaping = SegmentPay(self._judging, self.num_envs, self.config.run.shaping.coefficient)
+            self._shaping = SegmentScoreRewarder(self._judging, self.num_envs, self.config.run.shaping.coefficient)
         return self._shaping

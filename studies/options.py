@@ -6,7 +6,7 @@ from services.trainer.env.rewards import profiles
 from studies.arms import ARMS
 from studies.plan import InvalidStudy
 
-MOST_SEEDS: Final = 100
+MAX_SEEDS: Final = 100
 
 
 def parse_arms(names: str) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         low, high = (int(first), int(end)) if colon else (0, int(first))
     except ValueError as error:
         raise InvalidStudy(f"--seeds {text}: write a number, e.g. 5, or a range, e.g. 100:110.") from error
-    if not 0 <= low < high or high - low > MOST_SEEDS:
-        raise InvalidStudy(f"--seeds {text}: name 1 to {MOST_SEEDS} seeds, none of them negative.")
+    if not 0 <= low < high or high - low > MAX_SEEDS:
+        raise InvalidStudy(f"--seeds {text}: name 1 to {MAX_SEEDS} seeds, none of them negative.")
     return tuple(range(low, high))
 
 

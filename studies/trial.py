@@ -19,7 +19,7 @@ from services.trainer.driver.epoch_runner import EpochRunner
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
@@ -87,7 +87,7 @@ class TrialRunner:
         self.reward_models = reward_model_source(arm, self.store, plan.pooling)
         driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         driver = DriverGroup()
-        training = SessionConfig.of(self.run, self.config, driver, settings)
+        training = TrainingSessionConfig.of(self.run, self.config, driver, settings)
         session = create_session(training, driver, JudgedEnv if arm.direct else RLlibVectorEnv)
         evaluation = create_evaluation(training)
         self.runner = EpochRunner(

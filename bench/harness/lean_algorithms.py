@@ -15,7 +15,7 @@ from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch
-from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
@@ -47,11 +47,11 @@ def algorithm(kind: str, seed: int, envs: int, batch: int) -> Any:
         frame_skip=12,
         segment_steps=100,
     )
-    config = SessionConfig(RunId("lean"), run, HYPER)
+    config = TrainingSessionConfig(RunId("lean"), run, HYPER)
     return lean(config) if kind == "lean" else stock(config)
 
 
-def lean(config: SessionConfig) -> Any:
+def lean(config: TrainingSessionConfig) -> Any:
     """Ours, as a session builds it."""
     built = build(config, RLlibVectorEnv, EpochPlanCallback)
     streams = built.learner_group._learner.builder.streams
@@ -59,7 +59,7 @@ def lean(config: SessionConfig) -> Any:
     return built
 
 
-def stock(config: SessionConfig) -> Any:
+def stock(config: TrainingSessionConfig) -> Any:
     """RLlib's connectors and learner, with the same numbers."""
     run = config.run
     algorithm = (

@@ -173,15 +173,15 @@ def variant_results(game: Game, rounds: int, envs: int) -> dict[str, VariantResu
         return {name: VariantResult.of(one) for name, one in variants.items()}
 
 
-def measure(game: str, rounds: int, envs: int) -> tuple[list[tuple[str, str]], Figures]:
+def measure(game: str, rounds: int, envs: int, processes: int = PROCESSES) -> tuple[list[tuple[str, str]], Figures]:
     """Steps per second of wall time with each store over those without recording: table rows and figures.
 
     `game` is a name in `GAMES`, `envs` how many of it each process plays. In several processes one after the other:
     where its memory lies makes one of them slower than the next by half a per cent, for all of its life.
     """
-    command = [sys.executable, "-m", "bench.harness.recording", game, str(max(rounds // PROCESSES, 2)), str(envs)]
+    command = [sys.executable, "-m", "bench.harness.recording", game, str(max(rounds // processes, 2)), str(envs)]
     found: dict[str, list[VariantResult]] = {}
-    for _ in range(PROCESSES):
+    for _ in range(processes):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         for name, one in json.loads(done.stdout).items():
             found.setdefault(name, []).append(VariantResult(**one))

@@ -26,7 +26,7 @@ RUN: Final = RunId("bench")
 PER_EPISODE: Final = 10
 STEPS: Final = 32
 WHOLE: Final = 500  # one segment in 500 is whole
-AT_ONCE: Final = 200
+CONCURRENT_WRITES: Final = 200
 CONFIG: Final = RunConfig(world="garden", epochs=1, epoch_steps=3_000_000, judge_deadline_s=3_600)
 
 
@@ -42,8 +42,8 @@ async def record(store: Store, number: int) -> list[SegmentRef]:
     segments = [read_segment(raw) for raw in played]
     moving = next(raw for raw, one in zip(played, segments, strict=True) if _moves(one))
     found: list[SegmentRef] = []
-    for first in range(0, number, AT_ONCE):
-        places = range(first, min(number, first + AT_ONCE))
+    for first in range(0, number, CONCURRENT_WRITES):
+        places = range(first, min(number, first + CONCURRENT_WRITES))
         raws = [renamed(moving, _names(n)[1]) if n % WHOLE == 0 else _cut(segments, n) for n in places]
         found += await asyncio.gather(*(_put(store, n, raw) for n, raw in zip(places, raws, strict=True)))
     return found

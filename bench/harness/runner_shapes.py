@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 
@@ -13,7 +13,7 @@ from shared.contracts.run import RunConfig
 def session(runners: int, envs: int, batch: int) -> TrainingSession:
     """A session that plays the vale as a run does by default; it records and shapes nothing."""
     config = RunConfig(env_runners=runners, envs_per_runner=envs, batch_size=batch)
-    made = TrainingSession(SessionConfig(RunId("bench"), config, config.ppo))
+    made = TrainingSession(TrainingSessionConfig(RunId("bench"), config, config.ppo))
     made.begin(lambda numbers: EpochPlan(0), 0)
     return made
 

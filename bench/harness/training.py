@@ -20,7 +20,7 @@ from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import HIDDEN
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from shared import rewardnet
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
@@ -112,7 +112,7 @@ def session(
         sampling=sampling or SamplingConfig(),
     )
     vector = LoadVector if name == "cpu_bound" else BenchVector
-    made = TrainingSession(SessionConfig(RunId("bench"), config, HYPER, store), vector)
+    made = TrainingSession(TrainingSessionConfig(RunId("bench"), config, HYPER, store), vector)
     weights = reward_model() if store is not None else None
     digest = sha256(weights) if weights is not None else None
     made.begin(lambda numbers: EpochPlan(0, reward_model=weights, reward_model_digest=digest), 0)

@@ -24,13 +24,15 @@ from cli.stack.user_settings import find_rom, ignored_variables, require_rom, us
 
 app = typer.Typer(help="Start a system, play a short run, write its report, and stop the system.")
 
-# Sized for two cores: the agent reaches its first milestones within four minutes, and its segments suffice to
-# evaluate a reward model on. A step of 12 frames crosses most of a tile; an episode crosses some twenty rooms.
+# Sized for two cores: the agent reaches its first milestones within three minutes, and its segments suffice to evaluate
+# a reward model on. Only exploration pays, as in the studies: what else matters, judges have to teach.
+# A step of 12 frames crosses most of a tile; an episode crosses some twenty rooms.
 CONFIG: Final[dict[str, Any]] = {
     "game": "bramble",
     "world": "garden",
     "epochs": 5,
-    "epoch_steps": 16_384,
+    "epoch_steps": 20_480,
+    "rewards": "explore",
     "episode_length": 400,
     "segment_steps": 100,
     "frame_skip": 12,
@@ -120,10 +122,10 @@ def _watch(system: LocalStack, name: str, config: dict[str, Any], stop: threadin
 
 
 async def _report(system: LocalStack, name: str, state: str, directory: Path) -> None:
-    from cli.report.data import collect_report_data
-    from cli.report.write import write_report
+    from cli.runs.report_files import write_report
     from cli.service_settings import log_to_stderr
     from cli.stack.connections import local_store
+    from services.coordinator.report.data import collect_report_data
     from shared.contracts.ids import RunId
 
     log_to_stderr()

@@ -54,7 +54,7 @@ def doctor(
     rom: Annotated[Path | None, typer.Option(help="a ROM image to identify")] = None,
     judges: Annotated[Path | None, typer.Option(help="a judges file to check before a system uses it")] = None,
     speed: Annotated[
-        bool, typer.Option("--speed", help="ask the judges about samples: how many segments an hour can they judge?")
+        bool, typer.Option("--speed", help="measure how many segments per hour the judges can score")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

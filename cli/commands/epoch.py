@@ -45,9 +45,7 @@ PASSED_ON = ("ZELDA_DRIVER__", "ZELDA_LOG__")
 
 @app.callback(invoke_without_command=True)
 def epoch(
-    name: Annotated[
-        str, typer.Option("--run", help="name of the run; the same name again trains its next epoch")
-    ] = "single",
+    name: Annotated[str, typer.Option("--run", help="name of the run; repeat it to train the next epoch")] = "single",
     set_: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="a field of the run; used only for epoch 0")
     ] = None,

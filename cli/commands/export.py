@@ -1,4 +1,4 @@
-"""`zelda export`: segments as PNG frames, JSON lines and video, and a run as one Parquet data set."""
+"""`zelda export`: segments as PNG frames, JSON lines and video, and a run as a data set (Parquet or Minari)."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -34,7 +34,7 @@ def segments(
     episode: Episode = None,
     epoch: Epoch = None,
     best: Annotated[int | None, typer.Option("--best", min=1, help="only the N segments with the best scores")] = None,
-    video_only: Annotated[bool, typer.Option("--video-only", help="write no picture of every step")] = False,
+    video_only: Annotated[bool, typer.Option("--video-only", help="omit the picture of each step")] = False,
     video: Annotated[
         Path | None, typer.Option("--video", help="write all selected segments as one MP4 file instead")
     ] = None,
@@ -53,7 +53,9 @@ def segments(
         _export_video(run, select, video, as_json)
         return
     require_directory(to)
-    result = _run(lambda: export_segments(_exporter_settings(video_only), select(), to, _say, show_progress))
+    result = _run(
+        lambda: export_segments(_exporter_settings(video_only), select(), to, _print_above_progress, show_progress)
+    )
     paths = [str(path) for path in result.exported]
     if as_json and (paths or result.failed):
         print_json(paths)
@@ -79,12 +81,44 @@ def dataset(
     require_writable_file(to)
     result = _run(
         lambda: export_dataset(
-            _exporter_settings(), SegmentSelection.parse(run, epoch, episode, None), to, _say, show_progress
+            _exporter_settings(),
+            SegmentSelection.parse(run, epoch, episode, None),
+            to,
+            _print_above_progress,
+            show_progress,
         )
     )
     if result.exported:
         rows = sum(result.exported)
         print_json({"file": str(to), "rows": rows}) if as_json else print_line(f"{to}: {rows} steps")
+    _require_complete(run, len(result.exported), len(result.failed))
+
+
+@app.command()
+def minari(
+    run: Run,
+    to: Annotated[Path, typer.Option("--to", help="directory of Minari data sets; receives RUN-v0/")] = Path("minari"),
+    epoch: Epoch = None,
+    episode: Episode = None,
+    best: Annotated[int | None, typer.Option("--best", min=1, help="only the N segments with the best scores")] = None,
+) -> None:
+    """Write judged segments as a Minari data set, one episode per segment. Needs the extra `minari`.
+
+    The last reward of an episode is the judges' score, because rewards of single steps are not recorded.
+    """
+    from cli.exports.minari_dataset import MinariWriter
+    from services.exporter.on_demand import SegmentSelection, export_rows
+
+    require_directory(to)
+    selection = SegmentSelection.parse(run, epoch, episode, None, best)
+    writer = MinariWriter(to, selection.run)
+    result = _run(
+        lambda: export_rows(_exporter_settings(), selection, writer.add, _print_above_progress, show_progress)
+    )
+    if writer.skipped:
+        print_status(f"{writer.skipped} segments without a score were left out.")
+    if writer.steps:
+        print_line(f"{to}/{run}-v0: {writer.steps} steps; read it with MINARI_DATASETS_PATH={to}")
     _require_complete(run, len(result.exported), len(result.failed))
 
 
@@ -102,14 +136,14 @@ def _export_video(run: str, select: Callable[[], "SegmentSelection"], video: Pat
     from services.exporter.on_demand import export_video
 
     require_writable_file(video)
-    result = _run(lambda: export_video(_exporter_settings(), select(), video, _say, show_progress))
+    result = _run(lambda: export_video(_exporter_settings(), select(), video, _print_above_progress, show_progress))
     if result.exported:
         steps = sum(result.exported)
         print_json({"file": str(video), "steps": steps}) if as_json else print_line(f"{video}: {steps} steps")
     _require_complete(run, len(result.exported), len(result.failed))
 
 
-def _say(text: str) -> None:
+def _print_above_progress(text: str) -> None:
     """Print a line that the progress line does not run into."""
     overwrite_line("")
     print_status(text)

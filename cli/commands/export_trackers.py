@@ -1,4 +1,4 @@
-"""`zelda export tensorboard` and `zelda export mlflow`: the figures of a run for the tools that people already use."""
+"""`zelda export tensorboard`, `mlflow` and `wandb`: the figures of a run for the tools that people already use."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from services.exporter.adapters.trackers import Tracker
 
 app = typer.Typer()
-Follow = Annotated[bool, typer.Option("--follow", help="go on until the run ends")]
+Follow = Annotated[bool, typer.Option("--follow", help="continue until the run ends")]
 
 
 @app.command()
@@ -27,7 +27,7 @@ def tensorboard(
     to: Annotated[Path, typer.Option("--to", help="log directory; the run gets a folder in it")] = Path("tensorboard"),
     follow: Follow = False,
 ) -> None:
-    """Write the figures of every epoch as TensorBoard event files; with --follow also those of the coming ones."""
+    """Write the figures of every epoch as TensorBoard event files; with --follow also those of future epochs."""
     from services.exporter.adapters.trackers import TensorBoardTracker
 
     require_directory(to)
@@ -42,16 +42,38 @@ def mlflow(
     experiment: Annotated[str, typer.Option(help="name of the experiment")] = "zelda",
     follow: Follow = False,
 ) -> None:
-    """Send configuration and figures to MLflow as one run. Needs the package mlflow-skinny."""
+    """Send configuration and figures to MLflow as one run. Needs the extra `mlflow`."""
     from services.exporter.adapters.trackers import MlflowTracker
 
     _feed(name, follow, lambda run, config: MlflowTracker(uri, experiment, run, config))
     print_line(f"{uri}: experiment {experiment}, run {name}")
 
 
+@app.command()
+def wandb(
+    name: Name,
+    to: Annotated[Path, typer.Option("--to", help="directory that receives the offline run")] = Path("wandb-export"),
+    project: Annotated[str, typer.Option(help="name of the project")] = "zelda",
+    follow: Follow = False,
+) -> None:
+    """Write configuration and figures as an offline run of Weights & Biases. Needs the extra `wandb`."""
+    from services.exporter.adapters.trackers import WandbTracker
+
+    require_directory(to)
+    to.mkdir(parents=True, exist_ok=True)
+    made: list[WandbTracker] = []
+
+    def make(run: RunId, config: Mapping[str, Any]) -> WandbTracker:
+        made.append(WandbTracker(to, project, run, config))
+        return made[0]
+
+    _feed(name, follow, make)
+    print_line(f"{made[0].folder}: send it with  wandb sync {made[0].folder}")
+
+
 def _feed(name: str, follow: bool, make: Callable[[RunId, Mapping[str, Any]], "Tracker"]) -> None:
     """Feed the run to a new tracker."""
-    from cli.trackers import feed, read_summary
+    from cli.exports.trackers import feed, read_summary
     from services.exporter.adapters.trackers import flat_config
 
     run = parse_run_id(name)

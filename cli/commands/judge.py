@@ -1,4 +1,4 @@
-"""`zelda judge`: judge a run again under another rubric version, and compare two judges."""
+"""`zelda judge`: judge a run again under another rubric version, compare two judges, measure judges on a bank."""
 
 import asyncio
 import sys
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.commands.judge_bench import bench
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from services.judge.offline.rejudge import RejudgeCounts
     from services.judge.settings import JudgeSettings
 
-app = typer.Typer(help="Judge a run's segments again, or compare two judges.", no_args_is_help=True)
+app = typer.Typer(help="Judge a run's segments again, compare two judges, or measure judges.", no_args_is_help=True)
+app.command()(bench)
 Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]

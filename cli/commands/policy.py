@@ -49,9 +49,9 @@ def play(
     window: Annotated[
         bool, typer.Option("--window", help="show the play in a window, at the speed of the game")
     ] = False,
-    steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="most steps to play")] = 1_000,
-    best: Annotated[bool, typer.Option("--best", help="take the best action instead of drawing one")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="seed of game and draws")] = 0,
+    steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="maximum number of steps to play")] = 1_000,
+    best: Annotated[bool, typer.Option("--best", help="take the most probable action instead of sampling")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="seed of the game and of action sampling")] = 0,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")] = None,
     as_json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from cli.runs.options import Name
 from cli.stored_runs import read_store
 
 app = typer.Typer(
-    help="Write the report of a run: tables, charts, rooms, the video of its best segment.",
+    help="Write the report of a run: verdict, first and best play, epochs, charts, judges, rooms.",
     context_settings={"allow_interspersed_args": True},  # options may follow RUN
 )
 
@@ -24,8 +24,8 @@ def report(
     out: Annotated[Path, typer.Option(help="directory that receives the folder of the run")] = Path("runs"),
 ) -> None:
     """Write report.html, summary.json and, if there is one, best.mp4 to OUT/RUN/."""
-    from cli.report.data import collect_report_data
-    from cli.report.write import write_report
+    from cli.runs.report_files import write_report
+    from services.coordinator.report.data import collect_report_data
 
     run = parse_run_id(name)
     require_directory(out)

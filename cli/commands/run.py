@@ -27,8 +27,6 @@ from cli.runs.options import Json, Name, TokenFile, Url, pages
 from shared.config.groups import GROUPS
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
-app.command()(note)
-app.command()(delete)
 
 
 @app.command()
@@ -195,6 +193,10 @@ def logs(
         print_line(text)
 
 
+app.command()(note)
+app.command()(delete)
+
+
 def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool, options: str = "") -> int:
     """Show a run until it ends; return 0 if it finished or was stopped, 130 after ctrl-C, else 1."""
     from cli.watch import watch_run
@@ -202,7 +204,7 @@ def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool, opti
     try:
         state = watch_run(client, name, as_json)
     except KeyboardInterrupt:
-        print_status(f"{name} goes on.")
+        print_status(f"{name} continues.")
         print_next(name, "running", options)
         return INTERRUPTED
     print_next(name, state, options)

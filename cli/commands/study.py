@@ -12,7 +12,7 @@ from cli.errors import FAILED, USAGE, CliError
 from cli.run_arguments import parse_fields, run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
-from cli.study_command import command, commit
+from cli.study_command import command, commit, widen
 from cli.trial_processes import run_trials
 from shared.config.problems import first_problem
 from studies.arms import ARMS
@@ -144,6 +144,7 @@ def _run_trials(folder: Path, file: Path, plan: StudyPlan, jobs: int) -> None:
             # Read again each time: another command may have added trials.
             kept = Results.open(file, plan, command(plan), now, os.cpu_count() or 1)
             kept.add(plan.load_curves(folder), now)
+            kept.command = command(widen(plan, kept.curves()))
             kept.save(file)
             return kept
 

@@ -13,6 +13,7 @@ from cli.console import print_line, print_status
 from cli.errors import FAILED, USAGE, CliError
 from cli.llm.model_file import find_model
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
+from cli.stack.ports import usual_port
 from cli.stack.process import StackError
 from cli.stack.services import SERVICES
 from cli.stack.user_settings import ignored_variables, user_settings
@@ -25,7 +26,10 @@ ROOT = Path("runs/.local")
 def up(
     store: Annotated[Path | None, typer.Option(help="store objects in this directory instead of an S3 server")] = None,
     port: Annotated[
-        int | None, typer.Option(min=1024, max=65_535, help="port of the API and the live page; default: any free port")
+        int | None,
+        typer.Option(
+            min=1024, max=65_535, help="port of the API and the live page; default: one that belongs to --root"
+        ),
     ] = None,
     root: Annotated[Path, typer.Option(help="directory for logs, secrets and server data")] = ROOT,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for runs with game=oracle-of-seasons")] = None,
@@ -41,7 +45,9 @@ def up(
     services = [name for name in SERVICES if name not in (without or [])]
     extra = user_settings(os.environ, rom, judges, llm=llm is not None)
     model = None if llm is None else find_model(llm)
-    options = StackOptions(root=root, store=store, api_port=port, extra=extra, services=services, llm=model)
+    options = StackOptions(
+        root=root, store=store, api_port=port or usual_port(root), extra=extra, services=services, llm=model
+    )
     if notice := ignored_variables(os.environ):
         print_status(notice)
     try:

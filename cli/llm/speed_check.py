@@ -1,4 +1,4 @@
-"""What `zelda doctor --speed` says: how many segments an hour the judges can judge, and how many an epoch requests."""
+"""What `zelda doctor --speed` says: how many segments per hour the judges can score, and how many an epoch needs."""
 
 import asyncio
 import math
@@ -30,7 +30,7 @@ def check_speed(path: Path | None, default_url: str) -> Iterator[SpeedFinding]:
         yield SpeedFinding("judging speed", False, str(error), "correct the judges file")
         return
     if not file.routes:
-        yield SpeedFinding("judging speed", True, "the judges use rules in their own process: thousands an hour")
+        yield SpeedFinding("judging speed", True, "all judges use rules: thousands of segments per hour")
     for speed in asyncio.run(measure_speed(file)):
         yield describe(speed)
 
@@ -47,9 +47,9 @@ def describe(speed: "RouteSpeed") -> SpeedFinding:
     needed_s = 3_600 * requested / rate
     ok = needed_s <= config.judge_deadline_s
     detail = (
-        f"about {_rounded(rate)} segments an hour ({speed.seconds:.1f} s for {speed.at_once} side by side, "
+        f"about {_rounded(rate)} segments per hour ({speed.seconds:.1f} s for {speed.at_once} concurrent, "
         f"{speed.prompt_tokens} prompt tokens each); by default an epoch requests up to {requested}, which takes "
-        f"{_duration(needed_s)}, and a run waits {_duration(config.judge_deadline_s)} for them"
+        f"{_duration(needed_s)}, and a run waits {_duration(config.judge_deadline_s)}"
     )
     budget = _fitting_budget(rate * config.judge_deadline_s / 3_600)
     longer = min(86_400, math.ceil(needed_s / 600) * 600)

@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 def estimate(client: CoordinatorClient, run: str, config: Mapping[str, Any]) -> str:
     """A sentence for the user who has just started a run."""
     if config["epochs"] is None and config["run_hours"] is not None:
-        return f"It starts no epoch after {config['run_hours']:g} h."
+        return f"No epoch starts after {config['run_hours']:g} h."
     best: tuple[list[str], float, str] | None = None
     for item in client.get("/runs", limit=LOOKED_AT)["items"]:
         if item["run"] == run:
@@ -35,7 +35,7 @@ def estimate(client: CoordinatorClient, run: str, config: Mapping[str, Any]) -> 
         if seconds is not None:
             best = differences, seconds, item["run"]
     if best is None:
-        return "How long it takes is known after the first batch: no such run was measured here before."
+        return "No similar run was measured here before: the remaining time appears after the first batch."
     differences, seconds, former = best
     other = f", which had {', '.join(differences)}" if differences else ""
     return f"It will take {roughly(seconds)} on this machine, judged by {former}{other}."

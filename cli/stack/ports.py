@@ -2,11 +2,14 @@
 
 import secrets
 import socket
+from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 # SeaweedFS opens a gRPC port 10,000 above each HTTP port. Both stay below 32,768: the kernel gives higher ports to
 # outgoing connections, which could take a port between the check and its use.
 PORT_RANGE: Final = range(20_000, 22_700)
+USUAL_PORTS: Final = range(22_700, 24_700)  # apart from the others, which would take them at random
 GRPC_OFFSET: Final = 10_000
 MAX_TRIES: Final = 1_000
 
@@ -34,6 +37,13 @@ class PortAllocator:
     def _claim(self, port: int) -> int:
         self._allocated.add(port)
         return port
+
+
+def usual_port(root: Path) -> int | None:
+    """The port of the page of a system in this directory, equal at each start; None while it is taken."""
+    number = int.from_bytes(sha256(str(root.resolve()).encode()).digest()[:4])
+    port = USUAL_PORTS[number % len(USUAL_PORTS)]
+    return port if is_free(port) else None
 
 
 def is_free(port: int) -> bool:

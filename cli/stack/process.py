@@ -19,7 +19,7 @@ from cli.stack.signals import die_with_parent
 
 READY_S: Final = 60.0
 FIRST_PAUSE_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 15.0
+MAX_PAUSE_S: Final = 15.0
 STABLE_S: Final = 30.0  # after this uptime the restart backoff starts again from its shortest pause
 WRONG_CONFIG: Final = 2  # a service's exit code for a configuration that no restart can fix
 
@@ -98,7 +98,7 @@ class SupervisedProcess:
             self.report(f"{self.spec.name} exited with code {code}; restarting in {pause:.1f} s")
             await self._repair(code)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_S)
+            pause = min(pause * 2, MAX_PAUSE_S)
             if not self._stopping:
                 await self._spawn()
 

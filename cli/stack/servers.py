@@ -118,7 +118,7 @@ def s3_spec(layout: StackLayout, allocator: PortAllocator, port: int) -> Process
         environment={**base_environment(), **environment, "GOMEMLIMIT": MEMORY},
         ready=lambda: is_up(f"http://127.0.0.1:{port}/healthz"),
         ports=(port, *other_ports.values()),
-        grace_s=15,
+        grace_s=5,  # it sometimes waits for its own filer, which has ended; every answered write is in its files
     )
 
 

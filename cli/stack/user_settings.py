@@ -24,6 +24,7 @@ EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
 GAMES: Final = "ZELDA_COORDINATOR__GAMES"
 MAX_ROM_BYTES: Final = 8 << 20
 JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
+KEEP_REPLIES: Final = "ZELDA_JUDGE__KEEP_REPLIES"
 
 
 def user_settings(
@@ -34,7 +35,7 @@ def user_settings(
     With `llm`, the system writes its own judges file: one of the environment is not read.
     """
     if llm and judges is not None:
-        raise CliError(USAGE, "--llm and --judges both name the judges: give one of them.")
+        raise CliError(USAGE, "--llm and --judges both choose the judges: use only one of them.")
     settings = {
         service: {name: value for name, value in environ.items() if name.startswith(names) and name not in RESERVED}
         for service, names in PREFIXES.items()
@@ -47,6 +48,8 @@ def user_settings(
     settings["coordinator"].setdefault(GAMES, json.dumps(["bramble", *(["oracle-of-seasons"] if image else [])]))
     if file is not None:
         settings["judge"][JUDGES_FILE] = str(file)
+    if llm or file is not None:  # replies of the rules judge repeat its facts
+        settings["judge"].setdefault(KEEP_REPLIES, "true")
     return settings
 
 
@@ -83,7 +86,7 @@ def read_rom(path: Path) -> bytes:
     with path.open("rb") as file:
         size = os.fstat(file.fileno())
         if not stat.S_ISREG(size.st_mode) or size.st_size > MAX_ROM_BYTES:
-            raise UnknownRom(f"it is no file of at most {MAX_ROM_BYTES >> 20} MB, the size of the largest cartridge")
+            raise UnknownRom(f"it is not a ROM image: that is a file of at most {MAX_ROM_BYTES >> 20} MB")
         return file.read(MAX_ROM_BYTES)
 
 

@@ -126,20 +126,31 @@ async def export_dataset(
 
     No file is written if no segment can be exported.
     """
+    with ParquetDatasetWriter(path) as writer:
+        return await export_rows(settings, selection, writer.add, report, progress)
+
+
+async def export_rows(
+    settings: ExporterSettings,
+    selection: SegmentSelection,
+    write: Callable[[SegmentRows], None],
+    report: ReportFailure,
+    progress: ReportProgress = lambda done, total: None,
+) -> ExportResult[int]:
+    """Give the steps of the selected segments to `write`, one segment a call; the values are numbers of steps."""
     store = open_store(settings.store)
     scores, potentials = ScoreLookup(store), Potentials(store)
-    with ParquetDatasetWriter(path) as writer:
 
-        async def add(raw: bytes) -> int:
-            segment = read_segment(raw)
-            manifest = segment.manifest
-            segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
-            states = [json.loads(line) for line in segment.states.splitlines()]
-            phi = await potentials.of(segment)
-            writer.add(SegmentRows(manifest, segment.observations, segment.actions, segment_scores, states, phi))
-            return len(segment.actions)
+    async def add(raw: bytes) -> int:
+        segment = read_segment(raw)
+        manifest = segment.manifest
+        segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
+        states = [json.loads(line) for line in segment.states.splitlines()]
+        phi = await potentials.of(segment)
+        write(SegmentRows(manifest, segment.observations, segment.actions, segment_scores, states, phi))
+        return len(segment.actions)
 
-        return await _for_each(store, selection, add, report, progress)
+    return await _for_each(store, selection, add, report, progress)
 
 
 async def _for_each(

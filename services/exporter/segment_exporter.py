@@ -1,24 +1,29 @@
 """Exports one segment into the store: replay, files, then the manifest, which is created only if absent."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
+from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
-from services.exporter.domain.manifest import MANIFEST
+from services.exporter.domain.manifest import MANIFEST, POTENTIAL
 from services.exporter.render import RenderedSegment, RenderOptions, render
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import SegmentExported
-from shared.contracts.ids import RunId
+from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import SegmentScores
 from shared.game.games.game import Game
+from shared.game.recording.segment import read_segment
 from shared.store import keys
 from shared.store.create import create_or_read
 from shared.store.keys import SegmentPlace
 from shared.store.port import NotFound, Store
 
+DIGITS = 6  # of a potential: a page draws it
 PARALLEL_PUTS = 16  # a segment has some 300 pictures: written one by one they take longer than the replay
 
 OpenGame = Callable[[RunConfig], Game]
@@ -42,7 +47,7 @@ class SegmentExporter:
         raw = await self._store.get(keys.segment(*place), digest)
         game = self._open_game(await self._config(place.run, place.epoch))
         scores = await self._scores.segment(place.run, place.epoch, place.segment)
-        rendered = await self._render(raw, game, scores)
+        rendered = await self._with_potential(raw, await self._render(raw, game, scores))
         # Another replica may have finished during the replay: its manifest lists the files that it wrote.
         existing = await self._existing(place)
         return existing if existing is not None else _event(place, await self._write(place, rendered))
@@ -59,6 +64,16 @@ class SegmentExporter:
             return await asyncio.to_thread(render, raw, game, scores, self._options, cancelled)
         finally:
             cancelled.set()
+
+    async def _with_potential(self, raw: bytes, rendered: RenderedSegment) -> RenderedSegment:
+        """Add the potentials as a file; unchanged if nothing shaped the segment or its model expired."""
+        potentials = await Potentials(self._store).of(read_segment(raw))
+        if potentials is None:
+            return rendered
+        data = json.dumps([round(float(value), DIGITS) for value in potentials]).encode()
+        files = {**rendered.manifest.files, POTENTIAL: Digest(sha256(data))}
+        manifest = rendered.manifest.model_copy(update={"files": files})
+        return replace(rendered, manifest=manifest, files={**rendered.files, POTENTIAL: data})
 
     async def _write(self, place: SegmentPlace, rendered: RenderedSegment) -> bytes:
         """Write the files, then create the manifest; return the bytes of the committed one."""

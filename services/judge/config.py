@@ -51,6 +51,10 @@ class JudgeSpec(StrictModel):
         description="`votes` samples whole votes with reasons; `probabilities` reads expected votes from the "
         "log-probabilities of one short reply, without reasons: `votes` and `temperature` are unused",
     )
+    facts: Literal["full", "short"] = Field(
+        "full",
+        description="`short` leaves out totals that are 0 or unknown: a quarter of the tokens of a small segment",
+    )
     spread_scale: float = Field(
         1.0,
         gt=0,
@@ -86,6 +90,8 @@ class JudgeSpec(StrictModel):
             raise ValueError(f"judge {self.name}: kind model needs a route, kind rules takes none")
         if self.asking == "probabilities" and self.kind != "model":
             raise ValueError(f"judge {self.name}: rules have no probabilities; leave out asking")
+        if self.facts == "short" and self.kind != "model":
+            raise ValueError(f"judge {self.name}: rules read every total; leave out facts")
         if self.temperature == 0 and self.kind == "model" and self.asking == "votes":
             raise ValueError(f"judge {self.name}: at temperature 0 all votes are copies; use 0.3 to 1")
         return self

@@ -7,20 +7,23 @@ import structlog
 from services.judge import telemetry
 from services.judge.adapters.rules_model import RulesModel
 from services.judge.config import JudgesFile, load_phases
+from services.judge.domain.judge_gates import JudgeThresholds
+from services.judge.service.gate_keeper import GateKeeper
 from services.judge.service.handlers import Handlers
 from services.judge.service.judge import Judge
 from services.judge.service.ledger_store import LedgerStore
 from services.judge.service.loader import SegmentLoader
-from services.judge.service.monitor import JudgeMonitor
+from services.judge.service.monitor import JudgeMonitor, judge_of_pairs
 from services.judge.service.pool import JudgePool
+from services.judge.service.reply_archive import ReplyArchive
 from services.judge.settings import JudgeGroup
 from shared.llm.budget import Budget
 from shared.llm.port import RouteUnavailable
 from shared.llm.route import RouteClient
 from shared.store.port import Store
 
-LINE_S = 60.0  # longest expected wait in line of a route; longer, and a stopping service gives back more work
-MOST_SEGMENTS = 1_000  # without a route the setting `slots` decides
+QUEUE_S = 60.0  # longest expected time in the queue of a route; with more, a stopping service gives back more work
+MAX_SEGMENTS = 1_000  # without a route the setting `slots` decides
 PROBE_RETRY_S = 30.0  # pause before an unreachable route is probed again
 log = structlog.get_logger(__name__)
 
@@ -36,8 +39,9 @@ class JudgeRuntime:
             if any(judge.route == name for judge in file.judges)
         }
         self._unprobed_routes = set(self.routes)
+        archive = ReplyArchive(store) if group.keep_replies else None
         judges = [
-            Judge(spec, RulesModel() if spec.route is None else self.routes[spec.route], group.cache_size)
+            Judge(spec, RulesModel() if spec.route is None else self.routes[spec.route], group.cache_size, archive)
             for spec in file.judges
         ]
         self.pool = JudgePool(judges)
@@ -56,15 +60,20 @@ class JudgeRuntime:
             self.loader,
             self.ledgers,
             self.monitor,
+            GateKeeper(store, file.rubric, JudgeThresholds(**group.gates.model_dump()), self._pair_judge()),
             rubric=file.rubric,
             weights=file.weights,
             min_weight=group.min_weight,
             patience_s=group.patience_s,
         )
 
+    def _pair_judge(self) -> str | None:
+        judge = judge_of_pairs(self.pool)
+        return None if judge is None else str(judge.spec.name)
+
     def segments_at_once(self) -> int:
-        """Most segments to judge at the same time: more would only wait in line at the slowest route."""
-        return min((route.calls_within(LINE_S) for route in self.routes.values()), default=MOST_SEGMENTS)
+        """Maximum number of concurrent segments: more would only queue at the slowest route."""
+        return min((route.calls_within(QUEUE_S) for route in self.routes.values()), default=MAX_SEGMENTS)
 
     async def probe_routes(self, *, retry: bool = True) -> None:
         """Query the models of each unprobed route: unknown model names are logged, contexts bound the prompts.

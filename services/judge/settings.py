@@ -9,6 +9,17 @@ from services.judge.config import load_judges, load_phases
 from shared.config.settings import HttpUrl, ReadableFile, ServiceSettings, SettingsGroup
 
 
+class JudgeGateSettings(SettingsGroup):
+    """When a judge's scores stop counting, by its figures of the epoch before. Without a value a gate is open."""
+
+    alpha: float | None = Field(None, ge=-1, le=1, description="least Krippendorff's alpha, mean over dimensions")
+    drift: float | None = Field(None, ge=0, le=1, description="most change of the canary set since epoch 0")
+    position_bias: float | None = Field(
+        None, ge=0, le=0.5, description="most deviation from one half of the wins of the clip shown first"
+    )
+    judged: int = Field(20, ge=1, le=1_000_000, description="segments without which figures close no gate")
+
+
 class JudgeGroup(SettingsGroup):
     """How this process judges. The judges file says with which models."""
 
@@ -31,11 +42,13 @@ class JudgeGroup(SettingsGroup):
     replicas: int = Field(1, ge=1, le=1_000, description="judge processes that share the budget")
     budget_calls: int | None = Field(None, ge=0, description="limit of calls per epoch, all replicas together")
     budget_tokens: int | None = Field(None, ge=0, description="limit of prompt and output tokens per epoch")
-    budget_money: float | None = Field(None, ge=0, description="limit of money per epoch, at the judges' prices")
+    budget_money: float | None = Field(None, ge=0, description="maximum cost per epoch, at the judges' prices")
+    keep_replies: bool = Field(False, description="store prompts and raw replies, for `zelda trace`")
     canary_segments: int = Field(8, ge=0, le=200, description="segments of epoch 0 that every later epoch judges again")
     audit_share: float = Field(
         0.05, ge=0, le=1, description="share of segments that are also compared in pairs, in both orders"
     )
+    gates: JudgeGateSettings = Field(default_factory=JudgeGateSettings)
 
     @field_validator("phases_file")
     @classmethod

@@ -162,7 +162,7 @@ class Handlers:
         if latest is None:
             return None
         if latest.card.seed is None:  # its folds were others: it may have trained on what is held out now
-            log.info("warm start skipped", epoch=latest.card.epoch, error="the card is of before 2026-11-24")
+            log.info("warm start skipped", epoch=latest.card.epoch, error="the card predates 2026-11-24")
             return None
         try:
             return await self._models.load_weights(latest, self._group.view)

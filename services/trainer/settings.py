@@ -17,6 +17,7 @@ class TrainerGroup(SettingsGroup):
     ray_address: HttpUrl | None = Field(None, description="Ray's job server, e.g. http://ray-head:8265 (ray_jobs)")
     ray_token_file: ReadableFile | None = Field(None, description="file with the job server's bearer token")
     attempts: int = Field(5, ge=1, le=100, description="consecutive driver failures before the run fails")
+    max_drivers: int = Field(8, ge=1, le=1_000, description="drivers that run at a time; further runs wait for a place")
     announce_s: float = Field(1.0, gt=0, le=60, description="seconds between two polls for new segments")
 
     @model_validator(mode="after")
@@ -35,7 +36,7 @@ class DriverGroup(SettingsGroup):
     rom: ReadableFile | None = Field(None, description="the user's own ROM image, for games that need one")
     start_state: ReadableFile | None = Field(
         None,
-        description="state saved with that ROM where its episodes begin, with a hero who can walk; Bramble ignores it",
+        description="saved state of that ROM that episodes start from, with a hero who can walk; Bramble ignores it",
     )
     learning_rate: float | None = Field(None, gt=0, le=1, description="replaces ppo.learning_rate of every run")
     entropy: float | None = Field(None, ge=0, le=1, description="replaces ppo.entropy of every run")

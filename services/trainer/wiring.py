@@ -25,7 +25,9 @@ DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
 async def wire(settings: TrainerSettings, ports: ServicePorts) -> Service:
     """Build the service."""
     backend = make_backend(settings)
-    supervisor = DriverSupervisor(ports.store, backend, settings.trainer.attempts, time.monotonic)
+    supervisor = DriverSupervisor(
+        ports.store, backend, settings.trainer.attempts, time.monotonic, settings.trainer.max_drivers
+    )
     announcer = Announcer(ports.store, ports.bus)
     handlers = Handlers(ports.store, supervisor)
 

@@ -101,12 +101,12 @@ class Bus(Protocol):
         ...
 
 
-LONGEST_REASON: Final = 500  # characters: a message has 1 KiB for headers
+MAX_REASON_LENGTH: Final = 500  # characters: a message has 1 KiB for headers
 
 
 def one_line(reason: str) -> str:
     """A reason as header value: ASCII without line breaks."""
-    return reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:LONGEST_REASON]
+    return reason.encode("ascii", "replace").decode().replace("\r", " ").replace("\n", " ")[:MAX_REASON_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m shared.bus.provision", description=__doc__)
     parser.add_argument("--replicas", type=int, default=1, choices=(1, 3, 5), help="copies of each stream in a cluster")
-    parser.add_argument("--without", action="append", default=[], choices=sorted(ROLES), help="a service not deployed")
+    parser.add_argument(
+        "--without", action="append", default=[], choices=sorted(ROLES), help="a service that is not deployed"
+    )
     arguments = parser.parse_args(argv)
     settings = read_or_exit("provision", BusOnlySettings)
     try:

@@ -73,12 +73,12 @@ class RewardModelCard(Contract):
         default_factory=dict, description="each gate's outcome"
     )
     thresholds: dict[Annotated[str, Field(max_length=60)], float] = Field(
-        default_factory=dict, max_length=40, description="what the gates needed; none on cards of before 2026-11-23"
+        default_factory=dict, max_length=40, description="what the gates needed; empty on cards older than 2026-11-23"
     )
     seconds: float = Field(ge=0)
     created: AwareDatetime
     seed: int | None = Field(
-        None, ge=0, description="of the training, from run seed and epoch; none in cards of before 2026-11-24"
+        None, ge=0, description="of the training, from run seed and epoch; null on cards older than 2026-11-24"
     )
     pooling: Pooling = Field("mean", description="a segment's score: mean over its states, or last minus first state")
     fit: Fit = Field(

@@ -44,22 +44,27 @@ class PpoConfig(Contract):
     model_config = ConfigDict(extra="forbid")
 
     profile: Profile = Field("default", description="`seeds`: the original system's values, for comparison")
-    learning_rate: float = Field(3e-4, gt=0, le=1, description="of Adam")
+    learning_rate: float = Field(3e-4, gt=0, le=1, description="learning rate of Adam")
     learning_rate_end: float | None = Field(
-        None, ge=0, le=1, description="falls to this value on a straight line over the planned steps; none: constant"
+        None, ge=0, le=1, description="final value, reached linearly over the planned steps; null: constant"
     )
     discount: float = Field(
-        0.99, gt=0, lt=1, description="per step; also of potential-based shaping, or the best policy would change"
+        0.99,
+        gt=0,
+        lt=1,
+        description="per step; potential-based shaping uses the same one, so that the best policy stays the same",
     )
-    gae_lambda: float = Field(0.95, ge=0, le=1, description="bias against variance of advantages")
+    gae_lambda: float = Field(
+        0.95, ge=0, le=1, description="lambda of generalised advantage estimation: trades bias against variance"
+    )
     advantage_floor: float = Field(
         0.5,
         gt=0,
         le=10,
-        description="advantages of a batch are divided by their deviation, but at least by this: otherwise noise "
-        "drowns the entropy bonus once all known rewards are taken, and exploration ends",
+        description="smallest divisor of advantages, else their standard deviation in the batch: without it, noise "
+        "outweighs the entropy bonus once all known rewards are taken, and exploration ends",
     )
-    clip: float = Field(0.2, gt=0, le=1, description="largest change of an action's probability ratio that still pays")
+    clip: float = Field(0.2, gt=0, le=1, description="clipping range of an action's probability ratio")
     value_loss: ValueLoss = Field(
         "squared",
         description="`squared`; `huber`: linear beyond an error of 1; `clamped`: no gradient where the squared error "
@@ -68,26 +73,26 @@ class PpoConfig(Contract):
     value_coefficient: float = Field(0.5, ge=0, le=100, description="weight of the value losses")
     entropy: float = Field(0.02, ge=0, le=10, description="weight of the entropy bonus; too low stops exploring")
     entropy_end: float | None = Field(
-        None, ge=0, le=10, description="falls to this value on a straight line over the planned steps; none: constant"
+        None, ge=0, le=10, description="final value, reached linearly over the planned steps; null: constant"
     )
-    epochs: int = Field(5, ge=1, le=100, description="passes over a batch")
-    minibatch: int = Field(256, ge=16, le=1_000_000, description="steps per gradient; at most the batch")
+    epochs: int = Field(5, ge=1, le=100, description="passes over each batch")
+    minibatch: int = Field(256, ge=16, le=1_000_000, description="steps per gradient; at most the size of the batch")
     gradient_norm: float = Field(
-        0.5, gt=0, le=1_000, description="gradients are clipped to this norm, those of RND apart"
+        0.5, gt=0, le=1_000, description="gradients are clipped to this norm; those of RND are clipped separately"
     )
     curiosity: float = Field(2.0, ge=0, le=100, description="weight of the curiosity advantage beside the game's")
     curiosity_end: float | None = Field(
-        None, ge=0, le=100, description="falls to this value on a straight line over the planned steps; none: constant"
+        None, ge=0, le=100, description="final value, reached linearly over the planned steps; null: constant"
     )
     curiosity_discount: float = Field(0.99, gt=0, lt=1, description="per step, of the curiosity bonus")
     curiosity_view: CuriosityView = Field(
         "cells/v1",
-        description="what is new: `cells/v1` pays 1/sqrt(visits) for a cell of place, button and possessions "
+        description="what counts as new: `cells/v1` pays 1/sqrt(visits) for a cell of place, button and possessions "
         "(docs/observation.md); the others pay RND's prediction error, `novelty/v1` on places, possessions and "
         "puzzles, `obs/v1` on everything; of pixels/v1 each sees the newest picture",
     )
     predictor_share: float = Field(
-        0.25, gt=0, le=1, description="share of steps that train the RND predictor; all of them end novelty early"
+        0.25, gt=0, le=1, description="share of steps that train the RND predictor; with 1, novelty vanishes early"
     )
     warm_up_steps: int = Field(
         10_000, ge=0, le=10_000_000, description="first steps that only measure observations for RND, without a bonus"

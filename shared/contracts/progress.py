@@ -13,7 +13,7 @@ from shared.contracts.run import StoredRunConfig
 Stage = Literal["starting", "playing", "evaluating", "judging", "teaching"]
 """What a run does in an epoch, in this order: teaching is the training of the reward model."""
 
-MOST_TAGS: Final = 20
+MAX_TAGS: Final = 20
 MetricName = Annotated[str, Field(max_length=100)]
 
 
@@ -64,7 +64,7 @@ class RunNotes(Contract):
     schema_version: Literal[1] = 1
     run: RunId
     note: str = Field("", max_length=4_000)
-    tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS, description="sorted, each once")
+    tags: list[Tag] = Field(default_factory=list, max_length=MAX_TAGS, description="sorted, each once")
     updated: AwareDatetime | None = Field(None, description="null until someone writes notes")
 
 
@@ -94,9 +94,9 @@ class RunProgress(Contract):
     epoch: Epoch
     epochs_planned: int | None = None
     steps: int = Field(0, ge=0, description="steps done in this epoch")
-    epoch_steps: int = Field(ge=1, description="steps of an epoch: whole batches")
+    epoch_steps: int = Field(ge=1, description="steps of an epoch, rounded up to whole batches")
     steps_per_s: float | None = Field(None, ge=0)
-    segments_recorded: int = Field(0, ge=0, description="in this epoch, as are the next five")
+    segments_recorded: int = Field(0, ge=0, description="recorded in this epoch")
     segments_judged: int = Field(0, ge=0)
     segments_abstained: int = Field(0, ge=0)
     segments_dead: int = Field(0, ge=0)

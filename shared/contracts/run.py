@@ -18,7 +18,7 @@ ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 Difficulty = Literal["harmless", "normal", "harsh"]
-LONGEST_REASON = 500  # characters
+MAX_REASON_LENGTH = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
 
 
@@ -144,7 +144,7 @@ class RunConfig(Contract):
 
 
 def _with_earlier_values(stored: Any) -> Any:
-    """A document of before 2026-11-23 lacks fields of actions and PPO: its run keeps the values that it began with."""
+    """A document older than 2026-11-23 lacks fields of actions and PPO: its run keeps the values that it began with."""
     if not isinstance(stored, dict):
         return stored
     ppo = stored.get("ppo", EARLIER)
@@ -173,7 +173,7 @@ class RunRecord(Contract):
     external: bool = Field(False, description="trained epoch by epoch with `zelda epoch`: no coordinator moves it on")
     created: AwareDatetime
     updated: AwareDatetime
-    reason: str | None = Field(None, max_length=LONGEST_REASON, description="reason of the state, for users")
+    reason: str | None = Field(None, max_length=MAX_REASON_LENGTH, description="reason of the state, for users")
     request: Digest | None = Field(
         None, description="SHA-256 of the Idempotency-Key that created the run: only this key owns it"
     )

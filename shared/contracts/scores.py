@@ -1,17 +1,22 @@
-"""The scores of one segment: every vote with its judge, and the merged value per dimension."""
+"""The scores of one segment: every vote with its judge, the merged value per dimension, and the raw replies."""
 
+import gzip
+import io
+import zlib
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, ScoreStatus
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
+from shared.errors import ContractError
 
 DimensionName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,29}$")]
 DIMENSIONS: tuple[str, ...] = ("progress", "dialog", "puzzle", "novelty", "efficiency")
 MAX_VOTE = 5
+MAX_REPLIES_BYTES = 4 * 1024 * 1024  # unpacked; a prompt without pictures has some 20 kB
 
 
 class DimensionScore(Contract):
@@ -72,8 +77,49 @@ class SegmentScores(Contract):
         None, ge=0, le=1, description="weighted mean over judged dimensions; None unless judged"
     )
     agreement: float | None = Field(None, ge=0, le=1, description="share of judged dimensions with unanimous votes")
+    gated: dict[JudgeName, list[Annotated[str, Field(max_length=100)]]] = Field(
+        default_factory=dict, max_length=16, description="judges whose results do not count, with the reasons"
+    )
     error: str | None = Field(None, max_length=500, description="why the segment is dead")
     created: AwareDatetime
+
+
+class JudgeReplies(Contract):
+    """One prompt and all replies to it, kept for people: no service reads it.
+
+    The object's name is the SHA-256 of the prompt with its pictures.
+    """
+
+    judge: JudgeName
+    prompt: dict[str, Any] = Field(description="the request body without seed; pictures are replaced by their SHA-256")
+    replies: list[Annotated[str, Field(max_length=100_000)]] = Field(max_length=100)
+
+    def pack(self) -> bytes:
+        """The document as gzip. Equal content gives equal bytes."""
+        return gzip.compress(self.to_bytes(), mtime=0)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """Read what `pack` wrote; ContractError if it is damaged or too large."""
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                text = file.read(MAX_REPLIES_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ContractError(f"not a gzip file: {error}") from error
+        if len(text) > MAX_REPLIES_BYTES:
+            raise ContractError(f"replies unpack to more than {MAX_REPLIES_BYTES} bytes")
+        return cls.from_bytes(text)
+
+    @property
+    def question(self) -> str:
+        """The texts of the last message: what the judge read about the segment."""
+        content = self.prompt.get("messages", [{}])[-1].get("content", "")
+        return content if isinstance(content, str) else "\n".join(part["text"] for part in content if "text" in part)
+
+
+def counted_results(scores: SegmentScores) -> list[JudgeResult]:
+    """The results behind the weighted score: those of judges that are not gated."""
+    return [result for result in scores.judges if result.judge not in scores.gated]
 
 
 def values_of(results: Iterable[JudgeResult]) -> dict[DimensionName, float]:

@@ -40,7 +40,7 @@ class SegmentManifest(Contract):
     observation: str = Field(max_length=20, description="observation layout, e.g. `obs/v1`")
     actions: ActionsName = Field("actions/v1", description="how the actions press buttons")
     counters: Annotated[str, Field(max_length=20)] | None = Field(
-        None, description="layout of counters.npy, e.g. `counters/v1`; none in archives of before 2026-11-23"
+        None, description="layout of counters.npy, e.g. `counters/v1`; null in archives older than 2026-11-23"
     )
     members: dict[Annotated[str, Field(max_length=60)], Digest] = Field(description="SHA-256 of each other member")
     ram_start: Digest

@@ -11,7 +11,7 @@ Kind = Literal["answer", "overload", "outage", "refused"]
 OVERLOAD = (429, 503)  # llm-d's flow control: 429 contended, 503 no endpoint
 TIMED_OUT = 408
 FIRST_OUTAGE = 500  # and above: proxies invent their own codes (520 to 529); changed settings fix none of them
-LONGEST_RETRY_AFTER_S = 300.0  # an hour would stop the run; the breaker covers long outages
+MAX_RETRY_AFTER_S = 300.0  # an hour would stop the run; the breaker covers long outages
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        return min(float(text[:9]), LONGEST_RETRY_AFTER_S)
+        return min(float(text[:9]), MAX_RETRY_AFTER_S)
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):  # OverflowError: day or year out of range
         return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return min(max(0.0, (when - now).total_seconds()), LONGEST_RETRY_AFTER_S)
+    return min(max(0.0, (when - now).total_seconds()), MAX_RETRY_AFTER_S)
 
 
 def pause_before_retry(outcome: CallOutcome, left_s: float, draw: float, *, needs_s: float = 1.0) -> float | None:

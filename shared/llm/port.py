@@ -13,7 +13,7 @@ class RouteUnavailable(Transient):
 
 
 class RequestRefused(Exception):
-    """The server rejects this request for good: too long, or malformed. The message says why."""
+    """The server will never accept this request: it is too long, or malformed. The message says why."""
 
 
 class TooManyChoices(RequestRefused):

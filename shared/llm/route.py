@@ -109,7 +109,7 @@ class RouteClient:
         return self.call_time.limit_s
 
     def calls_within(self, line_s: float) -> int:
-        """Return how many calls may be in flight or in line, so that the last one waits about this long."""
+        """Return how many calls may be in flight or queued, so that the last one waits about this long."""
         typical_s = self.call_time.typical_s
         rounds = 2.0 if typical_s is None else 1.0 + line_s / max(typical_s, 0.001)
         return int(self.concurrency.limit * rounds)
@@ -251,7 +251,7 @@ class RouteClient:
         """Wait as long as the server's Retry-After asks for. Raises RouteUnavailable if that exceeds `at_most_s`."""
         while (pause := self._not_before - time.monotonic()) > 0:
             if pause > at_most_s:
-                raise RouteUnavailable(f"route {self.name}: the server asks to wait {pause:.1f} s more")
+                raise RouteUnavailable(f"route {self.name}: the server asks for a pause of another {pause:.1f} s")
             await asyncio.sleep(pause + self._rng.random() * 0.1)
 
     def _breaker_error(self) -> RouteUnavailable:

@@ -1,7 +1,7 @@
 """Runs a service: settings, logs, probes, connections, consumption, orderly end.
 
 Exit codes: 0 drained; 1 a fatal error; 2 wrong configuration; 3 bus or store not reached in 60 s; 4 the bus's topology
-is not the declared one; 6 the bus closed the connection for good. A service never creates streams or buckets.
+is not the declared one; 6 the bus closed the connection permanently. A service never creates streams or buckets.
 """
 
 import asyncio

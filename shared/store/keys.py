@@ -103,13 +103,23 @@ def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUB
     return f"{EPISODES}/partial/{run}/epoch_{epoch}/{rubric}/{segment}.json"
 
 
+def replies_prefix(run: RunId) -> str:
+    """What judges were asked and replied, where the judge keeps it."""
+    return f"{EPISODES}/replies/{run}/"
+
+
+def replies(run: RunId, prompt: Digest) -> str:
+    """The replies to the prompt with this SHA-256."""
+    return f"{replies_prefix(run)}{prompt}.json.gz"
+
+
 def scores_jsonl(run: RunId, epoch: int) -> str:
     """All scores of an epoch as JSON lines, for people and other tools."""
     return f"{EPISODES}/scores/{run}/epoch_{epoch}/scores.jsonl"
 
 
 def export_prefix(run: RunId, epoch: int, episode: EpisodeId, segment: SegmentId) -> str:
-    """Exported files of one segment: manifest.json, states.jsonl, frames/, video.mp4."""
+    """Exported files of one segment: manifest.json, states.jsonl, frames/, video.mp4, potential.json."""
     return f"{EPISODES}/exports/{run}/epoch_{epoch}/{episode}/{segment}/"
 
 
@@ -150,6 +160,7 @@ def prefixes_of_run(run: RunId) -> dict[str, str]:
         "segments": segments_prefix(run),
         "scores": all_scores_prefix(run),
         "partial scores": f"{EPISODES}/partial/{run}/",
+        "judges' replies": replies_prefix(run),
         "exported files": f"{EPISODES}/exports/{run}/",
         "epochs, checkpoints, models and reports": run_prefix(run),
     }
@@ -234,6 +245,11 @@ def canary_set(run: RunId, rubric: str = RUBRIC) -> str:
 def canary_claim(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
     """The judge process that judges the canary set in this epoch."""
     return f"{evaluations_prefix(run)}epoch_{epoch}/canary-{rubric}.json"
+
+
+def judge_gates(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
+    """The judges whose scores do not count in this epoch."""
+    return f"{evaluations_prefix(run)}epoch_{epoch}/judge-gates-{rubric}.json"
 
 
 def progress(run: RunId) -> str:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 WAIT_S: Final = 60.0
 PAUSE_S: Final = 0.2
 KEEP_EXPORTS_DAYS: Final = 30  # an export can be repeated from its segment
+KEEP_REPLIES_DAYS: Final = 90  # the votes and their reasons stay with the score
 # Paths within the bucket that a rule may expire.
-EXPORTS, SEGMENTS = "exports/", "episodes/"
+EXPORTS, SEGMENTS, REPLIES = "exports/", "episodes/", "replies/"
 _MADE: Final = ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")  # by a concurrent provisioning
 _REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
@@ -42,6 +43,7 @@ def provision(
     settings: StoreSettings,
     keep_exports_days: int = KEEP_EXPORTS_DAYS,
     keep_segments_days: int = 0,
+    keep_replies_days: int = KEEP_REPLIES_DAYS,
     wait_s: float = WAIT_S,
 ) -> None:
     """Create what is missing, waiting up to `wait_s` for the server. 0 days: objects never expire."""
@@ -51,7 +53,7 @@ def provision(
             (Path(rest) / bucket).mkdir(parents=True, exist_ok=True)
     if scheme != "s3":
         return
-    days = {EXPORTS: keep_exports_days, SEGMENTS: keep_segments_days}
+    days = {EXPORTS: keep_exports_days, SEGMENTS: keep_segments_days, REPLIES: keep_replies_days}
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -159,6 +161,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--keep-segments-days", type=int, default=0, help="days until a segment expires; 0: never (default)"
     )
+    parser.add_argument(
+        "--keep-replies-days", type=int, default=KEEP_REPLIES_DAYS, help="days until judges' replies expire; 0: never"
+    )
     parser.add_argument("--check", action="store_true", help="change nothing: say whether the buckets can be reached")
     arguments = parser.parse_args(argv)
     settings = read_or_exit("provision", ProvisionSettings)
@@ -167,7 +172,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             check(settings.store)
             sys.stdout.write(f"provision: store {settings.store.url} answers and has its buckets\n")
             return 0
-        provision(settings.store, arguments.keep_exports_days, arguments.keep_segments_days)
+        days = (arguments.keep_exports_days, arguments.keep_segments_days, arguments.keep_replies_days)
+        provision(settings.store, *days)
     except (ZeldaError, OSError) as error:
         sys.stderr.write(f"provision: {error}\n")
         return 1

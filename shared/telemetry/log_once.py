@@ -1,13 +1,19 @@
 """Reports a persistent problem once, although the check that finds it repeats every second."""
 
+import re
 from collections.abc import Callable, Collection, Hashable
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
+_DURATION: Final = re.compile(r"\d+(\.\d+)? ?(ms|µs|us|ns|s)\b")
+
 
 class LogOnce(Generic[Key]):
-    """Logs the problem of a key when it appears or changes; `clear` allows the same problem to be logged again."""
+    """Logs the problem of a key when it appears or changes; `clear` allows the same problem to be logged again.
+
+    A problem that differs only in durations is the same: clients of an absent server name how long each attempt took.
+    """
 
     def __init__(self, log: Callable[..., Any], event: str) -> None:
         """`log` is a logger's method, such as `log.warning`; `event` is the constant message of every line."""
@@ -16,11 +22,11 @@ class LogOnce(Generic[Key]):
 
     def report(self, key: Key, error: object, /, **fields: Any) -> bool:
         """Log `error` with `fields`, unless it is the current problem of `key`; return whether it was logged."""
-        problem = str(error)
+        problem = _DURATION.sub("", str(error))
         if self._problems.get(key) == problem:
             return False
         self._problems[key] = problem
-        self._log(self._event, **fields, error=problem)
+        self._log(self._event, **fields, error=str(error))
         return True
 
     def clear(self, key: Key) -> None:

@@ -1,7 +1,7 @@
 """Structured logs on standard error: one event per line, a constant message, all variable data in fields.
 
 While an event is handled, every line carries its run, epoch, segment, id and delivery number. Never log payloads or
-secrets. Fields are cut at `LONGEST` characters, so that no reply or state floods the log.
+secrets. Fields are cut at `MAX_FIELD_LENGTH` characters, so that no reply or state floods the log.
 """
 
 import logging
@@ -13,7 +13,7 @@ import structlog
 
 from shared.config.settings import LogSettings
 
-LONGEST: Final = 2_000  # characters of one field; tracebacks are exempt
+MAX_FIELD_LENGTH: Final = 2_000  # characters of one field; tracebacks are exempt
 
 
 def setup_logging(service: str, settings: LogSettings) -> None:
@@ -39,7 +39,7 @@ def _shorten(_: Any, __: str, fields: structlog.typing.EventDict) -> structlog.t
 
 
 def _cut(value: Any) -> Any:
-    return value[:LONGEST] + "…" if isinstance(value, str) and len(value) > LONGEST else value
+    return value[:MAX_FIELD_LENGTH] + "…" if isinstance(value, str) and len(value) > MAX_FIELD_LENGTH else value
 
 
 _SHARED: Final[list[structlog.typing.Processor]] = [

@@ -15,7 +15,7 @@ EPISODES = {"garden": 16, "vale": 16, "wild": 16, "realm": 8}
 
 
 def main(argv: list[str]) -> int:
-    """Run the gate on worlds; return 1 if a milestone is not paid for good."""
+    """Run the gate on worlds; return 1 if a milestone is not paid permanently."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.gate",
         description="Train a reward model on judged play of a world, and print what its potential pays for each "

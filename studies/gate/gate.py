@@ -43,8 +43,8 @@ from studies.gate.solver_play import UNLIMITED, EpisodeEnded, SessionButtons
 BEFORE: Final = 40  # steps: the flag of a milestone may follow what led to it after some pages of text
 AFTER: Final = 20  # steps: and the counters may follow the flag
 LATER: Final = 50  # steps after which the rise must still be there
-LEAST_RISE: Final = 0.03  # standard deviations of Phi over the training states: a hundredth of a whole walk's rise
-LEAST_FOR_GROUND: Final = 0.002  # for new ground alone; rounding is a thousand times smaller
+MIN_RISE: Final = 0.03  # standard deviations of Phi over the training states: a hundredth of a whole walk's rise
+MIN_RISE_NEW_GROUND: Final = 0.002  # for new ground alone; rounding is a thousand times smaller
 WALK_SEED: Final = 1_000  # of the evaluated walk's game; training plays others
 WAYSIDE: Final = frozenset({"rooms", "tiles", "enemies"})  # what any walk over new ground brings
 TILES: Final = counters.INDEX["tiles"]
@@ -80,7 +80,7 @@ class MilestoneRise:
     @property
     def least(self) -> float:
         """The least rise that counts. The counter's logarithm makes late rooms small."""
-        return LEAST_FOR_GROUND if self.by and WAYSIDE.issuperset(self.by) else LEAST_RISE
+        return MIN_RISE_NEW_GROUND if self.by and WAYSIDE.issuperset(self.by) else MIN_RISE
 
 
 @dataclass(frozen=True, slots=True)

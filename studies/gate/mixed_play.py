@@ -26,7 +26,7 @@ from studies.gate.solver_play import DetourWalker, EpisodeEnded, SessionButtons
 RUN = RunId("gate")
 SEGMENT_STEPS = 100  # a third of a run's: the walk-through of the garden takes only 313 steps
 RANDOM_STEPS = 200  # after the solver's prefix
-LONGEST_PRESS = 12  # steps for which random play holds a button
+MAX_PRESS = 12  # steps for which random play holds a button
 DETOURS = 0.3  # share of the solver's ways that begin with a random walk
 BUTTONS = 7  # all but START
 
@@ -95,7 +95,7 @@ class MixedPlay:
         words = bramble.emulator.ACTIONS[:BUTTONS]
         while buttons.steps < RANDOM_STEPS:
             word = words[int(self._rng.integers(BUTTONS))]
-            for _ in range(int(self._rng.integers(1, LONGEST_PRESS + 1))):
+            for _ in range(int(self._rng.integers(1, MAX_PRESS + 1))):
                 buttons.step(word)
 
 

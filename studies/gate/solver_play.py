@@ -38,9 +38,9 @@ class SessionButtons(BrambleEmulator):
 
 
 class DetourWalker(Walker):
-    """A walker that strays before some of its ways: a random walk of up to `LONGEST_DETOUR` steps."""
+    """A walker that strays before some of its ways: a random walk of up to `MAX_DETOUR` steps."""
 
-    LONGEST_DETOUR = 40
+    MAX_DETOUR = 40
 
     def __init__(self, game: BrambleEmulator, world: World, share: float, seed: int) -> None:
         """Stray before this share of the ways."""
@@ -50,6 +50,6 @@ class DetourWalker(Walker):
     def travel(self, room_id: RoomId, cell: Cell | None = None) -> None:
         """Stray or not, then walk to a room, or to a cell of it."""
         if self._rng.random() < self._share:
-            for _ in range(int(self._rng.integers(1, self.LONGEST_DETOUR // 8))):
+            for _ in range(int(self._rng.integers(1, self.MAX_DETOUR // 8))):
                 self.press(str(self._rng.choice(list(STEPS))), 8)
         super().travel(room_id, cell)

@@ -99,7 +99,13 @@ async def two_epochs(harness: Harness, **card: Any) -> None:
     await harness.create_run()
     await harness.passes()
     for epoch in range(2):
-        metrics = {"milestones_mean": 0.5 * epoch, "return_mean": 1.0, "reward/room": 0.7, "learner/kl": 0.01}
+        metrics = {
+            "milestones_mean": 0.5 * epoch,
+            "milestones_sem": 0.1,
+            "return_mean": 1.0,
+            "reward/room": 0.7,
+            "learner/kl": 0.01,
+        }
         await harness.train(epoch, metrics=metrics, evaluation=metrics)
         await harness.judge(epoch)
         await harness.train_reward_model(epoch, **card)

@@ -1,4 +1,6 @@
-"""Makes the pictures of the live page in docs/images: `python -m tests.browser.screenshots --store DIR --run RUN`.
+"""Makes the pictures of the page, the report and play in docs/images.
+
+`python -m tests.browser.screenshots --store DIR --run RUN [--only-play]`: --only-play leaves out those of the page.
 
 DIR is a store with a run of several epochs, as `zelda demo --store DIR` and `zelda study` leave it. The pictures of an
 empty, a failed and a lost page need no run.
@@ -15,8 +17,15 @@ from typing import Final
 from PIL import Image
 from playwright.async_api import Browser, Page
 
+from services.coordinator.report.data import collect_report_data, place_of
+from services.coordinator.report.page import render_report
+from services.exporter.render import segment_pictures
+from services.exporter.wiring import game_opener
+from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
+from shared.store import keys
 from shared.store.object_store import local_store
+from shared.store.port import Store
 from tests.browser.live_page import OPERATOR, Coordinator, Theme, browsing, open_tab, serving
 from tests.browser.test_page import fail
 
@@ -24,6 +33,8 @@ IMAGES: Final = Path(__file__).parents[2] / "docs/images"
 COLOURS: Final = 128  # of a picture: a page has few, and a palette halves the file
 PATIENCE_MS: Final = 60_000
 HEIGHT: Final = 800  # of a tab
+PLAY_SCALE: Final = 2
+STEP_MS: Final = 100  # browsers slow down faster animations
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,31 @@ async def of_run(coordinator: Coordinator, browser: Browser, run: RunId) -> None
         await page.context.close()
 
 
+async def of_report(store: Store, browser: Browser, run: RunId) -> None:
+    """The report of a run, as a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.html"
+        file.write_text(render_report(await collect_report_data(store, run)), encoding="utf-8")
+        page = await open_tab(browser, file.as_uri())
+        await save(page, "report", ".plays")
+        await page.context.close()
+
+
+async def moving_picture(store: Store, run: RunId) -> None:
+    """The play with the best score as an animated picture: every step, replayed from its recording."""
+    best = (await collect_report_data(store, run)).best
+    if best is None:
+        raise SystemExit(f"{run} has no judged segment: choose another run.")
+    raw = await store.get(keys.segment(*place_of(best.scores)))
+    start = EpochStart.from_bytes(await store.get(keys.epoch_start(run, best.scores.epoch)))
+    game = game_opener(None)(start.config)
+    shown = [Image.fromarray(one).quantize(COLOURS) for one in segment_pictures(raw, game)]
+    first, *rest = (
+        one.resize((PLAY_SCALE * one.width, PLAY_SCALE * one.height), Image.Resampling.NEAREST) for one in shown
+    )
+    first.save(IMAGES / "play.gif", save_all=True, append_images=rest, duration=STEP_MS, loop=0, optimize=True)
+
+
 async def of_states(coordinator: Coordinator, browser: Browser) -> None:
     """An empty page, a failed run, and a lost connection."""
     page = await open_tab(browser, coordinator.address(OPERATOR))
@@ -89,7 +125,7 @@ async def of_states(coordinator: Coordinator, browser: Browser) -> None:
     await save(page, "page-lost", "text=Connection lost.")
 
 
-async def main(store: Path | None, run: str | None) -> None:
+async def main(store: Path | None, run: str | None, only_play: bool) -> None:
     """Make all pictures; without a store only those that need none."""
     with tempfile.TemporaryDirectory() as folder:
         async with serving(Path(folder)) as coordinator, browsing() as browser:
@@ -97,7 +133,12 @@ async def main(store: Path | None, run: str | None) -> None:
                 coordinator.harness.store = local_store(store)  # type: ignore[assignment]
                 coordinator.harness.wire()
                 await coordinator.start()
-                await of_run(coordinator, browser, RunId(run))
+                if not only_play:
+                    await of_run(coordinator, browser, RunId(run))
+                await of_report(coordinator.harness.store, browser, RunId(run))
+                await moving_picture(coordinator.harness.store, RunId(run))
+        if only_play:
+            return
         async with serving(Path(folder)) as coordinator, browsing() as browser:
             await of_states(coordinator, browser)
 
@@ -106,5 +147,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, help="directory of the store that holds the run")
     parser.add_argument("--run", help="name of the run in that store")
+    parser.add_argument("--only-play", action="store_true", help="only the report and the moving picture")
     arguments = parser.parse_args()
-    asyncio.run(main(arguments.store, arguments.run))
+    asyncio.run(main(arguments.store, arguments.run, arguments.only_play))

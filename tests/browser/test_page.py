@@ -167,6 +167,7 @@ async def test_charts_name_their_figures_and_draw_training_and_evaluation(tmp_pa
         plot = page.get_by_role("img", name=re.compile("^milestones per episode"))
         await expect(plot).to_have_attribute("aria-label", re.compile("training 0.500, evaluation 0.500"))
         await expect(plot.locator("canvas")).to_have_count(1)
+        await expect(plot).to_contain_text("0.5 ± 0.2")  # the 95 % interval over episodes
         accuracy = page.get_by_role("img", name=re.compile("^held-out accuracy"))
         await expect(accuracy).to_have_attribute("aria-label", re.compile("coin 0.500"))
 

@@ -33,12 +33,17 @@ async def test_pictures_votes_and_a_video_show_a_segment(tmp_path: Path) -> None
         await page.locator(".card", has_text=PLACE.segment).click()
         await expect(page.locator("dialog img.drawn")).to_have_count(8)
         await expect(page.locator("dialog .reason").first).not_to_be_empty()
+        await expect(page.locator("dialog .judge").first).to_contain_text(re.compile("route .*, prompt [0-9a-f]{12}"))
         found = await Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
-        await page.click("text=Show the video")
+        await page.click("text=Show the video and the potential")
         await expect(page.locator("dialog [role=status]")).to_contain_text("The exporter makes the video")
+        await store.put(f"{keys.export_prefix(*PLACE)}potential.json", b"[0.1, 0.4, 0.35]")
         await store.put(f"{keys.export_prefix(*PLACE)}video.mp4", b"frames")
         await expect(page.locator("dialog video")).to_have_attribute("src", re.compile("^blob:"), timeout=15_000)
+        await expect(
+            page.get_by_role("img", name=re.compile("^potential Phi.*Phi 0.350")).locator("canvas")
+        ).to_be_visible()
         await page.keyboard.press("Escape")
         await expect(page.locator("dialog")).to_have_count(0)
 

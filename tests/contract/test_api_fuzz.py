@@ -45,6 +45,8 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         f"GET {SEGMENT}",
         f"GET {SEGMENT}/frames/{{number}}",
         f"GET {SEGMENT}/video",
+        f"GET {SEGMENT}/potential",
+        "GET /runs/{run}/report",
         "GET /runs/{run}/now",
         "GET /runs/{run}/notes",
         "PUT /runs/{run}/notes",

@@ -211,7 +211,11 @@ def test_check_reports_problems_and_changes_nothing(
     after = provision.client(settings).get_bucket_lifecycle("looked-at-episodes")
     assert before is not None
     assert after is not None
-    assert {rule.rule_id for rule in before.rules} == {rule.rule_id for rule in after.rules} == {"exports", "episodes"}
+    assert (
+        {rule.rule_id for rule in before.rules}
+        == {rule.rule_id for rule in after.rules}
+        == {"exports", "episodes", "replies"}
+    )
 
 
 def test_runbook_checks_and_does_not_provision() -> None:
@@ -220,15 +224,19 @@ def test_runbook_checks_and_does_not_provision() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exports", "segments", "expiring"),
-    [(30, 0, {"exports/": 30}), (7, 90, {"exports/": 7, "episodes/": 90}), (0, 0, {})],
+    ("days", "expiring"),
+    [
+        ((30, 0, 0), {"exports/": 30}),
+        ((7, 90, 60), {"exports/": 7, "episodes/": 90, "replies/": 60}),
+        ((0, 0, 0), {}),
+    ],
 )
 def test_only_the_requested_prefixes_expire(
-    request: pytest.FixtureRequest, exports: int, segments: int, expiring: dict[str, int]
+    request: pytest.FixtureRequest, days: tuple[int, int, int], expiring: dict[str, int]
 ) -> None:
     settings = request.getfixturevalue("s3_server").settings("expiring")
-    provision.provision(settings, 5, 5)
-    provision.provision(settings, exports, segments)
+    provision.provision(settings, 5, 5, 5)
+    provision.provision(settings, *days)
     lifecycle = provision.client(settings).get_bucket_lifecycle("expiring-episodes")
     rules = lifecycle.rules if lifecycle else []
     found = {rule.rule_filter.prefix: rule.expiration.days for rule in rules if rule.rule_filter and rule.expiration}

@@ -11,7 +11,7 @@ import lupa  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from deploy.generate import image_sizes
+from deploy.generate import image_sizes, licences
 from deploy.generate.kustomize_base import base_files
 from deploy.sbom import bill
 from tests.helm.custom_resources import FOLDER, problems
@@ -232,6 +232,20 @@ def test_the_bill_of_materials_names_every_package_with_its_version() -> None:
     assert all(
         component["version"] and component["purl"].startswith("pkg:pypi/") for component in document["components"]
     )
+    stated = {c["name"]: c["licenses"][0]["license"]["name"] for c in document["components"]}
+    assert (stated["pyboy"], stated["starlette"]) == ("LGPL-3.0-only", "BSD-3-Clause")
+
+
+def test_every_package_has_a_licence_that_allows_its_use() -> None:
+    page = licences.PAGE.read_text("utf-8")
+    assert licences.undecided() == []
+    missing = [name for name in licences.packages() if f"| {name} |" not in page]
+    assert missing == [], "run `python -m deploy.generate.licences`"
+
+
+def test_an_unknown_licence_needs_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(licences, "licence", lambda package: "AGPL-3.0" if package.name == "pyboy" else "MIT")
+    assert licences.undecided() == ["pyboy: AGPL-3.0"]
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -9,7 +9,17 @@ from services.coordinator.api import problems
 from services.coordinator.api.auth import AuthMiddleware
 from services.coordinator.api.dead_letter_service import DeadLetterService
 from services.coordinator.api.limits import BodySizeLimit, RateLimit, SecurityHeaders
-from services.coordinator.api.routes import dead_letters, event_stream, gallery, notes, now, runs, segments, session
+from services.coordinator.api.routes import (
+    dead_letters,
+    event_stream,
+    gallery,
+    notes,
+    now,
+    report,
+    runs,
+    segments,
+    session,
+)
 from services.coordinator.api.routes.page import install_page
 from services.coordinator.api.run_service import RunService
 from services.coordinator.api.tokens import TokenFile
@@ -55,7 +65,7 @@ def create_app(
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
     app.state.live_frames = LiveFrames(service.store, models.runs)
     app.state.dead_letters = DeadLetterService(service.bus)
-    for routes in (runs, notes, now, segments, gallery, event_stream, dead_letters, session):
+    for routes in (runs, notes, report, now, segments, gallery, event_stream, dead_letters, session):
         app.include_router(routes.router)
     install_page(app)
     problems.install_error_handlers(app)

@@ -1,6 +1,6 @@
 """Dead letters for operators: lists them, and replays those that the coordinator may publish.
 
-The coordinator's rights on the bus stay small: it replays only its own events and those that it republishes anyway.
+The coordinator's rights on the bus stay small: it replays only its own events and those that it republishes.
 `zelda dlq` replays every kind with the rights of the provisioning job.
 """
 
@@ -17,7 +17,7 @@ from shared.errors import ZeldaError
 
 REPLAYABLE: Final = frozenset(event.NAME for event in ROLES["coordinator"].publishes)
 FRESH_S: Final = 5.0  # each letter is one request to the bus, and several pages ask for the same list
-MOST: Final = 200
+MAX_LISTED: Final = 200
 
 
 class ReplayRefused(ZeldaError):
@@ -32,10 +32,10 @@ class DeadLetterService:
         self._listed: tuple[float, Sequence[DeadLetter]] | None = None
 
     async def list(self) -> Sequence[DeadLetter]:
-        """The oldest `MOST` dead letters."""
+        """The oldest `MAX_LISTED` dead letters."""
         now = self._clock()
         if self._listed is None or now - self._listed[0] > FRESH_S:
-            self._listed = now, await open_dead_letters(self._bus).list(MOST)
+            self._listed = now, await open_dead_letters(self._bus).list(MAX_LISTED)
         return self._listed[1]
 
     async def replay(self, number: int) -> None:
@@ -44,7 +44,7 @@ class DeadLetterService:
         letter = await letters.get(number)
         if not is_replayable(letter):
             raise ReplayRefused(
-                f"Dead letter {number} is no event that the coordinator may publish: use `zelda dlq replay {number}`, "
+                f"The coordinator cannot replay dead letter {number}: use `zelda dlq replay {number}` "
                 f"or `zelda dlq drop {number}`."
             )
         await letters.replay(number)

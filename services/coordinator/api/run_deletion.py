@@ -1,4 +1,4 @@
-"""Deletes all objects of a run. A mark comes first: it keeps the name taken, and a repeated call goes on from it."""
+"""Deletes all objects of a run. A mark comes first: it keeps the name taken, and a repeated call continues from it."""
 
 import asyncio
 from collections import Counter

@@ -82,7 +82,7 @@ class RunService:
 
     async def resume(self, run: RunId) -> RunRecord:
         """Resume a stopped or failed run from its last checkpoint."""
-        # Read before the change: a run with unreadable documents cannot go on.
+        # Read before the change: a run with unreadable documents cannot continue.
         current = (await self.models.views.read(await self.models.runs.latest(run))).current
         record = await self._change(run, resume)
         if current is not None and current.finished is None:
@@ -133,7 +133,7 @@ class RunService:
     async def _existing(self, wanted: RunRecord, bound_before: bool) -> RunRecord:
         """The run that the request's key made. RunConflict for all others: two users must not own one run."""
         first = await self.models.runs.revision(wanted.run, 0)
-        # A record of before 2026-11-24 names no key: the binding that it wrote decides.
+        # A record older than 2026-11-24 has no key: the binding that it wrote decides.
         if wanted.request is None or (first.request != wanted.request and not (first.request is None and bound_before)):
             if wanted.request is not None and not bound_before:
                 await self.store.delete(keys.run_request(wanted.request))  # the key can still make another run

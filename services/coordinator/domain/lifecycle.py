@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Final
 
 from shared.contracts.events import RunState
-from shared.contracts.run import LONGEST_REASON, RunRecord
+from shared.contracts.run import MAX_REASON_LENGTH, RunRecord
 from shared.errors import Permanent, Transient
 
 TRANSITIONS: Final[dict[RunState, frozenset[RunState]]] = {
@@ -51,7 +51,7 @@ def advance(
         "epoch": record.epoch if epoch is None else epoch,
         "fence": max(record.fence, fence),
         "updated": now,
-        "reason": reason if reason is None else shorten(reason, LONGEST_REASON, placeholder=" ..."),
+        "reason": reason if reason is None else shorten(reason, MAX_REASON_LENGTH, placeholder=" ..."),
     }
     # Validate: an invalid record could not be read again, and the run would be lost.
     return RunRecord.model_validate(record.model_dump() | change)

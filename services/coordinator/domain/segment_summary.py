@@ -15,7 +15,7 @@ from shared.errors import ContractError
 Room = tuple[int, int]
 """Group and number of a room."""
 
-LONGEST_TIMELINE: Final = 300  # entries; a segment of 5,000 steps could fill megabytes
+MAX_TIMELINE: Final = 300  # entries; a segment of 5,000 steps could fill megabytes
 FIGURES: Final = ("health", "keys", "rupees", "bombs", "sword", "shield", "essences", "deaths", "kills")
 
 
@@ -69,7 +69,7 @@ def timeline(rows: list[dict[str, Any]]) -> list[TimelineEntry]:
     found: list[TimelineEntry] = []
     for step, (before, after) in enumerate(pairwise(rows), start=2):
         found += [TimelineEntry(step, what) for what in _changes(before, after)]
-    return found[:LONGEST_TIMELINE]
+    return found[:MAX_TIMELINE]
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Reads recorded segments for the live page: summaries of an epoch, pictures, timelines. Never emulates."""
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -16,7 +17,7 @@ from services.coordinator.domain.segment_summary import (
 )
 from shared.contracts.archive import SegmentArchive, open_archive
 from shared.contracts.base import sha256
-from shared.errors import Permanent
+from shared.errors import ContractError, Permanent
 from shared.process.bounded_cache import BoundedCache
 from shared.store import keys
 from shared.store.port import NotFound, ObjectEntry, Store
@@ -27,7 +28,8 @@ PARALLEL: Final = 8  # archives in memory at the same time; each has at most a f
 MAX_SUMMARIES: Final = 4_000  # of about 2 KB
 MAX_ARCHIVES: Final = 32  # that stay in memory, because a page shows several pictures of one segment
 VIDEO: Final = "video.mp4"
-LARGEST_CACHED: Final = 512 * 1024  # bytes
+POTENTIAL: Final = "potential.json"
+MAX_CACHED_BYTES: Final = 512 * 1024  # bytes
 log = structlog.get_logger(__name__)
 
 
@@ -74,6 +76,17 @@ class SegmentArchives:
         except NotFound:
             return None
 
+    async def potential(self, place: keys.SegmentPlace) -> list[float]:
+        """Phi of each state of a segment; empty before its export, and for a segment that nothing shaped."""
+        try:
+            raw = await self._store.get(f"{keys.export_prefix(*place)}{POTENTIAL}")
+        except NotFound:
+            return []
+        try:
+            return [float(value) for value in json.loads(raw)]
+        except (TypeError, ValueError) as error:
+            raise ContractError(f"segment {place.segment}: {POTENTIAL} is not a list of numbers") from error
+
     async def _summary(self, entry: ObjectEntry) -> SegmentSummary | None:
         known = self._summaries.get(entry)
         if known is not None:
@@ -87,7 +100,7 @@ class SegmentArchives:
     async def _read(self, key: str, work: Callable[[SegmentArchive], T]) -> T:
         async with self._slots:
             raw = self._archives.get(key) or await self._store.get(key)
-            if len(raw) <= LARGEST_CACHED:
+            if len(raw) <= MAX_CACHED_BYTES:
                 self._archives.put(key, raw)
             return await asyncio.to_thread(_with_archive, raw, work)
 

@@ -112,9 +112,9 @@ class Reconciler:
             judged |= set((await self.models.scores.count(run, epoch.epoch)).outcomes)
         orders, judging = self._backoffs.setdefault(run, (ReplayBackoff(self.quiet), ReplayBackoff(self.quiet)))
         events: list[EventData] = []
-        if orders.due((how_far(view), view.last_heartbeat), now):
+        if orders.due((progress_marker(view), view.last_heartbeat), now):
             events += orders_to_republish(view, now, self.quiet)
-        if judging.due((how_far(view), len(judged)), now):
+        if judging.due((progress_marker(view), len(judged)), now):
             events += judging_to_republish(view, judged)
         return events
 
@@ -125,7 +125,7 @@ class Reconciler:
         self.reports.forget(run)
 
 
-def how_far(view: RunView) -> tuple[object, ...]:
-    """How far a run is: a value that changes with every step."""
+def progress_marker(view: RunView) -> tuple[object, ...]:
+    """A value that changes with every step of the run."""
     current = view.current
     return (view.record.revision, len(view.epochs), current and current.finished is not None)

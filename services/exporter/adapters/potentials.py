@@ -1,4 +1,4 @@
-"""Phi along recorded segments: what the reward model that shaped a segment thought of each of its states."""
+"""Phi along recorded segments: the potential of each state, by the reward model that shaped the segment."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,15 +1,16 @@
-"""Trackers of experiments: TensorBoard event files and MLflow. Each is imported only when it is used."""
+"""Trackers of experiments: TensorBoard event files, MLflow, W&B. Each is imported only when it is used."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from shutil import rmtree
+from typing import Any, Final, Protocol
 
 from shared.contracts.ids import RunId
 
 
 class Tracker(Protocol):
-    """Receives the figures of a run. Writing the same figure again overwrites it, or is never asked for."""
+    """Receives the figures of a run. Each figure is written once, or a later write replaces it."""
 
     def write(self, scalars: Mapping[str, float], step: int, time: datetime) -> None:
         """Write numbers at a step of the run."""
@@ -65,6 +66,44 @@ class MlflowTracker:
     def close(self) -> None:
         """Mark the run as ended."""
         self._client.set_terminated(self._run)
+
+
+class WandbTracker:
+    """An offline run of Weights & Biases in a folder; nothing leaves this machine until `wandb sync` sends it.
+
+    An earlier offline run of the same name in the folder is replaced.
+    """
+
+    STEPS: Final = "steps"
+
+    def __init__(self, folder: Path, project: str, run: RunId, config: Mapping[str, Any]) -> None:
+        import wandb
+
+        for former in (folder / "wandb").glob(f"offline-run-*-{run}"):
+            rmtree(former)
+        settings = wandb.Settings(
+            mode="offline",
+            root_dir=str(folder),
+            silent=True,
+            console="off",
+            save_code=False,
+            disable_git=True,
+            x_disable_stats=True,  # figures of this process, not of the training
+            x_disable_meta=True,
+            x_disable_machine_info=True,
+        )
+        self._run = wandb.init(project=project, name=str(run), id=str(run), config=dict(config), settings=settings)
+        # Figures of the judges come later than those of later play: W&B would drop them if its own step were used.
+        self._run.define_metric("*", step_metric=self.STEPS)
+        self.folder = Path(self._run.dir).parent
+
+    def write(self, scalars: Mapping[str, float], step: int, time: datetime) -> None:
+        """Write numbers at a step of the run."""
+        self._run.log({**scalars, self.STEPS: step, "_timestamp": time.timestamp()})
+
+    def close(self) -> None:
+        """Flush and end."""
+        self._run.finish()
 
 
 def flat_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -10,8 +10,10 @@ from shared.contracts.segment import STATES, SegmentManifest
 
 MANIFEST: Final = "manifest.json"
 VIDEO: Final = "video.mp4"
+POTENTIAL: Final = "potential.json"
+"""Phi of each state, before the first step and after each, by the reward model that shaped the segment."""
 
-__all__ = ["MANIFEST", "STATES", "VIDEO", "ExportManifest", "frame_name"]
+__all__ = ["MANIFEST", "POTENTIAL", "STATES", "VIDEO", "ExportManifest", "frame_name"]
 
 
 def frame_name(step: int) -> str:

@@ -13,9 +13,7 @@ from services.judge.domain.replies import InvalidReply
 from shared.contracts.scores import MAX_VOTE, DimensionScore
 from shared.llm.port import TokenOptions
 
-SMALLEST_SHARE = (
-    0.5  # of the probability that must lie on the votes; less, and the model wanted to write something else
-)
+MIN_SHARE = 0.5  # of the probability that must lie on the votes; less, and the model wanted to write something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def _distribution(name: str, tokens: Sequence[TokenOptions], starts: Sequence[in
         if option.startswith(before) and re.match(rf"[0-{MAX_VOTE}](?!\d)", rest):
             shares[int(rest[0])] += exp(min(0.0, log_probability))
     total = sum(shares)
-    if total < SMALLEST_SHARE:
+    if total < MIN_SHARE:
         raise InvalidReply(f"only {total:.0%} of the probability of {name} lies on votes from 0 to {MAX_VOTE}")
     return VoteDistribution(tuple(share / total for share in shares))
 

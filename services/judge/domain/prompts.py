@@ -38,6 +38,7 @@ Decide which clip shows better play by these questions:
 Reply with one JSON object and nothing else: first "reason" (one short sentence), then "better", which is "A", "B" or \
 "equal".
 """
+PAIR_CHOICE = 'Reply with one JSON object and nothing else: "better", which is "A", "B" or "equal".\n'
 PAIR_SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {
@@ -45,6 +46,13 @@ PAIR_SCHEMA: dict[str, object] = {
         "better": {"type": "string", "enum": ["A", "B", "equal"]},
     },
     "required": ["reason", "better"],
+    "additionalProperties": False,
+}
+
+PAIR_CHOICE_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"better": {"type": "string", "enum": ["A", "B", "equal"]}},
+    "required": ["better"],
     "additionalProperties": False,
 }
 
@@ -78,10 +86,11 @@ def vote_messages(
     ]
 
 
-def pair_messages(dimensions: tuple[str, ...], first: str, second: str) -> list[dict[str, Any]]:
+def pair_messages(dimensions: tuple[str, ...], first: str, second: str, *, reason: bool = True) -> list[dict[str, Any]]:
     """Return the chat that compares two clips by their facts."""
+    text = PAIR if reason else PAIR.partition("Reply with")[0] + PAIR_CHOICE
     return [
-        {"role": "system", "content": PAIR.format(rubric=rubric_text(dimensions))},
+        {"role": "system", "content": text.format(rubric=rubric_text(dimensions))},
         {"role": "user", "content": f"CLIP A\n{first}\nCLIP B\n{second}"},
     ]
 
@@ -92,9 +101,10 @@ def response_format(dimensions: tuple[str, ...], *, reason: bool = True) -> dict
     return {"type": "json_schema", "json_schema": {"name": "vote", "schema": schema, "strict": True}}
 
 
-def pair_format() -> dict[str, Any]:
+def pair_format(*, reason: bool = True) -> dict[str, Any]:
     """Return the `response_format` that constrains decoding to a comparison."""
-    return {"type": "json_schema", "json_schema": {"name": "pair", "schema": PAIR_SCHEMA, "strict": True}}
+    schema = PAIR_SCHEMA if reason else PAIR_CHOICE_SCHEMA
+    return {"type": "json_schema", "json_schema": {"name": "pair", "schema": schema, "strict": True}}
 
 
 def facts_budget(dimensions: tuple[str, ...], guidance: str, frames: Sequence[tuple[int, int]], *, most: int) -> int:

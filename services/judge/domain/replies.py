@@ -40,11 +40,12 @@ def parse_numbers(content: object, finish_reason: object, dimensions: Sequence[s
     return Vote("", {name: _whole_number(reply, name) for name in dimensions})
 
 
-def parse_pair(content: object, finish_reason: object) -> str:
+def parse_pair(content: object, finish_reason: object, *, reason: bool = True) -> str:
     """Parse one comparison: `A`, `B` or `equal`. Raises InvalidReply."""
     reply = _object(content, finish_reason)
-    _require_fields(reply, {"reason", "better"})
-    _reason(reply)
+    _require_fields(reply, {"reason", "better"} if reason else {"better"})
+    if reason:
+        _reason(reply)
     if reply["better"] not in ("A", "B", "equal"):
         raise InvalidReply('"better" is neither "A" nor "B" nor "equal"')
     return str(reply["better"])

@@ -103,7 +103,7 @@ async def _epoch_digests(store: Store, run: RunId, epoch: int) -> dict[str, Dige
     except NotFound:
         return {}
     except ContractError as error:
-        log.error("epoch record not readable", key=key, error=str(error))
+        log.error("epoch record unreadable", key=key, error=str(error))
         return {}
     return {ref.key: ref.digest for ref in finished.segments}
 

@@ -1,4 +1,4 @@
-"""Measures how many segments an hour the routes of a judges file can judge, on sample segments.
+"""Measures how many segments per hour the routes of a judges file can judge, on sample segments.
 
 The judges answer as in the service: the same prompts, votes and retries. The first segment fills the server's prefix
 cache and does not count.
@@ -22,7 +22,7 @@ from shared.llm.budget import Budget, BudgetTracker
 from shared.llm.port import RouteUnavailable
 from shared.llm.route import RouteClient
 
-AT_ONCE = 4  # segments measured together; more, and the measurement of a paid model costs more
+CONCURRENT_SEGMENTS = 4  # segments measured together; more, and the measurement of a paid model costs more
 STEPS = 100
 ATTEMPTS = 6  # a slow route needs some calls until its time limit fits
 GUIDANCE = "The player has no sword yet. Finding people and reading what they say is the way forward."
@@ -56,7 +56,7 @@ async def _measure_route(file: JudgesFile, name: str) -> RouteSpeed:
     samples = _samples()
     try:
         await _judge(judges, next(samples))
-        at_once = min(AT_ONCE, file.routes[name].max_concurrent)
+        at_once = min(CONCURRENT_SEGMENTS, file.routes[name].max_concurrent)
         begun = time.monotonic()
         results = await asyncio.gather(*(_judge(judges, next(samples)) for _ in range(at_once)))
         seconds = time.monotonic() - begun

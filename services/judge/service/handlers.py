@@ -16,6 +16,7 @@ from services.judge.domain.ledger_rows import segment_row
 from services.judge.domain.phases import DimensionWeights, weighted_mean
 from services.judge.domain.vote_merge import unanimous_share
 from services.judge.service.epoch_ledger import EpochLedger
+from services.judge.service.gate_keeper import GateKeeper
 from services.judge.service.ledger_store import LedgerStore
 from services.judge.service.loader import LoadedSegment, SegmentLoader
 from services.judge.service.monitor import JudgeMonitor
@@ -24,6 +25,7 @@ from services.judge.service.pool import JudgePool, PoolResult
 from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import ScoresReady, ScoreStatus, SegmentReady
+from shared.contracts.ids import JudgeName
 from shared.contracts.scores import JudgeResult, SegmentScores, values_of
 from shared.errors import ContractError, Permanent, Transient
 from shared.process.failpoints import failpoint
@@ -45,6 +47,7 @@ class Handlers:
         loader: SegmentLoader,
         ledgers: LedgerStore,
         monitor: JudgeMonitor | None,
+        gates: GateKeeper,
         *,
         rubric: str,
         weights: DimensionWeights,
@@ -52,6 +55,7 @@ class Handlers:
         patience_s: float,
     ) -> None:
         self._store, self._pool, self._loader, self._ledgers, self._monitor = store, pool, loader, ledgers, monitor
+        self._gates = gates
         self._partial_results = PartialResultStore(store, rubric)
         self._rubric, self._weights = rubric, weights
         self._min_weight, self._patience_s = min_weight, patience_s
@@ -61,7 +65,7 @@ class Handlers:
         """Judge the segment, unless it has a score or another delivery is judging it."""
         data = _segment(event)
         if not _names_own_archive(data):
-            raise ContractError(f"segment.ready names {data.key}, which is no archive of {data.segment}")
+            raise ContractError(f"segment.ready of {data.segment} names {data.key}, which is the key of another object")
         with self._in_progress.claim(self._score_key(data)) as claimed:
             if not claimed:
                 # The reconciler republishes while judges are slow. The first delivery answers for both, and the bus
@@ -129,7 +133,8 @@ class Handlers:
         """Commit the score; absent judges abstain."""
         if result.absent:
             log.warning("segment judged without a route", absent=result.absent)
-        scores = self._merge(data, loaded, self._pool.with_abstentions(result))
+        gated = await self._gates.closed(data.run, data.epoch)
+        scores = self._merge(data, loaded, self._pool.with_abstentions(result), gated)
         ready, ours = await self._commit(data, scores, event)
         if not ours:
             return ready  # the process whose score counts records it
@@ -138,10 +143,17 @@ class Handlers:
             self._monitor.on_score_committed(loaded.judge_input, scores, ledger)
         return ready
 
-    def _merge(self, data: SegmentReady, loaded: LoadedSegment, results: list[JudgeResult]) -> SegmentScores:
-        """Merge the judges' results by the weights of the segment's phase."""
+    def _merge(
+        self,
+        data: SegmentReady,
+        loaded: LoadedSegment,
+        results: list[JudgeResult],
+        gated: dict[JudgeName, list[str]],
+    ) -> SegmentScores:
+        """Merge the results of the judges that are not gated, by the weights of the segment's phase."""
         weights = (loaded.phase.weights or self._weights).as_dict()
-        weighted, share = weighted_mean(weights, values_of(results))
+        counted = [result for result in results if result.judge not in gated]
+        weighted, share = weighted_mean(weights, values_of(counted))
         status: ScoreStatus = "judged" if weighted is not None and share >= self._min_weight else "abstained"
         return SegmentScores(
             **_ids(data),
@@ -151,7 +163,8 @@ class Handlers:
             phase=loaded.phase.name,
             weights=weights,
             weighted=weighted if status == "judged" else None,
-            agreement=unanimous_share(results),
+            agreement=unanimous_share(counted),
+            gated={result.judge: gated[result.judge] for result in results if result.judge in gated},
             created=_now(),
         )
 

@@ -14,9 +14,11 @@ from services.judge.config import JudgeSpec
 from services.judge.domain.expected_votes import VoteDistribution, expected_score, read_distributions
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
+from services.judge.domain.pair_votes import PairVote, chosen, read_pair_vote
 from services.judge.domain.replies import InvalidReply, Vote, parse_numbers, parse_pair, parse_vote
 from services.judge.domain.vote_merge import has_quorum, merge
 from services.judge.service.prompt_builder import Prompt, build_pair_prompt, build_prompt
+from services.judge.service.reply_archive import ReplyArchive
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, Usage
@@ -34,7 +36,7 @@ from shared.llm.spending import Payment, complete_within_budget
 from shared.process.bounded_cache import BoundedCache
 
 # Ends before the consumer's own timeout, which would discard the results of the other judges.
-LONGEST_SEGMENT_S = JUDGE_SEGMENTS.timeout_s - 30
+MAX_SEGMENT_S = JUDGE_SEGMENTS.timeout_s - 30
 SEGMENT_TIMEOUT_S = 270.0  # on a fast route; on a slow one, the time for some of its calls
 SEGMENT_CALLS = 4  # in line and in work; more follow only while votes are split
 
@@ -45,10 +47,12 @@ log = structlog.get_logger(__name__)
 class VoteSession:
     """The votes of one judge on one segment so far.
 
-    `requested` counts votes; `invalid` says why a reply was rejected, `notes` why no more votes were requested.
+    `requested` counts votes, `replies` are their texts, `invalid` says why one was rejected, `notes` why no more votes
+    were requested.
     """
 
     requested: int = 0
+    replies: list[str] = field(default_factory=list)
     votes: list[Vote] = field(default_factory=list)
     distributions: dict[str, VoteDistribution] = field(default_factory=dict)
     invalid: list[str] = field(default_factory=list)
@@ -59,8 +63,11 @@ class VoteSession:
 class Judge:
     """One judge of the pool. `context` is the server's context length in tokens, None until it is known."""
 
-    def __init__(self, spec: JudgeSpec, model: ChatModel, cache_size: int = 0) -> None:
+    def __init__(
+        self, spec: JudgeSpec, model: ChatModel, cache_size: int = 0, archive: ReplyArchive | None = None
+    ) -> None:
         self.spec = spec
+        self._archive = archive
         self.context: int | None = None
         self._model = model
         self._prompt_builder = asyncio.Semaphore(1)  # encoding frames in more threads would starve the event loop
@@ -77,7 +84,10 @@ class Judge:
         if known is not None:
             telemetry.CACHED.labels(self.spec.name).inc()
             return known.model_copy(update={"usage": Usage()})
-        result = self._to_result(prompt, await self._collect_votes(judge_input, prompt, budget))
+        session = await self._collect_votes(judge_input, prompt, budget)
+        if self._archive is not None and session.replies:
+            await self._archive.keep(judge_input.run, self.spec.name, prompt, session.replies)
+        result = self._to_result(prompt, session)
         if self._cache is not None and result.status == "judged":  # an abstention may succeed the next time
             self._cache.put(prompt.digest, result)
         return result
@@ -88,13 +98,27 @@ class Judge:
 
     async def compare(self, first: JudgeInput, second: JudgeInput, budget: BudgetTracker) -> str | None:
         """Return which clip is better, `A` (the first), `B` or `equal`; None without a valid reply."""
+        try:
+            vote = await self.weigh(first, second, budget)
+        except RouteUnavailable as error:
+            log.info("comparison skipped", judge=self.spec.name, error=str(error))
+            return None
+        return None if vote is None else vote.choice
+
+    async def weigh(self, first: JudgeInput, second: JudgeInput, budget: BudgetTracker) -> PairVote | None:
+        """Return how probably which clip is better, shown in this order; None without a valid reply.
+
+        Raises RouteUnavailable without any reply.
+        """
         prompt = build_pair_prompt(self.spec, first, second, self.context)
         request = CompletionRequest(prompt.body, 1, vote_seed(f"{first.segment}|{second.segment}"), first.run)
         try:
             completion = await self._complete_within_budget(request, prompt, budget, VoteSession())
             choice = completion.choices[0] if completion.choices else Choice(None, None)
-            return parse_pair(choice.content, choice.finish_reason)
-        except (BudgetExhausted, RequestRefused, RouteUnavailable, InvalidReply) as error:
+            reason = self.spec.asking == "votes"
+            answer = parse_pair(choice.content, choice.finish_reason, reason=reason)
+            return chosen(answer) if reason else read_pair_vote(choice.tokens)
+        except (BudgetExhausted, RequestRefused, InvalidReply) as error:
             log.info("comparison skipped", judge=self.spec.name, error=str(error))
             return None
 
@@ -144,11 +168,11 @@ class Judge:
         return self.spec.vote_schedule.sizes[0]
 
     def _segment_limit_s(self) -> float:
-        """The time for all calls about one segment, including their wait in line."""
-        return min(LONGEST_SEGMENT_S, max(SEGMENT_TIMEOUT_S, SEGMENT_CALLS * self._model.call_limit_s))
+        """The time for all calls about one segment, including their time in the queue."""
+        return min(MAX_SEGMENT_S, max(SEGMENT_TIMEOUT_S, SEGMENT_CALLS * self._model.call_limit_s))
 
     def _timeout_message(self) -> str:
-        return f"route {self.spec.route}: no answer within {self._segment_limit_s():g} s, mostly spent in line"
+        return f"route {self.spec.route}: no answer within {self._segment_limit_s():g} s, mostly queueing"
 
     async def _complete_within_budget(
         self, request: CompletionRequest, prompt: Prompt, budget: BudgetTracker, session: VoteSession
@@ -176,6 +200,7 @@ class Judge:
         valid = telemetry.VOTES.labels(self.spec.name, "yes")
         invalid = telemetry.VOTES.labels(self.spec.name, "no")
         for choice in completion.choices[:requested]:
+            session.replies.append(choice.content if isinstance(choice.content, str) else "")
             try:
                 session.votes.append(self._parse(choice, session))
                 valid.inc()

@@ -93,8 +93,8 @@ class LedgerStore:
             return LedgerPart.from_bytes(await self._store.get(key))
         except NotFound:
             return None
-        except ContractError as error:  # start over: earlier rows and spending are lost, judging goes on
-            log.error("ledger not readable", key=key, error=str(error))
+        except ContractError as error:  # start over: earlier rows and spending are lost, judging continues
+            log.error("ledger unreadable", key=key, error=str(error))
             return None
 
     async def _evict(self) -> None:

@@ -138,7 +138,7 @@ class JudgeMonitor:
 
     async def _compare(self, first: ScoredInput, second: ScoredInput, ledger: EpochLedger) -> None:
         """Ask the judge of `progress` to compare two clips in both orders."""
-        judge = next((judge for judge in self._pool.judges if "progress" in judge.spec.dimensions), None)
+        judge = judge_of_pairs(self._pool)
         if judge is None:
             return
         forward = await judge.compare(first.judge_input, second.judge_input, ledger.budget)
@@ -155,6 +155,11 @@ class JudgeMonitor:
     def _finish(self, ledger: EpochLedger, task: asyncio.Task[None]) -> None:
         ledger.pins -= 1
         self._tasks.discard(task)
+
+
+def judge_of_pairs(pool: JudgePool) -> Judge | None:
+    """The judge that compares clips: the first that rates progress."""
+    return next((judge for judge in pool.judges if "progress" in judge.spec.dimensions), None)
 
 
 async def _log_failure(check: Coroutine[None, None, object]) -> None:

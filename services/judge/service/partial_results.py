@@ -36,7 +36,7 @@ class PartialResultStore:
         except NotFound:
             return None
         except ContractError as error:
-            log.error("partial result not readable", key=key, error=str(error))
+            log.error("partial result unreadable", key=key, error=str(error))
             return None
 
     async def save(self, segment: SegmentReady, partial: PartialResult) -> None:

@@ -48,7 +48,7 @@ async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | 
     if room < MIN_FACTS_TOKENS:
         # Small context: assume two bytes a token, which is likely. If it is wrong the server refuses and we abstain.
         room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=2 * limit)
-    text = render(judge_input.facts, room)
+    text = render(judge_input.facts, room, short=spec.facts == "short")
     urls = await asyncio.to_thread(lambda: [data_url(frame, spec.frame_scale) for frame in frames])
     reason = spec.asking == "votes"
     messages = vote_messages(spec.dimensions, text, judge_input.guidance, urls, pictures=spec.frames > 0, reason=reason)
@@ -60,8 +60,11 @@ async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | 
 def build_pair_prompt(spec: JudgeSpec, first: JudgeInput, second: JudgeInput, context: int | None) -> Prompt:
     """Build a judge's request to compare two clips by their facts alone."""
     room = (prompt_limit(spec, context) - PAIR_RUBRIC_TOKENS) // 2
-    messages = pair_messages(spec.dimensions, render(first.facts, room), render(second.facts, room))
-    return _prompt(spec, messages, pair_format(), _text_bound(messages))
+    clips = [render(one.facts, room, short=spec.facts == "short") for one in (first, second)]
+    reason = spec.asking == "votes"
+    messages = pair_messages(spec.dimensions, clips[0], clips[1], reason=reason)
+    extra = {} if reason else PROBABILITIES
+    return _prompt(spec, messages, pair_format(reason=reason), _text_bound(messages), extra)
 
 
 def prompt_limit(spec: JudgeSpec, context: int | None) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
-from shared.contracts.scores import MAX_VOTE, DimensionScore, SegmentScores
+from shared.contracts.scores import MAX_VOTE, DimensionScore, SegmentScores, counted_results
 
 MIN_VOTE_DEVIATION: Final = 0.5  # in vote steps: even equal votes only name the nearest anchor
 
@@ -47,7 +47,7 @@ def rating_of(scores: SegmentScores, digest: str) -> Rating | None:
 def _standard_error(scores: SegmentScores) -> float:
     """Standard error of the weighted mean; the errors of the dimensions are independent."""
     terms: dict[str, list[float]] = {}
-    for result in scores.judges:
+    for result in counted_results(scores):
         for name, dimension in result.dimensions.items():
             terms.setdefault(name, []).append(_squared_error(dimension))
     weights = {name: scores.weights.get(name, 0.0) for name in terms}

@@ -21,7 +21,7 @@ from shared.rewardnet import WIDTHS, dump, load
 
 
 async def train_in_thread(request: TrainingRequest, should_cancel: Callable[[], bool]) -> TrainingResult:
-    """Train in a thread of this process: for studies and tests, which train hundreds of times and load torch anyway."""
+    """Train in a thread of this process: for studies and tests, which train hundreds of times and have loaded torch."""
     return await asyncio.to_thread(run_training, request, should_cancel)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 TRUE_START = 0
-MOST_RESTARTS = 0.5  # with more, the policy forgets the way to the later starts
+MAX_SHARE = 0.5  # with more, the policy forgets the way to the later starts
 SLOTS = 100  # the environment draws uniformly from a list of this length; a share becomes a number of entries
 
 
@@ -21,9 +21,9 @@ class CurriculumShares:
     def __post_init__(self) -> None:
         if any(share < 0 for share in self.milestones):
             raise ValueError(f"curriculum shares {self.milestones}: none may be negative")
-        if sum(self.milestones) > MOST_RESTARTS + 1e-9:
+        if sum(self.milestones) > MAX_SHARE + 1e-9:
             raise ValueError(
-                f"curriculum shares {self.milestones} sum to {sum(self.milestones):g}: at most {MOST_RESTARTS} of "
+                f"curriculum shares {self.milestones} sum to {sum(self.milestones):g}: at most {MAX_SHARE} of "
                 "the episodes may begin after a milestone"
             )
 

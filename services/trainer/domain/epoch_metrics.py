@@ -12,6 +12,8 @@ If no episode is complete, all open ones count.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
+from statistics import stdev
 
 GROWING = frozenset({"milestones", "milestones_share", "rooms", "tiles"})
 """Facts that never shrink during an episode. A fact that can shrink (a share of steps) would be half measured."""
@@ -43,6 +45,7 @@ def epoch_metrics(summaries: Iterable[EpisodeSummary]) -> dict[str, float]:
         "episodes": float(len(counted)),
         "return_mean": mean(summary.reward for summary in counted),
         "return_max": max(summary.reward for summary in counted),
+        **standard_error("return", [summary.reward for summary in counted]),
         "length_mean": length,
     }
     for term in sorted({name for summary in counted for name in summary.terms}):
@@ -52,7 +55,7 @@ def epoch_metrics(summaries: Iterable[EpisodeSummary]) -> dict[str, float]:
 
 
 def fact_metrics(counted: Sequence[EpisodeSummary], grown: Sequence[EpisodeSummary]) -> dict[str, float]:
-    """Mean and best of each fact: of `GROWING` over the episodes `grown`, of the others over `counted`."""
+    """Mean, best and standard error of each fact: of `GROWING` over `grown` episodes, of others over `counted`."""
     metrics = {}
     for fact in sorted({name for summary in grown for name in summary.facts}):
         episodes = grown if fact in GROWING else counted
@@ -60,7 +63,13 @@ def fact_metrics(counted: Sequence[EpisodeSummary], grown: Sequence[EpisodeSumma
         if values:
             metrics[f"{fact}_mean"] = mean(values)
             metrics[f"{fact}_max"] = max(values)
+            metrics |= standard_error(fact, values)
     return metrics
+
+
+def standard_error(fact: str, values: Sequence[float]) -> dict[str, float]:
+    """The standard error of the mean as `<fact>_sem`; a single episode has none."""
+    return {f"{fact}_sem": stdev(values) / sqrt(len(values))} if len(values) > 1 else {}
 
 
 def mean(values: Iterable[float]) -> float:

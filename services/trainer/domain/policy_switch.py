@@ -102,7 +102,7 @@ class PolicySwitch:
             self.takeovers += 1
 
     def _continue(self, readings: dict[Need, bool], health: int) -> None:
-        """Within a takeover: does it go on?"""
+        """Within a takeover: continue it or end it."""
         need = self.need or "dialog"
         self._steps += 1
         self._gone = 0 if readings[need] else self._gone + 1

@@ -13,7 +13,7 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import UnplayableRun, create_evaluation, create_session, stop_ray
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverSettings
 from shared.config.configure import EXIT_CONFIG, read_settings
 from shared.contracts.ids import RunId
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     store = BlockingStore(open_store(settings.store))
 
     def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
-        training = SessionConfig.of(run, config, settings.driver, settings.store)
+        training = TrainingSessionConfig.of(run, config, settings.driver, settings.store)
         return create_session(training, settings.driver), create_evaluation(training)
 
     driver = Driver(DriverStore(store, arguments.run, name), settings.driver, make, arguments.parent)

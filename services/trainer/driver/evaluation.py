@@ -17,13 +17,13 @@ from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.pixel_observation import as_network_input
 
 ENVIRONMENTS = 8
-LEAST_STEPS = 2_000
+MIN_STEPS = 2_000
 SHARE_OF_EPOCH = 0.1  # upper bound for the steps of an evaluation, as a share of its epoch's
 
 
 def step_limit(episode_length: int, epoch_steps: int) -> int:
     """Longest evaluation episode in steps: a whole one, bounded by the share of the epoch that evaluation may cost."""
-    return min(episode_length, max(LEAST_STEPS, round(epoch_steps * SHARE_OF_EPOCH / ENVIRONMENTS)))
+    return min(episode_length, max(MIN_STEPS, round(epoch_steps * SHARE_OF_EPOCH / ENVIRONMENTS)))
 
 
 class Evaluation:

@@ -26,7 +26,7 @@ from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
@@ -38,7 +38,7 @@ STANDSTILL_S = 900.0
 class TrainingSession:
     """Policy, learner and environment runners, and the progress of the epoch they are in."""
 
-    def __init__(self, config: SessionConfig, env: type = RLlibVectorEnv) -> None:
+    def __init__(self, config: TrainingSessionConfig, env: type = RLlibVectorEnv) -> None:
         """`env` implements `EpochVectorEnv`; it is built in every env runner."""
         torch.set_num_threads(threads(config.run.env_runners))
         self.config = config
@@ -104,8 +104,8 @@ class TrainingSession:
         self._idle_s = 0.0 if steps else self._idle_s + took
         if self._idle_s > STANDSTILL_S:
             raise Fatal(
-                f"no batch came from the env runners for {self._idle_s:.0f} s: `ray status` shows what they wait for; "
-                f"if they play, their share of a batch takes over {algorithm.SAMPLE_TIMEOUT_S:.0f} s: lower batch_size"
+                f"the env runners returned no batch for {self._idle_s:.0f} s: `ray status` shows what they wait for; "
+                f"if they do play, a batch takes more than {algorithm.SAMPLE_TIMEOUT_S:.0f} s: lower batch_size"
             )
 
     def collect(self, *, final: bool) -> None:

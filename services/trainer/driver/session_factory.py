@@ -1,6 +1,9 @@
 """Creates the training session and the evaluation of a run, and starts Ray for them."""
 
+import os
+import secrets
 from dataclasses import replace
+from typing import Final
 
 import ray
 
@@ -10,13 +13,14 @@ from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.rewards import RewardProfile
 from services.trainer.games import GAMES
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import LOCAL_CORES, SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import LOCAL_CORES, SESSION_CONFIG, TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.run import PlannerConfig
 from shared.errors import Permanent
 from shared.game.emulator.start import true_start
 from shared.game.games.registry import GameRequest
 
+TOKEN_BYTES: Final = 32
 EVALUATION_RUNNER = 9_000  # no env runner has this index, so evaluation draws its own random numbers
 
 
@@ -24,7 +28,7 @@ class UnplayableRun(Permanent):
     """No driver can play this run with the given configuration and files."""
 
 
-def check_playable(config: SessionConfig) -> None:
+def check_playable(config: TrainingSessionConfig) -> None:
     """Raise UnplayableRun if something that the run or the settings name is missing or does not fit.
 
     In an env runner the same error would look like a failing game, and the runner would retry it.
@@ -42,7 +46,7 @@ def check_playable(config: SessionConfig) -> None:
         raise UnplayableRun(str(error)) from error
 
 
-def create_session(config: SessionConfig, driver: DriverGroup, env: type = RLlibVectorEnv) -> TrainingSession:
+def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type = RLlibVectorEnv) -> TrainingSession:
     """Return a new session that plays the run's game; start Ray, or join the cluster that the settings name.
 
     Raises UnplayableRun first if there is nothing to play. `env` implements `EpochVectorEnv`.
@@ -52,7 +56,7 @@ def create_session(config: SessionConfig, driver: DriverGroup, env: type = RLlib
     return TrainingSession(config, env)
 
 
-def create_evaluation(config: SessionConfig) -> Evaluation:
+def create_evaluation(config: TrainingSessionConfig) -> Evaluation:
     """Return the evaluation of the run's game: nothing recorded or shaped, no planner, always from the true start."""
     run = config.run.model_copy(update={"planner": PlannerConfig()})
     alone = replace(config, run=run, store=None, curriculum=(), runner=EVALUATION_RUNNER)
@@ -66,6 +70,8 @@ def start_ray(runners: int, driver: DriverGroup) -> None:
     if driver.ray_address is not None:
         ray.init(address=driver.ray_address, log_to_driver=False)
         return
+    # Ray's own token is a file that everybody on the machine can read; its processes inherit this one instead.
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine
         num_cpus=driver.ray_cpus or runners + LOCAL_CORES,

@@ -28,6 +28,7 @@ from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
+from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.observation.with_counters import VERSION as WITH_COUNTERS
 from shared.game.observation.with_counters import CounterObservation
@@ -194,6 +195,8 @@ class GameSession:
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
         self.counters = EpisodeCounters(self.state, self.trace, self.game.capabilities)
+        if start.memory is not None:
+            EpisodeMemory.from_bytes(start.memory).restore(self.trace, self.counters)
         self.detectors = Detectors(self.state)
         self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
         self._rewards.begin(self.state)

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from services.trainer.env.terms import TERMS, Steady, Term, Transition, When
+from services.trainer.env.terms import TERMS, ConstantTerm, Term, Transition, When
 from shared.config.problems import first_problem
 from shared.errors import ContractError
 from shared.game.decoding.state import GameState
@@ -27,7 +27,7 @@ class RewardProfile(BaseModel):
     def _known(cls, weights: dict[str, float]) -> dict[str, float]:
         unknown = set(weights) - set(TERMS)
         if unknown:
-            raise ValueError(f"unknown terms {', '.join(sorted(unknown))}: known are {', '.join(sorted(TERMS))}")
+            raise ValueError(f"unknown terms {', '.join(sorted(unknown))}: choose from {', '.join(sorted(TERMS))}")
         return weights
 
     @classmethod
@@ -37,7 +37,7 @@ class RewardProfile(BaseModel):
         try:
             return cls.model_validate(tomllib.loads(path.read_text("utf-8")))
         except FileNotFoundError as error:
-            raise ContractError(f"no reward profile {name!r}: known are {', '.join(profiles())}") from error
+            raise ContractError(f"unknown reward profile {name!r}: choose from {', '.join(profiles())}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise ContractError(f"reward profile {path.name}: {error}") from error
         except ValidationError as error:
@@ -60,7 +60,9 @@ class Rewards:
                 self._terms[term.when].append((name, weight, term))
         self._each_step = self._terms["step"]
         self._steady = [
-            (name, weight * term.worth) for name, weight, term in self._terms["always"] if isinstance(term, Steady)
+            (name, weight * term.worth)
+            for name, weight, term in self._terms["always"]
+            if isinstance(term, ConstantTerm)
         ]
         self._names = [name for name, weight in profile.weights.items() if weight]
         self.sums: dict[str, float] = {}

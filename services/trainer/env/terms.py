@@ -52,7 +52,7 @@ class Term(Protocol):
         ...
 
 
-class Stateless:
+class StatelessTerm:
     """A term that needs the transition alone."""
 
     def __init__(self, worth: Callable[[Transition], float], when: When = "step") -> None:
@@ -66,7 +66,7 @@ class Stateless:
         return self._worth(step)
 
 
-class Steady:
+class ConstantTerm:
     """A term that pays the same on every step."""
 
     when: When = "always"
@@ -80,7 +80,7 @@ class Steady:
         return self.worth
 
 
-class Allowance:
+class RoomRewardCap:
     """Limits what is paid per room and episode to `most`: enemies and grass come back, rewards must not."""
 
     def __init__(self, most: int) -> None:
@@ -104,7 +104,7 @@ class Rupees:
     def begin(self, state: GameState) -> None:
         """Money held at the start is not paid."""
         self._most = state.inventory.rupees or 0
-        self._allowance = Allowance(RUPEES_PAID)
+        self._allowance = RoomRewardCap(RUPEES_PAID)
 
     def __call__(self, step: Transition) -> float:
         """New rupees within the room's limit."""
@@ -150,7 +150,7 @@ class Treasures:
         return float(len(gain))
 
 
-class Highest:
+class NewMaximum:
     """A number that only its new maximum pays: level of the sword, essences, heart containers."""
 
     when: When = "owned"
@@ -195,7 +195,7 @@ class Kills:
     def begin(self, state: GameState) -> None:
         """Earlier kills are not paid."""
         self._kills = state.inventory.kills or 0
-        self._allowance = Allowance(KILLS_PAID)
+        self._allowance = RoomRewardCap(KILLS_PAID)
 
     def __call__(self, step: Transition) -> float:
         """New kills within the room's limit."""
@@ -234,22 +234,22 @@ def _essences(state: GameState) -> int:
 
 
 TERMS: Final[dict[str, Callable[[], Term]]] = {
-    "room": lambda: Stateless(lambda step: float(step.trace.new_room), "seen"),
-    "tile": lambda: Stateless(lambda step: float(step.trace.new_tile), "seen"),
-    "revisit": lambda: Stateless(lambda step: -float(not step.trace.new_tile and not step.state.transition)),
+    "room": lambda: StatelessTerm(lambda step: float(step.trace.new_room), "seen"),
+    "tile": lambda: StatelessTerm(lambda step: float(step.trace.new_tile), "seen"),
+    "revisit": lambda: StatelessTerm(lambda step: -float(not step.trace.new_tile and not step.state.transition)),
     "health_lost": lambda: Hearts(-1),
     "health_gained": lambda: Hearts(1),
     "rupees": Rupees,
     "key": Keys,
     "treasure": Treasures,
-    "sword": lambda: Highest(lambda state: state.inventory.sword or 0),
-    "heart_container": lambda: Highest(lambda state: state.inventory.max_health // QUARTERS),
-    "essence": lambda: Highest(_essences),
+    "sword": lambda: NewMaximum(lambda state: state.inventory.sword or 0),
+    "heart_container": lambda: NewMaximum(lambda state: state.inventory.max_health // QUARTERS),
+    "essence": lambda: NewMaximum(_essences),
     "dialog": Dialogs,
-    "puzzle": lambda: Stateless(lambda step: float(step.detectors.puzzle_gain), "solved"),
+    "puzzle": lambda: StatelessTerm(lambda step: float(step.detectors.puzzle_gain), "solved"),
     "kill": Kills,
-    "death": lambda: Stateless(lambda step: -float(step.died), "died"),
-    "stuck": lambda: Stateless(lambda step: -float(step.detectors.stuck or step.detectors.loop), "idle"),
-    "menu": lambda: Stateless(lambda step: -float(bool(step.state.menu)), "menu"),
-    "time": Steady,
+    "death": lambda: StatelessTerm(lambda step: -float(step.died), "died"),
+    "stuck": lambda: StatelessTerm(lambda step: -float(step.detectors.stuck or step.detectors.loop), "idle"),
+    "menu": lambda: StatelessTerm(lambda step: -float(bool(step.state.menu)), "menu"),
+    "time": ConstantTerm,
 }

@@ -2,10 +2,10 @@
 
 from typing import Final, Protocol
 
-from services.trainer.executor.hands import Push, Reach, Use, read_dialog
+from services.trainer.executor.interactions import InteractRoutine, PushRoutine, UseItemRoutine, read_dialog
 from services.trainer.executor.macros import Macro, MoveTo, PushBlock, UseItem
-from services.trainer.executor.outcome import START, WAIT, Ended, GameView, MacroResult, Outcome
-from services.trainer.executor.walk import Leave, Walk
+from services.trainer.executor.outcome import START, WAIT, GameView, MacroResult, Outcome, RoutineEnd
+from services.trainer.executor.walk import LeaveRoomRoutine, WalkRoutine
 
 STEP_LIMIT: Final = 400  # steps of one macro, about 27 s of play; a walk across a large room with detours takes 150
 
@@ -13,7 +13,7 @@ STEP_LIMIT: Final = 400  # steps of one macro, about 27 s of play; a walk across
 class Routine(Protocol):
     """The steps of one kind of macro."""
 
-    def next(self, view: GameView) -> int | Ended:
+    def next(self, view: GameView) -> int | RoutineEnd:
         """The next action, or how it ended."""
         ...
 
@@ -33,32 +33,32 @@ class Executor:
     def next(self, view: GameView) -> int | None:
         """The next action; None when the macro has ended, see `result`."""
         ended = self._abort(view) or self._advance(view)
-        if isinstance(ended, Ended):
+        if isinstance(ended, RoutineEnd):
             self.result = MacroResult(ended.outcome, ended.detail, self.steps)
             return None
         self.steps += 1
         return ended
 
-    def _abort(self, view: GameView) -> Ended | None:
-        """Why the macro cannot go on, independent of its routine."""
+    def _abort(self, view: GameView) -> RoutineEnd | None:
+        """Why the macro cannot continue, independent of its routine."""
         state = view.state
         if state.inventory.health < self._health or state.dying:
-            return Ended("hp_drop", f"health fell from {self._health} to {state.inventory.health} quarters")
+            return RoutineEnd("hp_drop", f"health fell from {self._health} to {state.inventory.health} quarters")
         self._health = state.inventory.health
         if state.key != self._room and not state.transition:
             outcome: Outcome = "done" if self._leaves else "room_change"
-            return Ended(outcome, f"the hero is in room {state.group}:{state.room:02x}")
+            return RoutineEnd(outcome, f"the hero is in room {state.group}:{state.room:02x}")
         if self.steps >= self._limit:
-            return Ended("timeout", f"not finished in {self._limit} steps")
+            return RoutineEnd("timeout", f"not finished in {self._limit} steps")
         return None
 
-    def _advance(self, view: GameView) -> int | Ended:
+    def _advance(self, view: GameView) -> int | RoutineEnd:
         """The routine's action; while the game does not listen, wait or read what it says."""
         state = view.state
-        if state.dialog is not None and not isinstance(self._routine, Reach):
+        if state.dialog is not None and not isinstance(self._routine, InteractRoutine):
             self._pause = not self._pause
             action = read_dialog(view, None, self._pause)
-            return Ended("stuck", "a dialog asks for a decision") if isinstance(action, Ended) else action
+            return RoutineEnd("stuck", "a dialog asks for a decision") if isinstance(action, RoutineEnd) else action
         if state.menu and not self._in_menu:  # left open by the one who acted before
             self._pause = not self._pause
             return WAIT if self._pause else START
@@ -73,20 +73,20 @@ def _inside(macro: MoveTo, view: GameView) -> bool:
 
 def _routine(macro: Macro, view: GameView) -> Routine:
     if isinstance(macro, MoveTo):
-        return Walk(macro.tile) if _inside(macro, view) else _leave(macro, view)
+        return WalkRoutine(macro.tile) if _inside(macro, view) else _leave(macro, view)
     if isinstance(macro, PushBlock):
-        return Push(macro)
-    return Use(macro) if isinstance(macro, UseItem) else Reach(macro)
+        return PushRoutine(macro)
+    return UseItemRoutine(macro) if isinstance(macro, UseItem) else InteractRoutine(macro)
 
 
 def _leave(macro: MoveTo, view: GameView) -> Routine:
     """A tile one step beyond the room leaves it; one further away cannot be reached."""
     try:
-        return Leave(macro.tile, view.state.grid)
+        return LeaveRoomRoutine(macro.tile, view.state.grid)
     except ValueError:
         return _Unreachable()
 
 
 class _Unreachable:
-    def next(self, view: GameView) -> int | Ended:
-        return Ended("stuck", "the tile is not in this room")
+    def next(self, view: GameView) -> int | RoutineEnd:
+        return RoutineEnd("stuck", "the tile is not in this room")

@@ -16,7 +16,7 @@ from shared.game.decoding.names import DIRECTIONS, TREASURES
 
 ITEMS: Final = {name: number for number, name in TREASURES.items() if number < 0x20}
 ANSWERS: Final = ("yes", "no")
-MAX_LENGTH: Final = 60  # characters of one macro; longer text is no macro
+MAX_LENGTH: Final = 60  # characters of one macro; longer text is not a macro
 _TILE: Final = r"(-1|\d{1,2}),(-1|\d{1,2})"
 _DIRECTION: Final = f"({'|'.join(DIRECTIONS)})"
 _MOVE_TO: Final = re.compile(f"MOVE_TO {_TILE}")
@@ -28,7 +28,7 @@ Tile = tuple[int, int]
 
 
 class MacroError(ValueError):
-    """The text is no macro. The message says what is wrong."""
+    """The text is not a macro. The message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ def parse_macro(text: str) -> Macro:
         return PushBlock(_tile(found[1], found[2]), DIRECTIONS.index(found[3]))
     if found := _USE_ITEM.fullmatch(text):
         if found[1] not in ITEMS:
-            raise MacroError(f"{found[1]!r} is no item: use one of {', '.join(ITEMS)}")
+            raise MacroError(f"{found[1]!r} is not an item: use one of {', '.join(ITEMS)}")
         return UseItem(ITEMS[found[1]], None if found[2] is None else DIRECTIONS.index(found[2]))
     if found := _INTERACT.fullmatch(text):
         tile = None if found[1] is None else _tile(found[1], found[2])
         return Interact(tile, None if found[3] is None else ANSWERS.index(found[3]))
-    raise MacroError(f"{text!r} is no macro: use MOVE_TO X,Y; PUSH_BLOCK X,Y DIRECTION; USE_ITEM NAME; INTERACT X,Y")
+    raise MacroError(f"{text!r} is not a macro: use MOVE_TO X,Y; PUSH_BLOCK X,Y DIRECTION; USE_ITEM NAME; INTERACT X,Y")
 
 
 def _tile(column: str, row: str) -> Tile:

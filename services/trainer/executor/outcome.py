@@ -26,7 +26,7 @@ class MacroResult:
     steps: int
 
 
-class Ended(NamedTuple):
+class RoutineEnd(NamedTuple):
     """What a routine returns instead of an action when it has ended."""
 
     outcome: Outcome
@@ -50,4 +50,4 @@ class GameView(NamedTuple):
         return self.state.x >> 4, self.state.y + 5 >> 4
 
 
-DONE: Final = Ended("done")
+DONE: Final = RoutineEnd("done")

@@ -1,12 +1,12 @@
-"""The shortest way between places of a floor, by A* (Hart, Nilsson, Raphael 1968) with the Manhattan distance."""
+"""The shortest way between places of a navigation grid: A* (Hart, Nilsson, Raphael 1968), Manhattan distance."""
 
 import heapq
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Final
 
-from services.trainer.executor.floor import Floor, Place
 from services.trainer.executor.macros import Tile
+from services.trainer.executor.navigation_grid import NavigationGrid, Place
 from services.trainer.executor.outcome import STEPS
 from shared.game.decoding.grid import CELL
 
@@ -15,7 +15,7 @@ AVOIDED: Final = 500  # pixels that a step onto an avoided tile costs: a detour 
 
 
 def find_path(
-    floor: Floor,
+    navigation: NavigationGrid,
     starts: Mapping[Place, int],
     goals: Collection[Place],
     avoided: Collection[Tile],
@@ -42,9 +42,9 @@ def find_path(
             return _back(came, place)
         for dx, dy in STEPS:
             there = place[0] + dx, place[1] + dy
-            if there in came or there in walls or not floor.is_free(there):
+            if there in came or there in walls or not navigation.is_free(there):
                 continue
-            far = cost + CELL + (AVOIDED if avoided and there not in goals and floor.tile(there) in avoided else 0)
+            far = cost + CELL + (AVOIDED if avoided and there not in goals and navigation.tile(there) in avoided else 0)
             heapq.heappush(heap, (far + _distance(there, goals), far, there, place))
     return None
 

@@ -12,7 +12,7 @@ from services.trainer.executor.outcome import STEPS, GameView
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.puzzle_room import PuzzleParts, parts
 
-MOST_POSITIONS: Final = 4_000  # of hero and blocks; about 30 ms, and enough for a room with two blocks
+MAX_POSITIONS: Final = 4_000  # of hero and blocks; about 30 ms, and enough for a room with two blocks
 YES: Final = 0
 
 Blocks = frozenset[Tile]
@@ -55,7 +55,7 @@ def plan_pushes(view: GameView, found: PuzzleParts) -> list[PushBlock] | None:
     start = view.standing, frozenset(found.blocks)
     came: dict[tuple[Tile, Blocks], tuple[tuple[Tile, Blocks], PushBlock | None] | None] = {start: None}
     queue = deque([start])
-    while queue and len(came) < MOST_POSITIONS:
+    while queue and len(came) < MAX_POSITIONS:
         here = queue.popleft()
         if here[1].issuperset(found.switches):
             return _pushes(came, here)

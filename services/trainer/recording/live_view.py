@@ -26,10 +26,10 @@ from shared.store.port import NotFound, Store
 from shared.telemetry.log_once import LogOnce
 
 PICTURE_S: Final = 0.5  # between two pictures
-LOOK_S: Final = 2.0  # between two looks for viewers
+VIEWER_POLL_S: Final = 2.0  # between two checks for viewers
 WATCHED_S: Final = 10.0  # without a new mark, the last viewer has left
 TAKE_OVER_S: Final = 4.0  # without a new frame, the next runner shows its game; each further one waits 2 s longer
-MOST_WAITING: Final = 3  # runners that wait for different times: the last takes over within 10 s
+MAX_WAITING_RANK: Final = 3  # runners that wait for different times: the last takes over within 10 s
 
 log = structlog.get_logger(__name__)
 
@@ -90,23 +90,23 @@ class LiveFramePublisher:
         """Write frames while someone watches; never returns. A failure costs pictures, never a step."""
         while True:
             try:
-                await self.turn()
+                await self.publish_if_watched()
                 self._problems.clear(self._settings.run)
             except (Transient, Permanent) as error:
                 self._problems.report(self._settings.run, error, run=self._settings.run)
-            await asyncio.sleep(PICTURE_S if self._publishes else LOOK_S)
+            await asyncio.sleep(PICTURE_S if self._publishes else VIEWER_POLL_S)
 
-    async def turn(self) -> None:
-        """Look for viewers when it is time; write the newest frame and ask for the next one."""
-        if self._clock() - self._looked >= LOOK_S:
-            await self._look()
+    async def publish_if_watched(self) -> None:
+        """Check for viewers when it is time; write the newest frame and request the next one."""
+        if self._clock() - self._looked >= VIEWER_POLL_S:
+            await self._poll_viewers()
         frame = self.frame() if self._publishes else None
         self.wanted = self._publishes
         if frame is not None:
             self._newest = frame.to_bytes()
             await self._store.put(keys.live_frame(self._settings.run), self._newest)
 
-    async def _look(self) -> None:
+    async def _poll_viewers(self) -> None:
         """Find out whether someone watches, and whether this runner is the one to show."""
         now = self._looked = self._clock()
         mark = await self._read(keys.live_mark(self._settings.run))
@@ -123,7 +123,7 @@ class LiveFramePublisher:
         if found != self._newest:  # another runner wrote it, in this epoch or in an earlier one
             self._newest, self._publishes = found, False
             self._other_seen = now
-        patience = TAKE_OVER_S + 2.0 * min(self._rank - 1, MOST_WAITING)
+        patience = TAKE_OVER_S + 2.0 * min(self._rank - 1, MAX_WAITING_RANK)
         self._publishes = self._publishes or now - self._other_seen >= patience
 
     async def _read(self, key: str) -> bytes:

@@ -76,12 +76,6 @@ class WriteQueue:
                 self._waiting[place] = newest
 
     @property
-    def waiting(self) -> list[WriteJob]:
-        """Segments that the writer does not have yet."""
-        with self._changed:
-            return list(self._waiting)
-
-    @property
     def pending(self) -> int:
         """Number of segments that are neither written nor dropped."""
         with self._changed:

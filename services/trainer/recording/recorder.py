@@ -23,7 +23,7 @@ from shared.game.emulator.emulator import EMULATOR
 from shared.game.observation import counters, layout
 from shared.store.open import open_store
 
-SHORTEST: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
+MIN_STEPS: Final = 10  # steps; the tail of an episode that is shorter than this shows nothing to judge
 
 
 class SegmentRecorder:
@@ -55,7 +55,7 @@ class SegmentRecorder:
         if not ended and steps < self._config.segment_steps:
             return
         end = ProgressSnapshot.of(session)
-        if steps >= SHORTEST:
+        if steps >= MIN_STEPS:
             self._complete(CompletedSegment.of(segment, session, self._facts, end, result.terminated))
         if not ended:
             self._begin_segment(session, segment.index + 1, end)

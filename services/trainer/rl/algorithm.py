@@ -1,4 +1,4 @@
-"""Builds the RLlib algorithm from a SessionConfig. Only this module knows the names of RLlib's configuration."""
+"""Builds the RLlib algorithm from a TrainingSessionConfig. Only this module names fields of RLlib's configuration."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.env_runner import BatchedEnvRunner
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
-from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
@@ -22,7 +22,7 @@ RESTART_PAUSE_S = 5.0
 With a much shorter pause, a game that fails immediately would keep the machine busy with restarts."""
 
 
-def build(config: SessionConfig, env: type, callbacks: Any | None = None) -> PPO:
+def build(config: TrainingSessionConfig, env: type, callbacks: Any | None = None) -> PPO:
     """Build the algorithm. `env` is called with RLlib's `env_config` and returns a vector environment."""
     run = config.run
     space = observation_space(run.observation)

@@ -56,9 +56,9 @@ class EpochPlan:
         """Number of the first episode at `{runner}/{env}`."""
         return self.first_episodes.get(place, self._free_generation * GENERATION)
 
-    def next_life(self, lives: int) -> "EpochPlan":
-        """The plan for environments rebuilt the `lives`th time. Their episode numbers exceed all of this plan's."""
-        return replace(self, generation=self._free_generation + lives, first_episodes={})
+    def after_restart(self, restarts: int) -> "EpochPlan":
+        """The plan for environments rebuilt the `restarts`th time. Their episode numbers exceed all of this plan's."""
+        return replace(self, generation=self._free_generation + restarts, first_episodes={})
 
     @property
     def _free_generation(self) -> int:

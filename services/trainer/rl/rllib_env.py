@@ -1,7 +1,7 @@
 """RLlibVectorEnv: the games of one env runner as RLlib and the driver see them, rebuilt for every epoch's plan.
 
 It joins games, recording, shaping and start states around a ZeldaVectorEnv. Every epoch gets a new one, because
-segments carry the epoch's number; the emulators, which are slow to start, play on in it.
+segments carry the epoch's number; the emulators, which are slow to start, are reused in it.
 """
 
 from typing import Any, ClassVar, Protocol
@@ -24,7 +24,7 @@ from services.trainer.planning.assembly import acted_by_policy, takeover_for
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
-from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ids import Digest
 from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
@@ -43,14 +43,14 @@ class EpisodeRewarder(Rewarder, Protocol):
 
 
 class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
-    """`config` is RLlib's `env_config`: the SessionConfig and `num_envs`."""
+    """`config` is RLlib's `env_config`: the TrainingSessionConfig and `num_envs`."""
 
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
 
     def __init__(self, config: Any) -> None:
         self._games: ZeldaVectorEnv | None = None
         self._recorder: RunnerRecorder | None = None
-        self.config: SessionConfig = config[SESSION_CONFIG]
+        self.config: TrainingSessionConfig = config[SESSION_CONFIG]
         self.runner = self.config.runner  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
         self.single_observation_space = observation_space(self.config.run.observation)

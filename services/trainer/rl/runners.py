@@ -16,11 +16,11 @@ from services.trainer.rl.epoch_plan import GENERATIONS_PER_RUNNER, EpochPlan, Ro
 from shared.errors import Fatal
 
 PLAN = "zelda_plan"
-LIVES = "zelda_lives"
-MOST_LIVES = 10  # rebuilds per runner and epoch; RLlib alone would rebuild a broken game without end
-LIVES_OF_RUNNERS = "zelda_lives_of_runners"
+REBUILDS = "zelda_rebuilds"
+MAX_REBUILDS = 10  # rebuilds per runner and epoch; RLlib alone would rebuild a broken game without end
+RUNNER_GENERATIONS = "zelda_runner_generations"
 RESTARTS = "zelda_restarts"
-MOST_RUNNER_RESTARTS = 5  # of one runner and epoch; RLlib alone would restart a broken one without end
+MAX_RUNNER_RESTARTS = 5  # of one runner and epoch; RLlib alone would restart a broken one without end
 
 
 class EpochPlanCallback(RLlibCallback):
@@ -31,11 +31,13 @@ class EpochPlanCallback(RLlibCallback):
         env.runner = env_runner.worker_index or 0  # RLlib does not pass the index to vector environments
         plan = getattr(env_runner, PLAN, None)
         if plan is not None:
-            lives = getattr(env_runner, LIVES, 0) + 1
-            setattr(env_runner, LIVES, lives)
-            if lives > MOST_LIVES:
-                raise Fatal(f"the environments of runner {env.runner} failed {lives} times in one epoch: see the log")
-            env.begin_epoch(plan.next_life(lives))
+            rebuilds = getattr(env_runner, REBUILDS, 0) + 1
+            setattr(env_runner, REBUILDS, rebuilds)
+            if rebuilds > MAX_REBUILDS:
+                raise Fatal(
+                    f"the environments of runner {env.runner} failed {rebuilds} times in one epoch: see the log"
+                )
+            env.begin_epoch(plan.after_restart(rebuilds))
 
     def on_env_runners_recreated(
         self,
@@ -51,9 +53,9 @@ class EpochPlanCallback(RLlibCallback):
         if plan is None or is_evaluation:
             return
         _limit(getattr(algorithm, RESTARTS), env_runner_indices)
-        lives = getattr(algorithm, LIVES_OF_RUNNERS, 0) + 1
-        setattr(algorithm, LIVES_OF_RUNNERS, lives)
-        fresh = plan.next_life(lives * GENERATIONS_PER_RUNNER)
+        generation = getattr(algorithm, RUNNER_GENERATIONS, 0) + 1
+        setattr(algorithm, RUNNER_GENERATIONS, generation)
+        fresh = plan.after_restart(generation * GENERATIONS_PER_RUNNER)
         env_runner_group.foreach_env_runner(
             lambda runner: _begin(runner, fresh), local_env_runner=False, remote_worker_ids=env_runner_indices
         )
@@ -85,7 +87,7 @@ def _limit(restarts: Counter[int], again: list[int]) -> None:
     """Count the restarts of each runner in this epoch; raise Fatal after too many."""
     restarts.update(again)
     runner, times = restarts.most_common(1)[0]
-    if times > MOST_RUNNER_RESTARTS:
+    if times > MAX_RUNNER_RESTARTS:
         raise Fatal(
             f"env runner {runner} was restarted {times} times in one epoch: see worker-*.err in Ray's "
             "session_latest/logs"
@@ -100,7 +102,7 @@ def _on_all_runners(algorithm: Any, call: Any) -> list[Any]:
 
 def _begin(runner: Any, plan: EpochPlan) -> None:
     setattr(runner, PLAN, plan)
-    setattr(runner, LIVES, 0)
+    setattr(runner, REBUILDS, 0)
     _seed_actions(runner, plan)
     runner.env.unwrapped.begin_epoch(plan)
     runner._needs_initial_reset = True

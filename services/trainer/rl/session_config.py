@@ -1,4 +1,4 @@
-"""SessionConfig: the one object that configures a run's training, from the driver down to its environments."""
+"""TrainingSessionConfig: the one object that configures a run's training, from the driver down to its environments."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +11,12 @@ from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 SESSION_CONFIG = "session_config"
-"""Field of RLlib's `env_config` that holds the SessionConfig. RLlib adds `num_envs` beside it."""
+"""Field of RLlib's `env_config` that holds the TrainingSessionConfig. RLlib adds `num_envs` beside it."""
 LOCAL_CORES = 2  # threads that step the games when the driver samples: the emulator releases the interpreter's lock
 
 
 @dataclass(frozen=True)
-class SessionConfig:
+class TrainingSessionConfig:
     """Session, learner, env runners and environments all receive this object. It is picklable: Ray ships it as a whole.
 
     A change of any field needs a new session. Files must have the same path on every machine that plays.

@@ -1,4 +1,4 @@
-"""Supervises the drivers of all active runs: starts one for an open order, restarts failed ones, gives up at last.
+"""Supervises the drivers of all active runs: starts one for an open order, restarts failed ones, then gives up.
 
 The supervisor reads what a run needs from the store on every tick, so a restarted service continues where it stopped.
 """
@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 
@@ -33,6 +34,7 @@ FAILURES = metrics.counter("trainer_driver_failures_total", "drivers that ended 
 DRIVERS = metrics.gauge("trainer_drivers", "drivers alive")
 SPEED = metrics.gauge("trainer_steps_per_second", "environment steps per second of all drivers together")
 ACTIVE = ("created", "running", "stopping")
+MAX_DRIVERS: Final = 8
 
 
 @dataclass
@@ -51,23 +53,33 @@ class SupervisedRun:
     heartbeat_since: float = 0.0
     """When the supervisor first read this heartbeat, on its own clock."""
     fence: int = 0
-    problem: str | None = None
-    """What prevented the last supervision of the run."""
+
+    @property
+    def holds_driver(self) -> bool:
+        """Whether a driver runs, or may run, for it."""
+        return self.driver is not None or self.pending is not None
 
 
 class DriverSupervisor:
     """Keeps one driver at work on every registered run. One task calls `tick` about twice a second."""
 
-    def __init__(self, store: Store, backend: Backend, attempts: int, clock: Callable[[], float]) -> None:
-        """A run is given up after `attempts` failures in a row; `clock` gives seconds."""
+    def __init__(
+        self, store: Store, backend: Backend, attempts: int, clock: Callable[[], float], max_drivers: int = MAX_DRIVERS
+    ) -> None:
+        """A run is given up after `attempts` failures in a row; `clock` gives seconds.
+
+        While `max_drivers` run, further runs wait; the one that was registered first gets the next place.
+        """
         self.store = store
         self.backend = backend
         self.runs: dict[RunId, SupervisedRun] = {}
         self._attempts = attempts
         self._clock = clock
+        self._max_drivers = max_drivers
         self._records = RunRecords(store)
         self._problems = LogOnce[RunId](log.warning, "run supervision failed")
         self._unreadable = LogOnce[RunId](log.warning, "heartbeat unreadable")
+        self._waiting = LogOnce[RunId](log.warning, "run waits for a driver")
 
     async def recover(self) -> None:
         """After a start: register every active run."""
@@ -89,13 +101,12 @@ class DriverSupervisor:
             except Fatal:
                 raise
             except ZeldaError as error:
-                run.problem = str(error)
                 self._problems.report(run.run, error, run=run.run)
             else:
-                run.problem = None
                 self._problems.clear(run.run)
         self._problems.keep_only(self.runs)
         self._unreadable.keep_only(self.runs)
+        self._waiting.keep_only(self.runs)
         DRIVERS.set(sum(run.driver is not None for run in self.runs.values()))
         SPEED.set(sum(self._steps_per_second(run) for run in self.runs.values()))
 
@@ -153,7 +164,7 @@ class DriverSupervisor:
     async def _start(self, run: SupervisedRun, record: RunRecord) -> None:
         if run.restarts.exhausted:
             await self._give_up(run, record)
-        elif run.restarts.may_start(self._clock()):
+        elif run.restarts.may_start(self._clock()) and self._has_place(run):
             run.pending = run.pending or f"{run.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
             failpoint("trainer.before_driver")
             try:
@@ -163,6 +174,17 @@ class DriverSupervisor:
                 return
             run.driver, run.pending = run.pending, None
             STARTS.inc()
+
+    def _has_place(self, run: SupervisedRun) -> bool:
+        """Whether the run may have a driver now. Each driver takes some 600 MB, so their number is bounded."""
+        if run.holds_driver or sum(other.holds_driver for other in self.runs.values()) < self._max_drivers:
+            self._waiting.clear(run.run)
+            return True
+        reason = (
+            f"all {self._max_drivers} drivers are taken; raise ZELDA_TRAINER__MAX_DRIVERS if there is room for more"
+        )
+        self._waiting.report(run.run, reason, run=run.run)
+        return False
 
     async def _give_up(self, run: SupervisedRun, record: RunRecord) -> None:
         """Commit the failure of the run's present attempt."""

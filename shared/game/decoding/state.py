@@ -49,7 +49,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What the room flags say: rooms seen, treasures taken, things opened for good."""
+    """What the room flags say: rooms seen, treasures taken, things opened permanently."""
 
     flags: bytes
     rooms_visited: int

@@ -28,7 +28,7 @@ EMULATOR: Final = f"pyboy {version('pyboy')}"
 RNG_WORD: Final = 0xFF94
 COLOUR_HARDWARE: Final = 1
 TAPPED: Final = frozenset({"a", "b", "start"})
-LONGEST_BOOT: Final = 600  # frames; ten seconds of play
+MAX_BOOT_FRAMES: Final = 600  # frames; ten seconds of play
 HARDWARE_AT: Final = 0xFF96
 
 Frame = NDArray[np.uint8]
@@ -61,8 +61,8 @@ class Emulator:
     def step(self, action: int, frames: int, render: bool = False) -> None:
         """Press the action's button for `frames` emulator frames; `render` draws the last of them.
 
-        By actions/v2, A, B and START are let go in the second half of the frames: games act on the edge of a press, and
-        the same action in the next step is a press of its own. Directions stay held, in actions/v1 every button does.
+        By actions/v2, A, B and START are released in the second half of the frames: games act on the edge of a press,
+        and the same action in the next step is another press. Directions stay held; in actions/v1 every button does.
         """
         button = BUTTON_OF_ACTION[action]
         pressed = frames - frames // 2 if button in TAPPED and self.actions == "actions/v2" else frames
@@ -170,7 +170,7 @@ class Emulator:
     def _await_hardware(self) -> None:
         """Run until the game has detected its hardware; EmulatorFault unless that is colour hardware."""
         hardware = 0
-        for _ in range(LONGEST_BOOT):
+        for _ in range(MAX_BOOT_FRAMES):
             hardware = self._memory.image()[WRAM_SIZE + HARDWARE_AT - HRAM_BASE]
             if hardware == COLOUR_HARDWARE:
                 return

@@ -13,7 +13,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 
-LONGEST_OPENING = 1200  # frames; a game with a title screen needs a saved state, because no button is pressed
+MAX_OPENING_FRAMES = 1200  # frames; a game with a title screen needs a saved state, because no button is pressed
 SETTING = "ZELDA_DRIVER__START_STATE"  # for messages: the setting that provides a run's own start
 WARM_UP = 2  # frames between a load and the first step: the game sees that no button is held
 
@@ -24,6 +24,8 @@ class StartState:
 
     name: str
     state: bytes
+    memory: bytes | None = None
+    """What the episode remembers that the state continues (observation/episode_memory.py); None: a new episode."""
 
 
 def begin_episode(emulator: Emulator, state: bytes, seed: int, actions: ActionsName = "actions/v2") -> None:
@@ -41,7 +43,7 @@ def true_start(game: Game) -> StartState:
     try:
         if game.start is not None:
             _load(emulator, game.start)
-        for _ in range(LONGEST_OPENING):
+        for _ in range(MAX_OPENING_FRAMES):
             if decoder.decode(emulator.image()).control:
                 return StartState("start", emulator.save())
             emulator.warm_up(1)
@@ -49,8 +51,8 @@ def true_start(game: Game) -> StartState:
         emulator.close()
     since = "power-on" if game.start is None else "its start state"
     raise Permanent(
-        f"{game.name} gives no control within {LONGEST_OPENING} frames of {since}: "
-        f"let {SETTING} name a saved state in which the hero can walk"
+        f"{game.name} does not give control within {MAX_OPENING_FRAMES} frames of {since}: "
+        f"set {SETTING} to a saved state in which the hero can walk"
     )
 
 
@@ -58,5 +60,5 @@ def _load(emulator: Emulator, state: bytes) -> None:
     try:
         emulator.load(state)
     except EmulatorFault as fault:
-        raise Permanent(f"{SETTING} must name a state that this version of PyBoy saved: {fault}") from fault
+        raise Permanent(f"set {SETTING} to a state that this version of PyBoy saved: {fault}") from fault
     emulator.warm_up(WARM_UP)

@@ -58,7 +58,7 @@ def identify_rom(rom: bytes) -> Game:
     """The game of a ROM image from outside, identified by its hash."""
     found = hashlib.md5(rom, usedforsecurity=False).hexdigest()
     if found != ORACLE_MD5:
-        raise UnknownRom(f"unknown ROM with MD5 {found}: known is {ORACLE_MD5} ({ORACLE}, US)")
+        raise UnknownRom(f"unknown ROM with MD5 {found}: use the one with MD5 {ORACLE_MD5} ({ORACLE}, US)")
     return Game(
         name=ORACLE,
         rom=rom,

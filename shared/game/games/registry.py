@@ -42,5 +42,5 @@ class GameRegistry:
     def open(self, name: str, request: GameRequest | None = None) -> Game:
         """Open a registered game, or raise UnknownRom."""
         if name not in self._factories:
-            raise UnknownRom(f"no game {name!r}: known are {' and '.join(self._factories)}")
+            raise UnknownRom(f"unknown game {name!r}: use {' or '.join(self._factories)}")
         return self._factories[name](request or GameRequest())

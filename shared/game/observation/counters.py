@@ -2,7 +2,7 @@
 
 Each counter starts at 0 with the episode and never falls, so progress that a judge rated stays visible: a spent key
 leaves `keys_found` and raises `keys_used`. A counter of something that the game can repeat (enemies return, shops sell
-again) rises at most `REPEATS` times in each room; without that limit the reward model's pay could be farmed.
+again) rises at most `REPEATS` times in each room; without that limit an agent could farm the reward.
 """
 
 from struct import Struct
@@ -37,12 +37,12 @@ COUNTERS: Final[tuple[Counter, ...]] = (
     Counter("items", 31, "treasures owned for the first time, money and hearts excepted", "inventory"),
     Counter("sword_levels", 3, "levels that the sword gained", "sword"),
     Counter("heart_containers", 15, "heart containers gained"),
-    Counter("chests", 63, "treasures taken from rooms for good"),
+    Counter("chests", 63, "treasures taken from rooms permanently"),
     Counter("keys_found", 31, "small keys picked up", "dungeon"),
     Counter("keys_used", 31, "small keys spent on locks", "dungeon"),
     Counter("dungeon_items", 31, "boss keys, maps and compasses gained", "dungeon_items"),
-    Counter("doors", 127, "sides of doors opened for good"),
-    Counter("solved", 63, "rooms whose puzzle, block, switch, boss or gate was solved for good"),
+    Counter("doors", 127, "sides of doors opened permanently"),
+    Counter("solved", 63, "rooms whose puzzle, block, switch, boss or gate was solved permanently"),
     Counter("buttons", 63, "floor buttons pressed for the first time", "puzzle"),
     Counter("levers", 63, "levers and orbs switched for the first time", "puzzle_dungeon"),
     Counter("story", 127, "events of the story that the game noted", "flags"),
@@ -61,6 +61,21 @@ _MOST: Final = np.array([counter.most for counter in COUNTERS], np.float32)
 _SCALE: Final = np.log1p(_MOST)
 
 
+Switch = tuple[str, RoomKey | int | None, int]
+"""A button of a room or a lever of a dungeon, with the number of its bit."""
+
+
+class CounterMemory(NamedTuple):
+    """What the counters of an episode remember, to continue it from a saved state."""
+
+    values: dict[str, int]
+    owned: list[int]
+    texts: list[int]
+    switched: list[Switch]
+    dungeons: list[int | None]
+    repeats: list[tuple[str, RoomKey, int]]
+
+
 class EpisodeCounters:
     """The counters of one episode, for one environment."""
 
@@ -71,10 +86,33 @@ class EpisodeCounters:
         self._first_rooms, self._first_tiles = len(trace.rooms), trace.tiles
         self._owned = SUPPLIES | (state.inventory.treasures or frozenset())
         self._texts = set() if state.dialog is None else {state.dialog.text}
-        self._switched: set[tuple[object, ...]] = set()
+        self._switched: set[Switch] = set()
         self._dungeons = {state.dungeon} if state.in_dungeon else set()
         self._repeats: dict[tuple[str, RoomKey], int] = {}
         self.packed = b""
+        self._pack()
+
+    def memory(self) -> CounterMemory:
+        """What continues these counters from a saved state."""
+        return CounterMemory(
+            dict(self.values),
+            sorted(self._owned),
+            sorted(self._texts),
+            [*self._switched],
+            [*self._dungeons],
+            [(name, room, count) for (name, room), count in self._repeats.items()],
+        )
+
+    def restore(self, memory: CounterMemory, trace: EpisodeTrace) -> None:
+        """Continue the counters of an earlier episode; `trace` continues it already."""
+        self.values.update(memory.values)
+        self._first_rooms = len(trace.rooms) - memory.values["rooms"]
+        self._first_tiles = trace.tiles - memory.values["tiles"]
+        self._owned |= set(memory.owned)
+        self._texts |= set(memory.texts)
+        self._switched |= set(memory.switched)
+        self._dungeons |= set(memory.dungeons)
+        self._repeats = {(name, room): count for name, room, count in memory.repeats}
         self._pack()
 
     def step(self, previous: GameState, state: GameState, trace: EpisodeTrace) -> None:

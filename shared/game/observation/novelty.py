@@ -27,7 +27,7 @@ def _view() -> tuple[str, ...]:
 
 
 VIEWS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({VIEW: _view(), VERSION: tuple(INDEX)})
-"""Names of features in the order of obs/v1, by the view's version. Runs of before 2026-11-23 see all of them."""
+"""Names of features in the order of obs/v1, by the view's version. Runs older than 2026-11-23 see all of them."""
 
 
 def columns(view: str) -> list[int]:

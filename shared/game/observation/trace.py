@@ -4,6 +4,7 @@ While a room scrolls in, the hero's position is meaningless and is not counted.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Final
 
 from shared.game.decoding.grid import HAZARD, SOLID, STRIDE, Grid
@@ -72,6 +73,23 @@ class EpisodeTrace:
         self.presses += _IS_PRESS[action]
         self.streak = self.streak + 1 if actions and actions[-1] == action else 1
         actions.append(action)
+
+    def memory(self) -> dict[RoomKey, bytes]:
+        """The marks of each room seen so far, to continue this episode from a saved state."""
+        return {key: bytes(marks) for key, marks in self._maps.items()}
+
+    def restore(self, memory: Mapping[RoomKey, bytes]) -> None:
+        """Continue an earlier episode: what it had seen is not new. Call this before the first step."""
+        for key, earlier in memory.items():
+            marks = self._maps.setdefault(key, bytearray(earlier))
+            for place, mark in enumerate(earlier):
+                if mark == SEEN:
+                    marks[place] = SEEN
+        self.rooms = set(self._maps)
+        self.tiles = sum(marks.count(SEEN) for marks in self._maps.values())
+        if self._here_key is not None:
+            self._counts = _count(self.here, self._grids[self._here_key])
+        self.version += 1
 
     def coverage(self) -> float:
         """Share of the room's walkable tiles that were seen."""

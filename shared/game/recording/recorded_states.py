@@ -22,7 +22,7 @@ class RecordedStates:
     """(steps + 1, inputs of the layout)."""
     counters: str | None
     counts: Counts | None
-    """(steps + 1, inputs of the counters); None in archives of before 2026-11-23."""
+    """(steps + 1, inputs of the counters); None in archives older than 2026-11-23."""
 
     def in_view(self, view: str) -> Observations:
         """All states (steps + 1, D) as a reward model of this view sees them; ContractError if recorded without it."""

@@ -62,7 +62,7 @@ class Segment:
     start_state: bytes
     frames: Mapping[int, bytes]
     counters: Counts | None
-    """(steps + 1, N) of the layout that the manifest names; None in archives of before 2026-11-23."""
+    """(steps + 1, N) of the layout that the manifest names; None in archives older than 2026-11-23."""
     actors: Actions | None = None
     """Who chose each action, see ACTORS; None where only the policy acted."""
 

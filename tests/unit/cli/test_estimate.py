@@ -58,8 +58,8 @@ def test_a_run_that_differs_is_named_with_its_differences() -> None:
 
 def test_without_a_comparable_run_nothing_is_guessed() -> None:
     unknown = client({"new": CONFIG, "pixels": CONFIG | {"observation": "pixels/v1"}})
-    assert estimate(unknown, "new", CONFIG).startswith("How long it takes is known after the first batch")
-    assert estimate(unknown, "new", CONFIG | {"epochs": None, "run_hours": 2.0}) == "It starts no epoch after 2 h."
+    assert estimate(unknown, "new", CONFIG).startswith("No similar run was measured here before")
+    assert estimate(unknown, "new", CONFIG | {"epochs": None, "run_hours": 2.0}) == "No epoch starts after 2 h."
 
 
 @pytest.mark.parametrize(

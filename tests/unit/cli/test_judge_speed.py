@@ -1,4 +1,4 @@
-"""`zelda doctor --speed`: how many segments an hour the judges can judge, compared with what a run requests."""
+"""`zelda doctor --speed`: how many segments per hour the judges can judge, compared with what a run requests."""
 
 import subprocess
 import sys
@@ -58,14 +58,14 @@ def test_doctor_measures_the_judges_of_a_file(tmp_path: Path) -> None:
     with rules_server("--latency-ms", "500") as url:
         ok, detail = measured(tmp_path, url)
     assert ok
-    seconds = float(detail.partition("(")[2].partition(" s for 1 side by side")[0])
+    seconds = float(detail.partition("(")[2].partition(" s for 1 concurrent")[0])
     assert 0.5 <= seconds < 5
 
 
 def test_a_server_slower_than_its_limit_is_measured_too(tmp_path: Path) -> None:
     with rules_server("--latency-ms", "600") as url:
         _, detail = measured(tmp_path, url, timeout=0.2)
-    assert "segments an hour" in detail
+    assert "segments per hour" in detail
 
 
 def test_judges_that_abstain_have_no_speed(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_unreachable_route_has_no_speed(tmp_path: Path) -> None:
 def test_a_slow_route_comes_with_a_run_that_it_can_judge() -> None:
     found = describe(RouteSpeed("llm", at_once=1, seconds=45, prompt_tokens=1_130))
     assert not found.ok
-    assert "about 80 segments an hour (45.0 s for 1 side by side, 1130 prompt tokens each)" in found.detail
+    assert "about 80 segments per hour (45.0 s for 1 concurrent, 1130 prompt tokens each)" in found.detail
     assert "requests up to 228, which takes 2.9 h, and a run waits 10 min" in found.detail
     budget = int(found.fix.partition("sampling.budget=")[2].partition(",")[0])
     assert requests_of(budget) * 45 <= RunConfig().judge_deadline_s
@@ -95,7 +95,7 @@ def test_a_slow_route_comes_with_a_run_that_it_can_judge() -> None:
 def test_a_fast_route_keeps_up() -> None:
     found = describe(RouteSpeed("big", at_once=4, seconds=4, prompt_tokens=1_130))
     assert found.ok
-    assert "about 3,600 segments an hour" in found.detail
+    assert "about 3,600 segments per hour" in found.detail
 
 
 def test_a_hopeless_route_gets_the_smallest_run() -> None:

@@ -72,7 +72,7 @@ def test_the_current_stage_shows_its_figures_and_earlier_ones_are_done() -> None
 def test_a_lost_system_is_said_until_it_answers_again() -> None:
     view = LiveView("m1", watch.HINT, Console(file=StringIO()))
     view("progress", PROGRESS)
-    view.lose("refused")
+    view.show_outage("refused")
     assert view._footer() == "The system does not answer, retrying: refused"
     view("progress", PROGRESS)
     assert view._footer() == watch.HINT
@@ -110,7 +110,7 @@ def test_leaving_the_view_says_that_the_run_goes_on(capsys: pytest.CaptureFixtur
     code = watch_to_exit_code(CoordinatorClient(http, "http://zelda"), "m1", as_json=False, options=" --url http://x")
     assert code == errors.INTERRUPTED
     said = capsys.readouterr().err.splitlines()
-    assert said == ["m1 goes on.", "Next:  zelda run watch m1 --url http://x    zelda run stop m1 --url http://x"]
+    assert said == ["m1 continues.", "Next:  zelda run watch m1 --url http://x    zelda run stop m1 --url http://x"]
 
 
 def test_the_progress_document_has_every_field_of_the_view() -> None:

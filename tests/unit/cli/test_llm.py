@@ -37,9 +37,9 @@ def system(root: Path, llm: Path, **judge: str) -> LocalStack:
     [
         (lambda path: None, "no such file or directory: name the .gguf file"),
         (lambda path: path.mkdir(), "is a directory: name the .gguf file"),
-        (lambda path: path.write_bytes(b""), "it is no GGUF file"),
-        (lambda path: path.write_bytes(b"PK\x03\x04 a zip archive"), "it is no GGUF file"),
-        (lambda path: gguf(path, version=1), "it is GGUF version 1, and llama.cpp reads 2 and 3 only"),
+        (lambda path: path.write_bytes(b""), "it is not a GGUF file"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 a zip archive"), "it is not a GGUF file"),
+        (lambda path: gguf(path, version=1), "it has GGUF version 1, but llama.cpp reads only 2 and 3"),
     ],
 )
 def test_an_unusable_model_is_named_with_its_reason(
@@ -54,7 +54,7 @@ def test_an_unusable_model_is_named_with_its_reason(
 
 
 def test_a_device_is_no_model() -> None:
-    with pytest.raises(CliError, match="it is no regular file"):
+    with pytest.raises(CliError, match="it is not a regular file"):
         find_model(Path("/dev/null"))
 
 
@@ -77,12 +77,13 @@ def test_the_file_gives_the_model_a_name_that_requests_can_carry() -> None:
 
 
 def test_two_sources_of_judges_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CliError, match="--llm and --judges both name the judges"):
+    with pytest.raises(CliError, match="--llm and --judges both choose the judges"):
         user_settings({}, judges=tmp_path / "judges.yaml", llm=True)
 
 
 def test_the_option_wins_over_a_judges_file_of_the_environment(tmp_path: Path) -> None:
-    assert user_settings({JUDGES_FILE: str(tmp_path / "missing.yaml")}, llm=True)["judge"] == {}
+    found = user_settings({JUDGES_FILE: str(tmp_path / "missing.yaml")}, llm=True)["judge"]
+    assert found == {"ZELDA_JUDGE__KEEP_REPLIES": "true"}
 
 
 def test_the_judge_asks_the_model_once_for_all_dimensions(tmp_path: Path) -> None:

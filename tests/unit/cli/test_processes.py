@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.ports import PortAllocator, is_free
+from cli.stack.ports import PortAllocator, is_free, usual_port
 from cli.stack.process import ProcessSpec, StackError, SupervisedProcess
 
 
@@ -99,6 +99,17 @@ async def test_a_rejected_configuration_is_not_retried(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="program rejects its configuration: ZELDA_BUS__URL: not a bus"):
         await run()
     assert one.restarts == 0
+
+
+def test_the_page_of_a_directory_keeps_its_port(tmp_path: Path) -> None:
+    first, again = (usual_port(tmp_path / "system") for _ in range(2))
+    assert first is not None
+    assert first == again
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", first))
+        taken.listen()
+        assert usual_port(tmp_path / "system") is None  # any free port serves instead
+    assert len({usual_port(tmp_path / str(number)) for number in range(20)}) > 10
 
 
 def test_ports_are_allocated_once_and_a_used_port_is_refused() -> None:

@@ -53,7 +53,8 @@ def test_usage_lines_and_values_are_plain(words: list[str], usage: str, capsys: 
 
 
 @pytest.mark.parametrize(
-    ("line", "offered"), [("zelda ex", {"export"}), ("zelda dlq re", {"replay"}), ("zelda run st", {"start", "stop"})]
+    ("line", "offered"),
+    [("zelda ex", {"explore", "export"}), ("zelda dlq re", {"replay"}), ("zelda run st", {"start", "stop"})],
 )
 def test_the_shell_completes_commands(tmp_path: Path, line: str, offered: set[str]) -> None:
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1), "_ZELDA_COMPLETE": "complete_bash"}

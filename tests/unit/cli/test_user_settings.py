@@ -136,5 +136,5 @@ def test_a_rom_is_a_file_of_a_cartridges_size(tmp_path: Path) -> None:
     with huge.open("wb") as file:
         file.truncate(4 << 30)
     for path in (huge, Path("/dev/zero")):
-        with pytest.raises(CliError, match="no file of at most 8 MB"):
+        with pytest.raises(CliError, match="a file of at most 8 MB"):
             user_settings({}, rom=path)

@@ -10,7 +10,7 @@ from services.coordinator.domain.score_counter import ScoreCounter
 from services.coordinator.reconcile.replay_backoff import MAX_INTERVAL, ReplayBackoff
 from services.coordinator.reconcile.silence_timer import SilenceTimer
 from shared.contracts.driver import DriverFailed
-from shared.contracts.run import LONGEST_REASON
+from shared.contracts.run import MAX_REASON_LENGTH
 from shared.store import keys
 from shared.store.port import NotFound
 from tests.unit.coordinator.harness import RUN, START, Harness, started_run
@@ -78,7 +78,7 @@ async def test_resuming_a_created_run_changes_nothing() -> None:
 async def test_a_record_keeps_its_highest_fence_and_shortens_its_reason() -> None:
     record = await Harness().create_run()
     running = advance(record, "running", START, fence=7)
-    later = advance(running, "running", START, fence=3, reason="far too long " * LONGEST_REASON)
+    later = advance(running, "running", START, fence=3, reason="far too long " * MAX_REASON_LENGTH)
     assert (later.fence, later.revision) == (7, 2)
     assert str(later.reason).endswith("too long ...")
 

@@ -107,6 +107,19 @@ async def test_the_map_counts_every_step_and_pictures_rooms(tmp_path: Path) -> N
     assert any(room["picture"] is not None for room in found["rooms"])
 
 
+async def test_the_potential_of_an_export_is_served(tmp_path: Path) -> None:
+    harness = Harness()
+    await add_earlier_run(harness.store)
+    async with client(harness, tmp_path, VIEWER) as http:
+        before = await http.get(f"{ROUTE}/potential")
+        await harness.store.put(f"{keys.export_prefix(*PLACE)}potential.json", b"[0.25, -1]")
+        ready = await http.get(f"{ROUTE}/potential")
+        await harness.store.put(f"{keys.export_prefix(*PLACE)}potential.json", b"{")
+        damaged = await http.get(f"{ROUTE}/potential")
+    assert (before.json(), ready.json()) == ([], [0.25, -1.0])
+    assert damaged.json()["detail"].startswith(f"segment {PLACE.segment}: potential.json is not a list of numbers")
+
+
 async def test_a_video_is_requested_once_then_served(tmp_path: Path) -> None:
     harness = await recorded()
     await harness.bus.fetch(EXPORTER_SEGMENTS, 1, 0)  # the consumer exists before the event

@@ -11,7 +11,7 @@ from tests.unit.coordinator.api_client import OPERATOR, VIEWER, client
 from tests.unit.coordinator.harness import Harness
 
 PAGE = Path(__file__).parents[3] / "services/coordinator/live/page"
-MOST_LINES = 150
+MAX_LINES = 150
 
 
 async def test_an_unchanged_file_is_not_sent_again(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_files_of_others_are_unchanged() -> None:
 def test_the_modules_of_the_page_are_short() -> None:
     modules = [path for path in PAGE.rglob("*.js") if path.parent.name != "vendor"]
     assert len(modules) > 10
-    assert [path.name for path in modules if len(path.read_text().splitlines()) > MOST_LINES] == []
+    assert [path.name for path in modules if len(path.read_text().splitlines()) > MAX_LINES] == []
 
 
 @pytest.mark.parametrize(("token", "role"), [(VIEWER, "viewer"), (OPERATOR, "operator")])

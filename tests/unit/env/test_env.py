@@ -12,9 +12,11 @@ from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.game_session import START, GameSession, StepResult
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
+from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
 from shared.game.observation import counters
+from shared.game.observation.episode_memory import EpisodeMemory
 from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 GARDEN = {"world": "garden"}
@@ -125,6 +127,27 @@ def test_start_states_are_drawn_evenly_and_named_in_the_report() -> None:
 
     assert 10 < names.count("first") < 30
     assert set(names) == {"first", "second"}
+
+
+def test_a_restart_continues_the_episode_that_was_saved() -> None:
+    with playing(EnvConfig(world="garden", rewards="explore")) as session:
+        for _ in range(60):
+            session.step(ACTIONS.index("down"))
+        memory = EpisodeMemory.of(session.trace, session.counters).to_bytes()
+        saved, tiles = session.emulator.save(), session.trace.tiles
+        counted = session.counters.packed
+        session.set_starts([StartState("again", saved, memory)])
+        session.reset()
+        assert session.counters.packed == counted
+        assert session.trace.tiles == tiles
+        for _ in range(60):
+            session.step(ACTIONS.index("up"))
+        returned = session.term_sums["tile"]
+        session.set_starts([StartState("new", saved)])
+        session.reset()
+        for _ in range(60):
+            session.step(ACTIONS.index("up"))
+        assert session.term_sums["tile"] > returned
 
 
 def one_press_of_start(step: int) -> int:

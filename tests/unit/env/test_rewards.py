@@ -187,7 +187,7 @@ def test_every_profile_of_the_package_names_known_terms() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('description = "x"\n[weights]\nroon = 1.0\n', "unknown terms roon: known are"),
+        ('description = "x"\n[weights]\nroon = 1.0\n', "unknown terms roon: choose from"),
         ('description = "x"\n[weights]\nroom = -1.0\n', "weights.room: Input should be greater than or equal to 0"),
         ("description = \n", r"reward profile odd\.toml:"),
     ],
@@ -211,5 +211,5 @@ def test_a_profile_that_cannot_be_read_is_refused_with_one_sentence(tmp_path: Pa
 
 
 def test_an_unknown_profile_names_those_there_are() -> None:
-    with pytest.raises(ContractError, match=r"no reward profile 'nonsense': known are default, .*seeds"):
+    with pytest.raises(ContractError, match=r"unknown reward profile 'nonsense': choose from default, .*seeds"):
         RewardProfile.load("nonsense")

@@ -55,7 +55,7 @@ def test_every_macro_is_read_as_it_was_written(macro: Macro) -> None:
     ],
 )
 def test_other_text_is_refused_with_a_sentence(text: str) -> None:
-    with pytest.raises(MacroError, match=r"is no macro|is no item|at most 60 characters"):
+    with pytest.raises(MacroError, match=r"is not a macro|is not an item|at most 60 characters"):
         parse_macro(text)
 
 

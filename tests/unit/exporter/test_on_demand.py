@@ -14,9 +14,13 @@ import pytest
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, OK
 from services.exporter.adapters.potentials import Potentials
-from services.exporter.domain.manifest import ExportManifest
+from services.exporter.adapters.scores import ScoreLookup
+from services.exporter.domain.manifest import POTENTIAL, ExportManifest
 from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments, export_video
+from services.exporter.render import RenderOptions
+from services.exporter.segment_exporter import SegmentExporter
 from services.exporter.settings import ExporterSettings
+from services.exporter.wiring import game_opener
 from services.trainer.domain.shaping import ConservativePotential
 from shared import rewardnet
 from shared.config.settings import StoreSettings
@@ -108,6 +112,33 @@ async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store:
     assert found is not None
     assert np.array_equal(found, used)
     assert found.std() > 0, "it varies along the segment"
+
+
+async def test_an_export_holds_the_potential_of_a_shaped_segment(store: Store) -> None:
+    raw = rewardnet.dump(rewardnet.random_weights(3, 1, "counters/v1"))
+    key = f"{keys.reward_model_prefix(RUN, 0)}rm.safetensors"
+    digest = Digest(await store.put(key, raw))
+    model = RewardModelRef(epoch=0, weights_key=key, weights_digest=digest, card_key=key, card_digest=digest)
+    order = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
+    await store.put(keys.epoch_start(RUN, 0), order.model_copy(update={"reward_model": model}).to_bytes())
+    options = RenderOptions(frames=False, video=False)
+    exporter = SegmentExporter(store, ScoreLookup(store), game_opener(None), options)
+    shaped, plain = (await list_segments(store, RUN)).items()
+    recorded = await store.get(shaped[0].key)
+    facts, members = parts(recorded)
+    members = replace(members, counters=read_segment(recorded).counters)
+    await store.put(shaped[0].key, write_segment({**facts, "reward_model": digest}, members))
+    for _, place in (plain, shaped):
+        await exporter.export(place)
+    files = [
+        ExportManifest.from_bytes(await store.get(f"{keys.export_prefix(*place)}manifest.json")).files
+        for _, place in (plain, shaped)
+    ]
+    assert [POTENTIAL in names for names in files] == [False, True]
+    stored = json.loads(await store.get(f"{keys.export_prefix(*shaped[1])}{POTENTIAL}", files[1][POTENTIAL]))
+    expected = await Potentials(store).of(read_segment(await store.get(shaped[0].key)))
+    assert expected is not None
+    assert stored == pytest.approx(expected.tolist(), abs=1e-6)
 
 
 async def recorded_segment(store: Store) -> Segment:

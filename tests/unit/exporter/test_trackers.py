@@ -1,16 +1,28 @@
-"""The figures of a run reach TensorBoard and MLflow, completely and once."""
+"""The figures of a run reach TensorBoard, MLflow and W&B, completely and once."""
 
 import asyncio
+import json
+import os
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
+import minari
 import pytest
 from mlflow.tracking import MlflowClient
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from wandb.proto import wandb_internal_pb2
+from wandb.sdk.internal.datastore import DataStore
 
-from cli import trackers
-from cli.__main__ import exit_code_of
+from cli.__main__ import as_cli_error, exit_code_of
 from cli.errors import OK
+from cli.exports import trackers
 from services.exporter.adapters.trackers import TensorBoardTracker, flat_config
 from services.exporter.domain.scalars import epoch_scalars
 from shared.config.settings import StoreSettings
@@ -18,6 +30,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.store import keys
 from shared.store.open import open_store
+from tests.servers import free_ports
 from tests.unit.cli.test_ended_system import ARCHIVE, RUN
 
 
@@ -79,11 +92,47 @@ def test_following_a_run_writes_each_figure_once_and_ends_with_it(
     assert found["epoch/segments_waiting"][0][1] == 0  # not the figure of an unfinished judging
 
 
-def test_mlflow_stores_configuration_and_figures_of_one_run(
-    summary: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    uri = f"file:{tmp_path / 'mlruns'}"
+@contextmanager
+def mlflow_server(folder: Path) -> Iterator[str]:
+    """The address of MLflow's own tracking server, with a database in the folder."""
+    port = free_ports(1)[0]
+    places = {
+        "_MLFLOW_SERVER_FILE_STORE": f"sqlite:///{folder}/mlflow.db",
+        "_MLFLOW_SERVER_ARTIFACT_ROOT": str(folder / "artifacts"),
+    }
+    command = [sys.executable, "-m", "flask", "--app", "mlflow.server:app", "run", "--port", str(port)]
+    with (folder / "mlflow.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, env=os.environ | places, stdout=log, stderr=log)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for_http(f"{address}/health", process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for_http(address: str, process: subprocess.Popen[bytes], patience_s: float = 100.0) -> None:
+    """Wait until the address answers; AssertionError if its process has ended."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the server has ended"
+        try:
+            if httpx.get(address, trust_env=False).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise AssertionError(f"{address} does not answer")
+
+
+@pytest.mark.timeout(240)
+def test_mlflows_own_server_stores_configuration_and_figures(summary: RunSummary, tmp_path: Path) -> None:
+    with mlflow_server(tmp_path) as uri:
+        check_mlflow(summary, uri)
+
+
+def check_mlflow(summary: RunSummary, uri: str) -> None:
+    """Export the run twice, and read it back as MLflow's client does."""
     for _ in range(2):  # a second export replaces the first
         assert exit_code_of(["export", "mlflow", RUN, "--uri", uri]) == OK
     client = MlflowClient(tracking_uri=uri)
@@ -95,6 +144,67 @@ def test_mlflow_stores_configuration_and_figures_of_one_run(
     assert found.data.params["shaping.mode"] == summary.config.shaping.mode
     (point,) = client.get_metric_history(found.info.run_id, "train/return_mean")
     assert point.step == summary.epochs[0].steps
+
+
+def offline_records(file: Path) -> list[Any]:
+    """What W&B's own reader finds in an offline run."""
+    reader = DataStore()
+    reader.open_for_scan(str(file))
+    records = []
+    while (raw := reader.scan_data()) is not None:
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(bytes(raw))
+        records.append(record)
+    reader.close()
+    return records
+
+
+def by_name(items: Iterable[Any]) -> dict[str, Any]:
+    """Name -> value of W&B's items."""
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+def test_wandbs_own_reader_finds_one_offline_run_with_every_figure(summary: RunSummary, tmp_path: Path) -> None:
+    for _ in range(2):  # a second export replaces the first
+        assert exit_code_of(["export", "wandb", RUN, "--to", str(tmp_path / "out")]) == OK
+    (file,) = (tmp_path / "out").glob("wandb/offline-run-*/*.wandb")
+    records = offline_records(file)
+    (history,) = [by_name(record.history.item) for record in records if record.WhichOneof("record_type") == "history"]
+    expected = epoch_scalars(summary.epochs[0])
+    assert {name: history[name] for name in expected} == pytest.approx(expected)
+    assert history["steps"] == summary.epochs[0].steps
+    (run,) = [record.run for record in records if record.WhichOneof("record_type") == "run"]
+    assert (run.run_id, run.project) == (RUN, "zelda")
+    assert by_name(run.config.update)["shaping.mode"] == summary.config.shaping.mode
+
+
+@pytest.mark.parametrize("package", ["wandb", "minari"])
+def test_a_missing_package_names_its_extra(package: str) -> None:
+    end = as_cli_error(ModuleNotFoundError(name=package))
+    assert end is not None
+    assert str(end).endswith(f"pip install -c .ci/constraints.txt -e '.[{package}]'.")
+
+
+def test_minari_reads_each_judged_segment_as_an_episode(
+    summary: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):  # a second export replaces the first
+        assert exit_code_of(["export", "minari", RUN, "--to", str(tmp_path / "minari")]) == OK
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    dataset = minari.load_dataset(f"{RUN}-v0")
+    assert (dataset.total_episodes, dataset.total_steps) == (6, 1800)
+    for episode in dataset.iterate_episodes():
+        assert all(observation in dataset.observation_space for observation in episode.observations)
+        assert all(action in dataset.action_space for action in episode.actions)
+        assert len(episode.observations) == len(episode.rewards) + 1
+        assert 0 <= episode.rewards[-1] <= 1
+        assert not episode.rewards[:-1].any()
+        assert episode.truncations[-1] != episode.terminations[-1]
+    assert sum(episode.rewards[-1] for episode in dataset.iterate_episodes()) / 6 == pytest.approx(
+        summary.epochs[0].score_mean
+    )
+    first, second = minari.split_dataset(dataset, sizes=[4, 2], seed=1)
+    assert (first.total_episodes, second.total_episodes) == (4, 2)
 
 
 def test_unknown_figures_are_left_out() -> None:

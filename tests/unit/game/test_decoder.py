@@ -191,7 +191,7 @@ def test_engine_writes_every_variable_that_bramble_declares() -> None:
 
 def test_unknown_rom_is_refused_with_its_hash_and_the_known_one() -> None:
     with pytest.raises(
-        UnknownRom, match=f"unknown ROM with MD5 d41d8cd98f00b204e9800998ecf8427e: known is {ORACLE_MD5}"
+        UnknownRom, match=f"unknown ROM with MD5 d41d8cd98f00b204e9800998ecf8427e: use the one with MD5 {ORACLE_MD5}"
     ):
         identify_rom(b"")
 
@@ -199,7 +199,7 @@ def test_unknown_rom_is_refused_with_its_hash_and_the_known_one() -> None:
 def test_game_without_its_rom_is_refused() -> None:
     with pytest.raises(UnknownRom, match="oracle-of-seasons needs your own ROM image"):
         GAMES.open("oracle-of-seasons")
-    with pytest.raises(UnknownRom, match="no game 'tetris': known are bramble and oracle-of-seasons"):
+    with pytest.raises(UnknownRom, match="unknown game 'tetris': use bramble or oracle-of-seasons"):
         GAMES.open("tetris")
 
 

@@ -46,10 +46,10 @@ def test_state_of_the_user_is_the_true_start() -> None:
 
 
 def test_start_state_without_control_is_refused_with_its_setting() -> None:
-    with pytest.raises(Permanent, match="its start state: let ZELDA_DRIVER__START_STATE name a saved state"):
+    with pytest.raises(Permanent, match="its start state: set ZELDA_DRIVER__START_STATE to a saved state"):
         true_start(replace(GARDEN, start=after("start", 10)))  # the menu is open, and no button closes it
 
 
 def test_invalid_start_state_is_refused_with_its_setting() -> None:
-    with pytest.raises(Permanent, match=r"ZELDA_DRIVER__START_STATE must name a state .* 8 bytes does not load"):
+    with pytest.raises(Permanent, match=r"set ZELDA_DRIVER__START_STATE to a state .* 8 bytes does not load"):
         true_start(replace(GARDEN, start=b"no state"))

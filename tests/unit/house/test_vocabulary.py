@@ -90,6 +90,16 @@ def test_refused_words_name_no_module_class_or_function() -> None:
     assert found == []
 
 
+def test_constants_that_bound_a_value_are_called_max_or_min() -> None:
+    bound = re.compile(r"^ *((?:MOST|LEAST|LONGEST|SHORTEST|LARGEST|SMALLEST)(?:_[A-Z_]+)?)\b[^=\n]*= ", re.MULTILINE)
+    found = [
+        f"{path.relative_to(ROOT)}: {name}: say MAX or MIN"
+        for path in product_files(".py")
+        for name in bound.findall(path.read_text())
+    ]
+    assert found == []
+
+
 def test_refused_words_are_in_no_comment_message_or_page() -> None:
     pages = [*product_files(*PROSE_SUFFIXES), *sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
     found = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.judge.adapters.frames import enlarged_size
-from services.judge.config import load_judges
+from services.judge.config import JudgeSpec, load_judges
 from services.judge.domain.facts.events import SOUNDS, Importance, TimelineEvent, detect_events
 from services.judge.domain.facts.states import StepState
 from services.judge.domain.facts.summary import compute_facts
@@ -208,3 +208,18 @@ async def test_judge_abstains_without_room_for_facts() -> None:
 
 def test_every_known_sound_is_one_the_recorder_writes() -> None:
     assert set(SOUNDS) <= set(SOUND_EVENTS.values())
+
+
+async def test_short_facts_leave_out_what_is_zero_or_unknown() -> None:
+    one = judge_input("s1", walk(3))
+    full, short = render(one.facts, 10_000), render(one.facts, 10_000, short=True)
+    assert totals(short) == {name: value for name, value in totals(full).items() if value}
+    assert "- all others: 0 or unknown\n" in short
+    assert short.partition("TIMELINE")[2] == full.partition("TIMELINE")[2]
+    spec = JUDGES[0].model_copy(update={"facts": "short"})
+    assert (await build_prompt(spec, one, None)).tokens < (await build_prompt(JUDGES[0], one, None)).tokens
+
+
+def test_rules_read_every_total() -> None:
+    with pytest.raises(ValueError, match="judge r: rules read every total; leave out facts"):
+        JudgeSpec.model_validate({"name": "r", "kind": "rules", "dimensions": ["progress"], "facts": "short"})

@@ -69,7 +69,7 @@ async def test_a_forged_event_concludes_no_segment(harness: OpenHarness) -> None
     assert isinstance(event.data, SegmentReady)
     data = event.data.model_copy(update={"segment": SegmentId("s2")})
     forged = wrap(data, source="trainer")
-    with pytest.raises(ContractError, match=r"which is no archive of s2"):
+    with pytest.raises(ContractError, match=r"segment.ready of s2 names .*, which is the key of another object"):
         await one.runtime.handlers.segment_ready(forged)
     assert await one.runtime.handlers.segment_dead(forged, "refused") == []
     assert await one.store.list("episodes/scores/") == []

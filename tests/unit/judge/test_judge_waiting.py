@@ -49,7 +49,7 @@ async def test_retry_after_longer_than_patience_does_not_count_as_silence(harnes
     with pytest.raises(Transient, match="429"):
         await one.runtime.handlers.segment_ready(event)
     await asyncio.sleep(0.5)
-    with pytest.raises(Transient, match="asks to wait"):
+    with pytest.raises(Transient, match="asks for a pause"):
         await one.runtime.handlers.segment_ready(event)
 
 
@@ -79,7 +79,7 @@ async def test_vote_session_timeout_keeps_the_other_results(
         await asyncio.sleep(3_600)
         raise AssertionError
 
-    monkeypatch.setattr(judge, "LONGEST_SEGMENT_S", 1.0)
+    monkeypatch.setattr(judge, "MAX_SEGMENT_S", 1.0)
     vision_is(one, httpx.MockTransport(never))
     with pytest.raises(Transient, match="no answer within 1 s"):
         await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from shared.contracts.scores import Usage
 from shared.llm.budget import Budget, BudgetExhausted, BudgetTracker, TokenPrices
 from shared.llm.call_outcome import (
-    LONGEST_RETRY_AFTER_S,
+    MAX_RETRY_AFTER_S,
     CallOutcome,
     classify_response,
     pause_before_retry,
@@ -165,7 +165,7 @@ def test_inconsistent_limits_are_refused(least: int, most: int) -> None:
         ("3", 3.0),
         (" 7 ", 7.0),
         ("0", 0.0),
-        ("999999999999", LONGEST_RETRY_AFTER_S),
+        ("999999999999", MAX_RETRY_AFTER_S),
         (format_datetime(NOW + timedelta(seconds=20), usegmt=True), 20.0),
         (format_datetime(NOW - timedelta(seconds=20), usegmt=True), 0.0),
         ("soon", None),
@@ -176,7 +176,7 @@ def test_inconsistent_limits_are_refused(least: int, most: int) -> None:
         ("Mon, 99999999999999999999 Jan 2026 00:00:00 GMT", None),
         ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
         ("Mon, 04 May 2026 12:00:20 -0000", 20.0),
-        ("Fri, 31 Dec 9999 23:59:59 -2359", LONGEST_RETRY_AFTER_S),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", MAX_RETRY_AFTER_S),
         ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
     ],
 )

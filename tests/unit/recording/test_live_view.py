@@ -10,7 +10,13 @@ import numpy as np
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.vector import ZeldaVectorEnv
-from services.trainer.recording.live_view import LOOK_S, TAKE_OVER_S, WATCHED_S, LiveFramePublisher, WatchedRecorder
+from services.trainer.recording.live_view import (
+    TAKE_OVER_S,
+    VIEWER_POLL_S,
+    WATCHED_S,
+    LiveFramePublisher,
+    WatchedRecorder,
+)
 from services.trainer.recording.recorder import RunnerRecorder
 from shared.contracts.driver import LiveFrame
 from shared.game.recording.png import SIGNATURE
@@ -62,16 +68,16 @@ class Stage:
     async def watch_once(self, session: GameSession, *views: LiveFramePublisher) -> int | None:
         """Watch for the time of one look; return the runner whose game is shown."""
         await self.watch()
-        await self.turns(*views, seconds=LOOK_S, session=session)
+        await self.turns(*views, seconds=VIEWER_POLL_S, session=session)
         frame = await self.frame()
         return None if frame is None else frame.runner
 
     async def turns(self, *views: LiveFramePublisher, seconds: float, session: GameSession | None = None) -> None:
         """Let time pass in steps of a look; a game that is wanted makes a drawn step."""
-        for _ in range(round(seconds / LOOK_S)):
-            self.now += LOOK_S
+        for _ in range(round(seconds / VIEWER_POLL_S)):
+            self.now += VIEWER_POLL_S
             for view in views:
-                await view.turn()
+                await view.publish_if_watched()
                 if view.wanted and session is not None:
                     view.take(session)
 
@@ -95,15 +101,15 @@ async def test_nothing_is_drawn_while_no_one_watches(tmp_path: Path) -> None:
 async def test_a_viewer_sees_the_game_until_the_mark_grows_old(tmp_path: Path) -> None:
     stage, session = Stage(tmp_path), game()
     view = stage.live(1)
-    await stage.turns(view, seconds=LOOK_S)
+    await stage.turns(view, seconds=VIEWER_POLL_S)
     await stage.watch()
-    await stage.turns(view, seconds=2 * LOOK_S, session=session)
+    await stage.turns(view, seconds=2 * VIEWER_POLL_S, session=session)
     frame = await stage.frame()
     assert frame is not None
     assert base64.b64decode(frame.png).startswith(SIGNATURE)
     assert (frame.room, frame.runner, frame.step) == (session.state.scene.room, 1, 0)
     assert [one.name for one in frame.milestones] == [one.name for one in session.game.milestones]
-    await stage.turns(view, seconds=WATCHED_S + LOOK_S, session=session)
+    await stage.turns(view, seconds=WATCHED_S + VIEWER_POLL_S, session=session)
     assert not view.wanted
     session.close()
 
@@ -111,12 +117,12 @@ async def test_a_viewer_sees_the_game_until_the_mark_grows_old(tmp_path: Path) -
 async def test_another_runner_takes_over_within_ten_seconds(tmp_path: Path) -> None:
     stage, session = Stage(tmp_path), game()
     first, second, fourth = stage.live(1), stage.live(2), stage.live(4)
-    await stage.turns(first, second, fourth, seconds=LOOK_S)
+    await stage.turns(first, second, fourth, seconds=VIEWER_POLL_S)
     shown = [await stage.watch_once(session, first, second, fourth) for _ in range(4)]
     assert shown[-1] == 1
-    waited = LOOK_S
+    waited = VIEWER_POLL_S
     while await stage.watch_once(session, second, fourth) == 1:  # the first runner has died
-        waited += LOOK_S
+        waited += VIEWER_POLL_S
     assert TAKE_OVER_S <= waited <= 10
     # It comes back and leaves the game to the runner that shows it.
     shown = [await stage.watch_once(session, first, second, fourth) for _ in range(6)]

@@ -19,7 +19,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.recording.builder import key_steps
-from services.trainer.recording.recorder import SHORTEST, RunnerRecorder
+from services.trainer.recording.recorder import MIN_STEPS, RunnerRecorder
 from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.epoch import SegmentRef
@@ -100,7 +100,7 @@ def test_the_tail_of_an_episode_is_a_shorter_segment(recorded: list[bytes]) -> N
     steps: dict[str, int] = {read_manifest(raw).segment: read_manifest(raw).steps for raw in recorded}
 
     assert steps["e0003-r00-v00-0000-s002"] == 30
-    assert min(steps.values()) >= SHORTEST
+    assert min(steps.values()) >= MIN_STEPS
 
 
 def test_a_replay_gives_the_recorded_states_and_pictures(recorded: list[bytes]) -> None:

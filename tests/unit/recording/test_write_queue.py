@@ -39,7 +39,7 @@ def test_an_outage_leaves_a_fair_sample() -> None:
         for number in range(40):
             queue.post(write_job(number))
         assert queue.dropped == 32
-        kept.update(int(job.archive()) for job in queue.waiting)
+        kept.update(int(job.archive()) for job in queue._waiting)
         queue.close(patience_s=0.0)
 
     early, late = (sum(kept[n] for n in part) / 20 for part in (range(20), range(20, 40)))
@@ -54,7 +54,7 @@ def test_the_writer_holds_a_bounded_number_of_segments() -> None:
     for number in range(6):
         queue.post(write_job(number))
 
-    assert (len(writer.jobs), len(queue.waiting), queue.dropped) == (3, 2, 1)
+    assert (len(writer.jobs), len(queue._waiting), queue.dropped) == (3, 2, 1)
     queue.close(patience_s=0.0)
     assert (queue.pending, queue.dropped) == (0, 6)
 

@@ -18,7 +18,7 @@ from services.rewardmodel.domain.preferences import (
 )
 from services.rewardmodel.domain.ratings import Rating, rating_of
 from services.rewardmodel.domain.segment_selection import FREE_OLD_SEGMENTS, select_ratings
-from shared.contracts.ids import Digest, EpisodeId, SegmentId
+from shared.contracts.ids import Digest, EpisodeId, JudgeName, SegmentId
 from shared.contracts.scores import SegmentScores
 
 RULES = PairingConfig()
@@ -161,6 +161,20 @@ def test_more_and_closer_votes_reduce_the_standard_error() -> None:
     assert doubt(3, 3, 3) < doubt(2, 3, 4) < doubt(0, 3, 5)
     assert doubt(2, 3, 4, 2, 3, 4, 3) < doubt(2, 3, 4)
     assert doubt(3, 3, 3) > 0
+
+
+def test_a_gated_judge_adds_no_error_to_the_rating() -> None:
+    one = scores()
+    state = one.judges[0]
+    noisy = state.model_copy(
+        update={
+            "judge": JudgeName("noisy"),
+            "dimensions": {"progress": state.dimensions["progress"].model_copy(update={"votes": [0, 5]})},
+        }
+    )
+    both = one.model_copy(update={"judges": [state, noisy], "gated": {JudgeName("noisy"): ["alpha 0.10 is below 0.5"]}})
+    assert rating_of(both, "d") == rating_of(one, "d")
+    assert rating_of(both.model_copy(update={"gated": {}}), "d") != rating_of(one, "d")
 
 
 def standard_error(*judges: dict[str, tuple[int, ...]], **weights: float) -> float:

@@ -70,6 +70,15 @@ def test_problem_is_logged_once_until_it_changes_or_ends() -> None:
     assert len(problems) == 0
 
 
+def test_a_problem_that_differs_only_in_durations_is_the_same() -> None:
+    lines: list[str] = []
+    problems: LogOnce[str] = LogOnce(lambda event, **fields: lines.append(fields["error"]), "store unavailable")
+    assert problems.report("demo", "no answer in 270.040271ms, waited 10 s")
+    assert not problems.report("demo", "no answer in 3.5ms, waited 9 s")
+    assert problems.report("demo", "refused after 3.5ms")
+    assert lines == ["no answer in 270.040271ms, waited 10 s", "refused after 3.5ms"]
+
+
 async def test_create_or_read_returns_the_first_commit() -> None:
     store, key = MemoryStore(), keys.run_summary(RunId("demo"))
     first = await create_or_read(store, key, b"first")

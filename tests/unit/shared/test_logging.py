@@ -16,7 +16,7 @@ from shared.config.settings import LogSettings
 from shared.contracts.envelope import Envelope
 from shared.errors import Permanent
 from shared.telemetry import metrics
-from shared.telemetry.logging import LONGEST, setup_logging
+from shared.telemetry.logging import MAX_FIELD_LENGTH, setup_logging
 from tests.events import segment_ready
 
 
@@ -52,12 +52,12 @@ def test_long_field_is_cut_and_a_traceback_is_not(capsys: pytest.CaptureFixture[
     setup_logging("judge", LogSettings())
     log = structlog.get_logger("test")
     try:
-        raise ValueError("x" * 3 * LONGEST)
+        raise ValueError("x" * 3 * MAX_FIELD_LENGTH)
     except ValueError:
-        log.exception("failed", reply="y" * 10 * LONGEST)
+        log.exception("failed", reply="y" * 10 * MAX_FIELD_LENGTH)
     [line] = lines(capsys)
-    assert len(str(line["reply"])) == LONGEST + 1
-    assert "x" * 3 * LONGEST in str(line["exception"])
+    assert len(str(line["reply"])) == MAX_FIELD_LENGTH + 1
+    assert "x" * 3 * MAX_FIELD_LENGTH in str(line["exception"])
 
 
 def test_library_log_lines_have_the_same_format(capsys: pytest.CaptureFixture[str]) -> None:

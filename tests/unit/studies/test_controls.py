@@ -10,7 +10,7 @@ import pytest
 from services.trainer.domain.shaping import ConservativePotential
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.epoch import EpochFinishedRecord, SegmentRef
@@ -47,7 +47,7 @@ Steps = Iterator[tuple[RLlibVectorEnv, float]]
 
 def played(kind: type[RLlibVectorEnv], store: StoreSettings | None, steps: int) -> Steps:
     """Play at random in one environment; yield it with the reward of each step."""
-    games = kind({SESSION_CONFIG: SessionConfig(RUN, CONFIG, store=store), "num_envs": 1})
+    games = kind({SESSION_CONFIG: TrainingSessionConfig(RUN, CONFIG, store=store), "num_envs": 1})
     games.begin_epoch(EpochPlan(0))
     games.reset()
     rng = np.random.default_rng(3)

@@ -10,7 +10,7 @@ from services.trainer.domain.shaping import ConservativePotential
 from shared.game.observation import counters
 from shared.rewardnet import Floats, RewardNet, zero_weights
 from studies.gate.__main__ import EPISODES, table
-from studies.gate.gate import LEAST_RISE, GateResult, SolverWalk, measure_rises, run_gate
+from studies.gate.gate import MIN_RISE, GateResult, SolverWalk, measure_rises, run_gate
 
 
 @cache
@@ -69,7 +69,7 @@ def test_a_model_without_opinion_pays_nothing_and_fails() -> None:
 def test_a_rise_that_is_taken_back_within_fifty_steps_fails() -> None:
     sword, shield = measure_rises(walk_with([1, 2, 1]), ItemsAndTiles())
     assert sword.passed
-    assert shield.rise > LEAST_RISE
+    assert shield.rise > MIN_RISE
     assert shield.later == pytest.approx(0.0)
     assert not shield.passed
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cli.study_command import command
+from cli.study_command import command, widen
 from cli.trial_processes import run_trials
 from studies.plan import InvalidStudy, StudyPlan, Trial
-from studies.report.generate import PAGES, RESULTS, ROOT, generated
+from studies.report.generate import PAGES, RESULTS, ROOT, draw_pictures, generated
 from studies.results import Results
 from studies.summary import summarise
 from tests.unit.studies.invented import RUN, curve, plan, trials
@@ -91,16 +91,26 @@ def test_the_command_repeats_all_that_differs_from_a_usual_study() -> None:
     assert said.endswith("--pooling gain -s ppo.discount=0.998")
 
 
+def test_the_command_of_a_file_names_the_trials_of_earlier_commands() -> None:
+    earlier = [Trial("visits", "garden", 98), Trial("judges", "garden", 98)]
+    assert command(widen(PLAN, earlier)).startswith("zelda study garden --seeds 98:102 --arms none,visits,judges")
+
+
 def test_a_page_gets_the_tables_of_its_results(tmp_path: Path) -> None:
     file = tmp_path / "tiny.json"
     results = opened(file)
     results.add({**trials("judges", curve(0.0, 1.0)), **trials("none", curve(0.0, 0.0))}, "abc")
     results.save(file)
     page = "before\n<!-- study tiny -->\nSTALE\n<!-- end of study tiny -->\nafter\n"
+    page += "<!-- claim tiny -->\nSTALE\n<!-- end of claim tiny -->\n"
     made = generated(page, tmp_path)
     assert made.startswith("before\n<!-- study tiny -->\n`zelda study garden")
     assert "| `judges`: PPO with visit counts" in made
     assert "STALE" not in made
+    assert "(images/study-tiny.png)" in made
+    assert "0 of 1 trials with a reward model of the judges' votes finish" in made.replace("\n", " ")
+    draw_pictures(made, tmp_path, tmp_path)
+    assert (tmp_path / "study-tiny.png").read_bytes().startswith(b"\x89PNG")
     assert generated(made, tmp_path) == made
     with pytest.raises(InvalidStudy, match="is not readable"):
         generated(page.replace("tiny", "other"), tmp_path)
@@ -115,5 +125,7 @@ def test_the_tables_in_docs_are_current() -> None:
 def test_the_committed_numbers_follow_from_the_committed_curves() -> None:
     for file in sorted((ROOT / RESULTS).glob("*.json")):
         stored = json.loads(file.read_text("utf-8"))
+        if "trials" not in stored:  # of a benchmark, not of a study
+            continue
         fresh = json.loads(json.dumps(summarise(Results.load(file).curves())))
         assert {key: stored[key] for key in fresh} == fresh, file.name

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import RunConfig
@@ -89,4 +89,4 @@ def corridor_session(
         observation="obs/v1",  # as wide as the corridor's
         ppo=PpoConfig(curiosity_view="novelty/v1", curiosity=0.5),  # a corridor has no cells of a game
     )
-    return TrainingSession(SessionConfig(RunId("corridor"), run, run.ppo), env)
+    return TrainingSession(TrainingSessionConfig(RunId("corridor"), run, run.ppo), env)

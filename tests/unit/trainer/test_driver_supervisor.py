@@ -1,6 +1,7 @@
 """The supervisor starts drivers for open orders, restarts failed ones and gives up in the end."""
 
 import pytest
+import structlog
 from prometheus_client import REGISTRY
 
 from services.trainer.documents import STALE_S
@@ -10,6 +11,7 @@ from services.trainer.supervisor.driver_supervisor import DriverSupervisor
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
 from shared.errors import Fatal, Permanent, Transient
+from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.run_fixtures import RUN, FakeBackend, account, beat, enter, order, run_in
@@ -219,9 +221,11 @@ async def test_a_run_with_an_unreadable_record_does_not_delay_others() -> None:
     supervisor.runs.clear()
     supervisor.register(odd)  # as an event about it would
     supervisor.register(RUN)
-    await supervisor.tick()
+    with structlog.testing.capture_logs() as logs:
+        await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
-    assert "cannot be read" in str(supervisor.runs[odd].problem)
+    problems = {line["run"]: line["error"] for line in logs if line["event"] == "run supervision failed"}
+    assert "cannot be read" in problems[odd]
 
 
 async def test_a_run_is_supervised_again_when_its_record_is_repaired() -> None:
@@ -256,7 +260,6 @@ async def test_a_run_whose_heartbeat_cannot_be_read_gets_its_driver(damage: byte
     supervisor.register(RUN)
     await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
-    assert supervisor.runs[RUN].problem is None
 
 
 async def test_an_invalid_driver_name_is_neither_adopted_nor_passed_on() -> None:
@@ -324,3 +327,24 @@ async def test_fatal_errors_propagate() -> None:
     supervisor.register(RUN)
     with pytest.raises(Fatal):
         await supervisor.tick()
+
+
+async def test_a_run_waits_while_all_drivers_are_taken() -> None:
+    store, backend, other = MemoryStore(), FakeBackend(), RunId("other")
+    record, start = await run_in(store), await order(store)
+    await RunRecords(store).create(record.model_copy(update={"run": other}))
+    await store.create(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
+    supervisor = DriverSupervisor(store, backend, 3, lambda: 0.0, max_drivers=1)
+    supervisor.register(RUN)
+    supervisor.register(other)
+    with structlog.testing.capture_logs() as logs:
+        await supervisor.tick()
+        await supervisor.tick()
+    assert [launch.run for launch in backend.launches] == [RUN]
+    waits = [(line["run"], line["error"]) for line in logs if line["event"] == "run waits for a driver"]
+    assert waits == [(other, "all 1 drivers are taken; raise ZELDA_TRAINER__MAX_DRIVERS if there is room for more")]
+    backend.statuses[backend.launches[0].name] = DriverStatus("ended")
+    await enter(store, record, "finished")
+    await supervisor.tick()
+    await supervisor.tick()
+    assert [launch.run for launch in backend.launches] == [RUN, other]

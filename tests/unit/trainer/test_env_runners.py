@@ -84,7 +84,7 @@ def test_without_runners_no_step_counts_and_the_driver_ends_at_last(monkeypatch:
     assert session.steps > made
     monkeypatch.setattr("services.trainer.driver.session.STANDSTILL_S", 0.0)
     kill_a_runner(session)
-    with pytest.raises(Fatal, match="no batch came from the env runners"):
+    with pytest.raises(Fatal, match="the env runners returned no batch"):
         session.iterate()
     session.close()
 
@@ -102,7 +102,7 @@ def test_a_batch_that_takes_too_long_ends_the_epoch_with_the_way_out(monkeypatch
     monkeypatch.setattr("services.trainer.driver.session.STANDSTILL_S", 0.0)
     session = corridor_session(1, 2, 128, curiosity=False, env=Slow)
     session.begin(lambda numbers: EpochPlan(0), 0)
-    with pytest.raises(Fatal, match="their share of a batch takes over 1 s: lower batch_size"):
+    with pytest.raises(Fatal, match="a batch takes more than 1 s: lower batch_size"):
         session.iterate()
     session.close()
 
@@ -117,7 +117,7 @@ class Failing(Corridor):
 def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("services.trainer.rl.runners.MOST_RUNNER_RESTARTS", 1)
+    monkeypatch.setattr("services.trainer.rl.runners.MAX_RUNNER_RESTARTS", 1)
     session = corridor_session(1, 2, 128, curiosity=False, env=Failing)
     session.begin(lambda numbers: EpochPlan(0), 0)
     with pytest.raises(Fatal, match="env runner 1 was restarted 2 times in one epoch"):

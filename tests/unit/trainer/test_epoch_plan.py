@@ -15,18 +15,18 @@ def life(plan: EpochPlan) -> set[int]:
 
 def test_no_life_uses_a_number_of_another_one() -> None:
     fresh = EpochPlan(0)
-    lives = [life(fresh), life(fresh.next_life(1)), life(fresh.next_life(2))]
+    lives = [life(fresh), life(fresh.after_restart(1)), life(fresh.after_restart(2))]
     resumed = EpochPlan(0, first_episodes={PLACE: max(lives[-1]) + 1})
-    lives += [life(resumed), life(resumed.next_life(1)), life(resumed.next_life(GENERATIONS_PER_RUNNER))]
+    lives += [life(resumed), life(resumed.after_restart(1)), life(resumed.after_restart(GENERATIONS_PER_RUNNER))]
     again = EpochPlan(0, first_episodes={PLACE: max(lives[-1]) + 1})
-    lives += [life(again), life(again.next_life(1))]
+    lives += [life(again), life(again.after_restart(1))]
     assert len(set().union(*lives)) == len(lives) * PLAYED
 
 
 def test_a_place_whose_number_a_checkpoint_lacks_begins_above_all_it_has() -> None:
     resumed = EpochPlan(0, first_episodes={"1/0": 5, "2/0": 3 * GENERATION + 8})
     assert resumed.first_episode("3/0") == 4 * GENERATION
-    assert resumed.next_life(1).first_episode("3/0") == 5 * GENERATION
+    assert resumed.after_restart(1).first_episode("3/0") == 5 * GENERATION
 
 
 def test_segments_of_a_restarted_epoch_do_not_count_against_the_budget() -> None:
@@ -42,5 +42,5 @@ def test_all_segments_count_after_a_checkpoint_in_mid_epoch() -> None:
 
 
 def test_the_highest_numbers_fit_into_a_name() -> None:
-    number = EpochPlan(0).next_life(1_000 * GENERATIONS_PER_RUNNER).first_episode(PLACE)
+    number = EpochPlan(0).after_restart(1_000 * GENERATIONS_PER_RUNNER).first_episode(PLACE)
     assert SegmentId(f"e9999-r999-v255-{number:04d}-s99999")

@@ -170,6 +170,13 @@ def test_cut_or_helped_episodes_do_not_count_as_achievements() -> None:
     assert epoch_metrics([]) == {}
 
 
+def test_the_standard_error_of_a_mean_needs_two_episodes() -> None:
+    metrics = epoch_metrics([episode(reward=reward, rooms=1) for reward in (1, 3, 5, 7)])
+    assert metrics["return_sem"] == pytest.approx(1.291, abs=1e-3)
+    assert metrics["rooms_sem"] == 0.0
+    assert "return_sem" not in epoch_metrics([episode(reward=1)])
+
+
 def test_an_episode_without_a_step_is_none() -> None:
     assert epoch_metrics([episode(reward=3), episode(steps=0, reward=-9, complete=False)])["return_mean"] == 3.0
     assert epoch_metrics([episode(steps=0, complete=False)]) == {}

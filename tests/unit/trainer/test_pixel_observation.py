@@ -11,7 +11,7 @@ from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import build_network
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -61,7 +61,7 @@ def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_a_run_learns_from_pictures_and_is_shaped_and_recorded_by_features(tmp_path: Path) -> None:
     model = dump(zero_weights(5))
-    config = SessionConfig(RUN, CONFIG, CONFIG.ppo, StoreSettings(url=f"file://{tmp_path}"))
+    config = TrainingSessionConfig(RUN, CONFIG, CONFIG.ppo, StoreSettings(url=f"file://{tmp_path}"))
     session = create_session(config, DriverGroup())
     session.begin(lambda numbers: EpochPlan(1, reward_model=model, reward_model_digest="0" * 64), 1)
     before = {name: weights.clone() for name, weights in session.network.state_dict().items()}

@@ -10,7 +10,7 @@ from services.trainer.driver.session_factory import create_evaluation
 from services.trainer.env.config import EnvConfig
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.run import PlannerConfig, RunConfig
 from shared.game.emulator.start import StartState
@@ -20,9 +20,9 @@ RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=2, batch_size=256
 FACTS = {"planner_steps_share", "planner_wait_steps", "takeovers", "takeover_success"}
 
 
-def config(mode: str) -> SessionConfig:
+def config(mode: str) -> TrainingSessionConfig:
     planner = PlannerConfig.model_validate({"mode": mode, "cool_down_steps": 10})
-    return SessionConfig(RunId("play"), RUN.model_copy(update={"planner": planner}))
+    return TrainingSessionConfig(RunId("play"), RUN.model_copy(update={"planner": planner}))
 
 
 def bower(games: RLlibVectorEnv) -> StartState:

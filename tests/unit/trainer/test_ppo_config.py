@@ -10,7 +10,7 @@ from torch import Tensor
 
 from services.trainer.rl.batch import ADVANTAGES
 from services.trainer.rl.learner import CuriosityPPOLearner
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
@@ -113,5 +113,5 @@ def test_a_stored_block_without_later_fields_keeps_the_old_values() -> None:
 
 def test_the_drivers_settings_replace_three_values_of_every_run() -> None:
     run = RunConfig(ppo=PpoConfig(entropy=0.05, discount=0.998))
-    ppo = SessionConfig.of(RunId("demo"), run, DriverGroup(entropy=0.1), None).ppo
+    ppo = TrainingSessionConfig.of(RunId("demo"), run, DriverGroup(entropy=0.1), None).ppo
     assert (ppo.entropy, ppo.discount, ppo.learning_rate) == (0.1, 0.998, 3e-4)

@@ -12,7 +12,7 @@ from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG, SessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -38,7 +38,7 @@ def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -
     """How many of twenty segments are recorded under this plan by one of the runners."""
     store, config = StoreSettings(url=f"file://{folder}"), CONFIG.model_copy(update={"env_runners": runners})
     games = RLlibVectorEnv(
-        {SESSION_CONFIG: SessionConfig(RunId("play"), config, store=store, runner=runner), "num_envs": 1}
+        {SESSION_CONFIG: TrainingSessionConfig(RunId("play"), config, store=store, runner=runner), "num_envs": 1}
     )
     games.begin_epoch(plan)
     games.reset()
@@ -77,8 +77,8 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DriverGroup:
     return DriverGroup(rom=tmp_path / "own.gbc", start_state=tmp_path / "own.gbc.state")
 
 
-def training(config: RunConfig, driver: DriverGroup) -> SessionConfig:
-    return SessionConfig.of(RunId("play"), config, driver, None)
+def training(config: RunConfig, driver: DriverGroup) -> TrainingSessionConfig:
+    return TrainingSessionConfig.of(RunId("play"), config, driver, None)
 
 
 def summary_of_a_step(config: RunConfig, driver: DriverGroup) -> tuple[bytes, EpisodeSummary]:
@@ -115,13 +115,13 @@ def test_own_files_are_checked_before_anything_starts(own_files: DriverGroup, tm
     ):
         check_playable(training(config, DriverGroup()))
     (tmp_path / "no.state").write_bytes(b"no state")
-    with pytest.raises(UnplayableRun, match="ZELDA_DRIVER__START_STATE must name a state"):
+    with pytest.raises(UnplayableRun, match="set ZELDA_DRIVER__START_STATE to a state"):
         check_playable(training(config, DriverGroup(rom=own_files.rom, start_state=tmp_path / "no.state")))
     check_playable(training(CONFIG, DriverGroup()))
 
 
 def test_an_epoch_on_kept_emulators_plays_like_one_on_new_ones() -> None:
-    config = {SESSION_CONFIG: SessionConfig(RunId("play"), CONFIG), "num_envs": 2}
+    config = {SESSION_CONFIG: TrainingSessionConfig(RunId("play"), CONFIG), "num_envs": 2}
     actions = np.random.default_rng(1).integers(0, 7, (40, 2))
 
     def play(games: RLlibVectorEnv, epoch: int) -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from services.trainer.driver.session_factory import UnplayableRun, check_playable, create_session
-from services.trainer.rl.session_config import SessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.configure import EXIT_CONFIG
 from shared.contracts.run import RunConfig
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.filterwarn
 
 WRONG: list[tuple[dict[str, Any], list[float], str]] = [
     ({"game": "oracle-of-seasons"}, [], "needs your own ROM image"),
-    ({"rewards": "nosuch"}, [], "no reward profile 'nosuch'"),
+    ({"rewards": "nosuch"}, [], "unknown reward profile 'nosuch'"),
     ({"world": "realm"}, [0.2], "a curriculum needs a walk-through"),
 ]
 
@@ -34,11 +34,11 @@ def test_missing_files_and_names_are_refused_before_anything_starts(
     config = CONFIG.model_copy(update={"env_runners": 3, **named})
     driver = DriverGroup(curriculum=curriculum)
     with pytest.raises(UnplayableRun, match=sentence):
-        create_session(SessionConfig.of(RUN, config, driver, None), driver)
+        create_session(TrainingSessionConfig.of(RUN, config, driver, None), driver)
 
 
 def test_a_playable_run_is_accepted() -> None:
-    check_playable(SessionConfig(RUN, CONFIG, curriculum=(0.2,)))
+    check_playable(TrainingSessionConfig(RUN, CONFIG, curriculum=(0.2,)))
 
 
 def test_a_driver_with_nothing_to_play_exits_with_sentence_and_config_code(
@@ -50,7 +50,7 @@ def test_a_driver_with_nothing_to_play_exits_with_sentence_and_config_code(
     command = [sys.executable, "-m", "services.trainer.driver", "--run", RUN]
     ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100)
     assert ended.returncode == EXIT_CONFIG, ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("driver: no reward profile 'nosuch'")
+    assert ended.stderr.splitlines()[-1].startswith("driver: unknown reward profile 'nosuch'")
 
 
 async def ordered(store: Store, config: RunConfig) -> None:

@@ -12,8 +12,8 @@ from shared.bus.port import DeadLetter
 from shared.contracts.ids import RunId
 
 router = APIRouter(tags=["dead letters"])
-MOST_NUMBER: Final = 2**53 - 1  # the largest number that every JSON reader keeps exactly
-Number = Annotated[int, Path(ge=1, le=MOST_NUMBER, description="number of the dead letter")]
+MAX_NUMBER: Final = 2**53 - 1  # the largest number that every JSON reader keeps exactly
+Number = Annotated[int, Path(ge=1, le=MAX_NUMBER, description="number of the dead letter")]
 
 
 class DeadLetterItem(BaseModel):

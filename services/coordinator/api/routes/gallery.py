@@ -1,6 +1,5 @@
 """Routes that show recorded play: the segments of an epoch with their scores, one segment, pictures, rooms."""
 
-from collections import Counter
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request
@@ -8,7 +7,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from services.coordinator.api.dependencies import Commands, Models, RunParam
-from services.coordinator.domain.segment_summary import Room, SegmentSummary
+from services.coordinator.domain.room_map import RoomMap, room_map
+from services.coordinator.domain.segment_summary import SegmentSummary
 from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.base import sha256
 from shared.contracts.events import Epoch
@@ -19,7 +19,7 @@ from shared.store import keys
 router = APIRouter(tags=["play"])
 EpochPath = Annotated[Epoch, Path(description="number of the epoch, from 0")]
 PICTURE_AGE_S: Final = 600  # a run that is deleted and created again under its name has other pictures
-MOST_MAPPED: Final = 200  # archives read for one map
+MAX_MAPPED: Final = 200  # archives read for one map
 SEGMENT: Final = "/runs/{run}/epochs/{epoch}/episodes/{episode}/segments/{segment}"
 
 
@@ -60,26 +60,6 @@ class SegmentDetail(BaseModel):
     checkpoint: str | None = Field(None, description="policy that acted")
     timeline: list[TimelineItem]
     scores: SegmentScores | None = None
-
-
-class RoomVisits(BaseModel):
-    """Steps in one room. `picture` is a key frame of it."""
-
-    group: int
-    room: int
-    steps: int
-    episode: EpisodeId | None = None
-    segment: SegmentId | None = None
-    epoch: int | None = None
-    picture: int | None = None
-
-
-class RoomMap(BaseModel):
-    """Where the recorded segments of an epoch were. Of more segments than `read`, an even sample."""
-
-    recorded: int
-    read: int
-    rooms: list[RoomVisits]
 
 
 @router.get("/runs/{run}/epochs/{epoch}/gallery")
@@ -158,34 +138,26 @@ async def show_video(
     return Response(status_code=202, headers={"Retry-After": "2"})
 
 
+@router.get(SEGMENT + "/potential")
+async def show_potential(
+    models: Models, run: RunParam, epoch: EpochPath, episode: EpisodeId, segment: SegmentId
+) -> list[float]:
+    """Show Phi before the first step and after each, by the reward model that shaped the segment.
+
+    The exporter computes it together with the video: it is empty before, and if nothing shaped the segment.
+    """
+    return await models.archives.potential(keys.SegmentPlace(run, epoch, episode, segment))
+
+
 @router.get("/runs/{run}/epochs/{epoch}/rooms")
 async def show_rooms(models: Models, run: RunParam, epoch: EpochPath) -> RoomMap:
     """Show the steps in each room over an epoch's recorded segments, with a picture of each room."""
     await models.runs.latest(run)
     places = await models.segments(run, epoch)
     entries = list(places)
-    sample = entries[:: -(-len(entries) // MOST_MAPPED) or 1]
+    sample = entries[:: -(-len(entries) // MAX_MAPPED) or 1]
     summaries = await models.archives.summaries(sample)
-    steps: Counter[Room] = Counter()
-    pictures: dict[Room, RoomVisits] = {}
-    for entry, summary in summaries.items():
-        steps.update(summary.rooms)
-        for (group, room), number in summary.pictures.items():
-            place = places[entry]
-            pictures[group, room] = RoomVisits(
-                group=group,
-                room=room,
-                steps=0,
-                episode=place.episode,
-                segment=place.segment,
-                epoch=epoch,
-                picture=number,
-            )
-    rooms = [
-        pictures.get(where, RoomVisits(group=where[0], room=where[1], steps=0)).model_copy(update={"steps": number})
-        for where, number in sorted(steps.items())
-    ]
-    return RoomMap(recorded=len(entries), read=len(summaries), rooms=rooms)
+    return room_map(len(entries), [(places[entry], summary) for entry, summary in summaries.items()])
 
 
 async def _scores(models: ReadModels, run: RunId, epoch: int, segment: SegmentId) -> SegmentScores | None:

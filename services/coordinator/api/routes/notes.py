@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.coordinator.api.dependencies import Commands, Models, RunParam
 from shared.contracts.ids import Tag
-from shared.contracts.progress import MOST_TAGS, RunNotes
+from shared.contracts.progress import MAX_TAGS, RunNotes
 
 router = APIRouter(tags=["notes"])
 
@@ -18,7 +18,7 @@ class NewNotes(BaseModel):
     )
 
     note: str = Field("", max_length=4_000, description="any text")
-    tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS)
+    tags: list[Tag] = Field(default_factory=list, max_length=MAX_TAGS)
 
 
 @router.get("/runs/{run}/notes")

@@ -18,7 +18,7 @@ class LiveNow(BaseModel):
 
 @router.get("/runs/{run}/now")
 async def show_now(frames: Frames, run: RunParam) -> LiveNow:
-    """Show a live picture of one environment, about twice a second. Requests make an env runner draw; it stops ten
-    seconds after the last one."""
+    """Show a live picture of one environment, about twice a second. Each request keeps an env runner drawing for ten
+    seconds."""
     frame, age_s = await frames.newest(run)
     return LiveNow(frame=frame, age_s=age_s)

@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 DRIVER_MODULE = "services.trainer.driver"
 KEPT_LINES = 20  # of a driver's standard error, to explain its failure
 DRAIN_S = 60.0  # enough for an iteration and a checkpoint; a slower driver is killed and resumes later
-LAST_WORDS_S = 1.0  # to read the last lines of a dead driver, whose children may hold the pipe open for longer
+LOG_DRAIN_S = 1.0  # to read the last lines of a dead driver, whose children may hold the pipe open for longer
 LINE_LIMIT = 1 << 20
 
 
@@ -68,7 +68,7 @@ class LocalBackend:
             return DriverStatus("running")
         if process.returncode == 0:
             return DriverStatus("ended")
-        await asyncio.wait({self._readers[name]}, timeout=LAST_WORDS_S)
+        await asyncio.wait({self._readers[name]}, timeout=LOG_DRAIN_S)
         return DriverStatus("failed", self._why(name, process.returncode), final=process.returncode == EXIT_CONFIG)
 
     async def close(self) -> None:
@@ -118,7 +118,7 @@ class LocalBackend:
 def _written(line: bytes) -> bool:
     """Forward a line to standard error; return False if that is closed or its disk is full.
 
-    The line is then dropped: a driver whose pipe fills up would hang, while its heartbeat went on.
+    The line is then dropped: a driver whose pipe fills up would hang, while its heartbeat continued.
     """
     try:
         sys.stderr.buffer.write(line)

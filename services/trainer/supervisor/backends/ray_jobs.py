@@ -65,7 +65,7 @@ class RayJobsBackend:
         return DriverStatus("failed", reason, final=job.get("driver_exit_code") == EXIT_CONFIG)
 
     async def close(self) -> None:
-        """Close the connection only: jobs outlive the service on purpose."""
+        """Close the connection only: jobs are meant to outlive the service."""
         await self._client.aclose()
 
     async def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:

@@ -6,15 +6,17 @@ const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"]
 const HEIGHT = 210;
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// A figure with one chart, or null without a value. `lines` are {label, points: [[x, y], ...], dash}; `coin` draws a line of pure chance.
-export function chart(title, lines, { unit = "", coin, low, high } = {}) {
+// A figure with one chart, or null without a value. `lines` are {label, points: [[x, y], ...], dash},
+// with `margin: [[x, half], ...]` a band around the points; `coin` draws a line of pure chance, `across` names the horizontal axis.
+export function chart(title, lines, { unit = "", coin, low, high, across = "epoch" } = {}) {
   const drawn = lines.map((line) => ({ ...line, points: line.points.filter(([, y]) => Number.isFinite(y)) }))
     .filter((line) => line.points.length);
   if (!drawn.length) return null;
   const figure = make("figure", [make("figcaption", unit ? `${title} (${unit})` : title)]);
   const xs = [...new Set(drawn.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
   if (coin !== undefined) drawn.push({ label: "coin", points: xs.map((x) => [x, coin]), dash: [2, 4], stroke: "--dim" });
-  const data = [xs, ...drawn.map((line) => {
+  const bands = drawn.flatMap((line, at) => edges(line, at));
+  const data = [xs, ...[...drawn, ...bands].map((line) => {
     const values = new Map(line.points);
     return xs.map((x) => values.get(x) ?? null);
   })];
@@ -25,7 +27,7 @@ export function chart(title, lines, { unit = "", coin, low, high } = {}) {
     const width = plot.clientWidth;
     if (!width) return;
     if (figure.uplot) return void figure.uplot.setSize({ width, height: HEIGHT });
-    const drawing = figure.uplot = new uPlot(options(width, drawn, xs.length, low, high), data, plot);
+    const drawing = figure.uplot = new uPlot(options(width, drawn, bands, xs.length, low, high, across), data, plot);
     // Without a pointer the legend shows the newest values.
     const newest = () => requestAnimationFrame(() => drawing.setLegend({ idx: xs.length - 1 }));
     drawing.over.addEventListener("mouseleave", newest);
@@ -35,13 +37,26 @@ export function chart(title, lines, { unit = "", coin, low, high } = {}) {
   return figure;
 }
 
+// " ± 0.1" where the interval is known.
+function half(line, drawing, place) {
+  const found = (line.margin || []).find(([x]) => place !== null && x === drawing.data[0][place]);
+  return found && Number.isFinite(found[1]) ? ` ± ${Number(found[1].toPrecision(2))}` : "";
+}
+
+// The upper and the lower edge of a line's band, as lines without a stroke.
+function edges(line, at) {
+  const margin = new Map((line.margin || []).filter(([, half]) => Number.isFinite(half)));
+  if (!margin.size) return [];
+  return [1, -1].map((side) => ({ of: at, points: line.points.filter(([x]) => margin.has(x)).map(([x, y]) => [x, y + side * margin.get(x)]) }));
+}
+
 // What a screen reader says: the newest value of each line.
 function summary(title, lines, unit) {
   const newest = lines.map((line) => `${line.label} ${line.points.at(-1)[1].toPrecision(3)}`).join(", ");
   return `${title}${unit ? ` in ${unit}` : ""}, newest values: ${newest}`;
 }
 
-function options(width, lines, places, low, high) {
+function options(width, lines, bands, places, low, high, across) {
   const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
   const sign = (value) => (value === null || value === undefined ? "–" : Number(value.toPrecision(4)).toString());
   return {
@@ -49,14 +64,16 @@ function options(width, lines, places, low, high) {
       x: { time: false, range: (_, from, to) => [from - (from === to ? 0.5 : 0), to + (from === to ? 0.5 : 0)] },
       y: { range: (_, from, to) => range(from, to, low, high) },
     },
-    axes: [{ ...axis, label: "epoch", labelSize: 18, size: 32, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
+    axes: [{ ...axis, label: across, labelSize: 18, size: 32, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
       { ...axis, size: 56, values: (_, ticks) => ticks.map((tick) => Number(tick.toPrecision(6)).toString()) }],
     legend: { live: true }, cursor: { points: { size: 7 }, drag: { x: true, y: false } },
-    series: [{ label: "epoch", value: (_, x) => (x === null || x === undefined ? "–" : String(x)) },
+    series: [{ label: across, value: (_, x) => (x === null || x === undefined ? "–" : String(x)) },
       ...lines.map((line, at) => ({
-        label: line.label, stroke: colour(line.stroke || PALETTE[at % PALETTE.length]), width: 2, value: (_, y) => sign(y),
+        label: line.label, stroke: colour(line.stroke || PALETTE[at % PALETTE.length]), width: 2, value: (drawing, y, __, place) => sign(y) + half(line, drawing, place),
         dash: line.dash, spanGaps: true, points: { show: places <= 40 && line.label !== "coin", size: 5 },
-      }))],
+      })), ...bands.map(() => ({ label: "edge", class: "edge", stroke: "transparent", points: { show: false }, spanGaps: true }))],
+    bands: bands.flatMap((edge, at) => (at % 2 ? [] : [{ series: [lines.length + at + 1, lines.length + at + 2],
+      fill: `${colour(PALETTE[edge.of % PALETTE.length])}33` }])),
   };
 }
 

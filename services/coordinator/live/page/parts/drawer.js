@@ -1,9 +1,10 @@
 // One segment in a dialog: key frames, video, what happened, its rewards, and every vote with its reasons.
 
 import { get, request } from "./api.js";
+import { chart } from "./chart.js";
 import { counted, known, make, number, table } from "./dom.js";
+import { judgeVotes } from "./judge_votes.js";
 import { keyFrame, segmentPath } from "./pictures.js";
-import { judge } from "./votes.js";
 
 const TRIES = 30;
 
@@ -35,7 +36,7 @@ function show(run, detail) {
 }
 
 function video(run, one) {
-  const place = make("div", [], "video"), button = make("button", "Show the video", "", { type: "button" });
+  const place = make("div", [], "video"), button = make("button", "Show the video and the potential", "", { type: "button" });
   const status = make("span", "", "quiet", { role: "status" });
   button.addEventListener("click", async () => {
     button.disabled = true;
@@ -45,6 +46,7 @@ function video(run, one) {
       status.textContent = " The exporter makes the video…";
       player.src = await videoAddress(`${segmentPath(run, one)}/video`);
       place.replaceChildren(player);
+      await showPotential(place, run, one);
     } catch (error) {
       status.textContent = ` ${error.message}`;
       button.disabled = false;
@@ -52,6 +54,13 @@ function video(run, one) {
   });
   place.append(button, status);
   return place;
+}
+
+// Phi along the segment comes with its video, if a reward model shaped it.
+async function showPotential(place, run, one) {
+  const values = await get(`${segmentPath(run, one)}/potential`);
+  const drawn = chart("potential Phi along the segment", [{ label: "Phi", points: values.map((value, step) => [step, value]) }], { across: "step" });
+  place.append(drawn || make("p", "No reward model shaped this segment, so it has no potential.", "quiet"));
 }
 
 // The exporter replays the segment on the first request, which answers 202 until the video is there.
@@ -66,7 +75,7 @@ async function videoAddress(path) {
 
 function votes(scores) {
   if (!scores) return [make("p", "Not judged yet.", "quiet")];
-  return [...scores.judges.map(judge), ...(scores.error ? [make("p", scores.error, "bad")] : [])];
+  return [...scores.judges.map(judgeVotes), ...(scores.error ? [make("p", scores.error, "bad")] : [])];
 }
 
 function terms(values) {

@@ -50,7 +50,7 @@ function build() {
 function status(frame, age) {
   if (!frame) return "The picture appears within seconds while the agent plays.";
   const place = `Environment 0 of runner ${frame.runner}, episode ${frame.episode}, step ${frame.step}`;
-  return age > STALE_S ? `${place}; no new picture for ${Math.round(age)} s: the agent does not play now.` : place;
+  return age > STALE_S ? `${place}; no new picture for ${Math.round(age)} s: the agent is not playing now.` : place;
 }
 
 function facts(frame) {

@@ -1,6 +1,7 @@
 // The votes on one segment, by judge and dimension, with the judges' reasons.
 
 import { make, number, percent } from "./dom.js";
+import { judgeVotes } from "./judge_votes.js";
 import { keyFrame } from "./pictures.js";
 
 const MIDDLE = 4;   // of the eight key frames
@@ -11,15 +12,6 @@ export function votes(score, open) {
   button.addEventListener("click", () => open(score));
   const head = make("div", [make("strong", score.segment, "segment"),
     make("span", ` epoch ${score.epoch} · ${score.status} · score ${number(score.weighted)} · agreement ${percent(score.agreement)}`, "quiet")]);
-  const text = make("div", [head, ...score.judges.map(judge), score.error ? make("p", score.error, "bad") : null]);
+  const text = make("div", [head, ...score.judges.map(judgeVotes), score.error ? make("p", score.error, "bad") : null]);
   return make("li", [button, text], score.status);
 }
-
-export function judge(one) {
-  const dimensions = Object.entries(one.dimensions).map(([name, dimension]) =>
-    make("span", [make("span", name, "quiet"), ` ${dimension.votes.join(" ")}`], "chip"));
-  const verdict = dimensions.length ? dimensions : [make("span", one.status, "chip")];
-  return make("div", [make("p", [make("strong", one.judge), " ", ...verdict]), ...reasons(one)], "judge");
-}
-
-const reasons = (one) => [...new Set(one.reasons)].map((reason) => make("p", reason, "reason"));

@@ -1,7 +1,8 @@
 // The configuration of the run, beside that of another run; stopping, resuming and deleting for operators.
 
 import { get, post, request, runPath, session } from "../parts/api.js";
-import { known, make, renderIf, section, table } from "../parts/dom.js";
+import { fieldText, flat } from "../parts/configuration_fields.js";
+import { make, renderIf, section, table } from "../parts/dom.js";
 import { showNotes } from "../parts/notes.js";
 import { listRuns } from "../parts/runs.js";
 import { clear, state } from "../parts/state.js";
@@ -69,12 +70,6 @@ function deletion(record, active, message) {
   return button;
 }
 
-// {shaping: {mode: "gain"}} as [["shaping.mode", "gain"]].
-export function flat(value, prefix = "") {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return [[prefix, value]];
-  return Object.entries(value).flatMap(([name, one]) => flat(one, prefix ? `${prefix}.${name}` : name));
-}
-
 function fields(record, names) {
   const own = new Map(flat(record.config)), theirs = other ? new Map(flat(other.config)) : null;
   const list = make("select", [make("option", "no other run", "", { value: "" }),
@@ -84,11 +79,10 @@ function fields(record, names) {
     other = list.value ? (await get(runPath(list.value))).record : null;
     update();
   });
-  const text = (value) => (known(value) ? String(value) : "none");
   const every = [...new Set([...own.keys(), ...(theirs ? theirs.keys() : [])])];
-  const shown = every.filter((name) => !theirs || !onlyDifferent || text(own.get(name)) !== text(theirs.get(name)));
+  const shown = every.filter((name) => !theirs || !onlyDifferent || fieldText(own.get(name)) !== fieldText(theirs.get(name)));
   const columns = ["field", record.run, ...(theirs ? [other.run] : [])];
-  const lines = shown.map((name) => [name, text(own.get(name)), ...(theirs ? [text(theirs.get(name))] : [])]);
+  const lines = shown.map((name) => [name, fieldText(own.get(name)), ...(theirs ? [fieldText(theirs.get(name))] : [])]);
   return section("Configuration", [make("div", [make("label", ["Compare with ", list]), ...(theirs ? [choice()] : [])], "row"),
     lines.length ? table(columns, lines, "Fields of the configuration") : make("p", "The two configurations are equal.", "quiet")]);
 }

@@ -3,11 +3,10 @@
 import { get, runPath } from "../parts/api.js";
 import { count, counted, make, renderIf, section } from "../parts/dom.js";
 import { keyFrame } from "../parts/pictures.js";
+import { roomMap } from "../parts/room_map.js";
 import { rows, state } from "../parts/state.js";
 
-const COLUMNS = 16;   // a map of the games has 16 rooms a row
 const TOTAL_EPOCHS = 12;   // read for the total: an even sample
-const AREAS = ["overworld", "underworld", "tree", "indoors", "dungeon", "dungeon", "side view", "side view"];
 const parts = {}, shown = { run: "", epoch: null, map: null, error: "" };
 
 function build() {
@@ -68,32 +67,9 @@ function draw() {
   if (shown.error) return [section("The map cannot be shown", [make("p", shown.error, "bad")])];
   if (!shown.map) return shown.epoch === null ? [] : [section("Loading…", [])];
   if (!shown.map.rooms.length) return [section("No room", [make("p", "No recorded segment can be read.", "quiet")])];
-  const most = Math.max(...shown.map.rooms.map((room) => room.steps));
-  const groups = [...new Set(shown.map.rooms.map((room) => room.group))].sort((a, b) => a - b);
   const read = `From ${count(shown.map.read)} of ${count(shown.map.recorded)} recorded segments`;
   const note = shown.map.sampled ? `${read} of ${shown.map.epochs} epochs, an even sample.` : `${read}.`;
-  return groups.map((group) => area(group, shown.map.rooms.filter((room) => room.group === group), most, note));
-}
-
-function area(group, rooms, most, note) {
-  const columns = rooms.map((room) => room.room % COLUMNS), lines = rooms.map((room) => Math.floor(room.room / COLUMNS));
-  const left = Math.min(...columns), top = Math.min(...lines);
-  const cells = rooms.sort((a, b) => a.room - b.room).map((room) => cell(room, room.room % COLUMNS - left, Math.floor(room.room / COLUMNS) - top, most));
-  const grid = make("ul", cells, "map");
-  grid.style.gridTemplateColumns = `repeat(${Math.max(...columns) - left + 1}, minmax(4.5rem, 10rem))`;
-  const name = AREAS[group] || `group ${group}`;
-  return section(`${name[0].toUpperCase()}${name.slice(1)}: ${rooms.length} rooms`, [make("div", [grid], "scroll",
-    { tabindex: "0", role: "region", "aria-label": `map of the ${name}, group ${group}` })], note);
-}
-
-function cell(room, column, line, most) {
-  const share = Math.log1p(room.steps) / Math.log1p(most), label = `room ${room.room}: ${count(room.steps)} steps`;
-  const screen = room.picture === null ? make("span", "", "screen") : keyFrame(state.run, room, room.picture, label);
-  screen.style.opacity = String(0.25 + 0.75 * share);
-  const item = make("li", [screen, make("span", count(room.steps), "steps")], "", { title: label });
-  item.style.gridColumn = String(column + 1);
-  item.style.gridRow = String(line + 1);
-  return item;
+  return roomMap(shown.map.rooms, note, (room, label) => keyFrame(state.run, room, room.picture, label));
 }
 
 export const map = { id: "map", title: "Map", build, update };

@@ -1,6 +1,6 @@
 // What the run does now, what it has done, and why.
 
-import { session } from "../parts/api.js";
+import { blobAddress, runPath, session } from "../parts/api.js";
 import { code, make, renderIf, section } from "../parts/dom.js";
 import { watchDeadLetters } from "../parts/dead_letters.js";
 import { openSegment } from "../parts/drawer.js";
@@ -10,7 +10,7 @@ import { progress } from "../parts/progress.js";
 import { rows, state } from "../parts/state.js";
 import { votes } from "../parts/votes.js";
 
-const NEWEST_VOTES = 12, NEWEST_EPOCHS = 10;
+const NEWEST_VOTES = 12, NEWEST_EPOCHS = 10, SAVED_MS = 60_000;
 let every = false;   // all epochs, instead of the newest
 const parts = {};
 
@@ -46,7 +46,27 @@ function now() {
 function epochs(finished) {
   if (!finished.length) return [make("p", "No epoch has finished yet.", "quiet")];
   const shown = every ? finished : finished.slice(-NEWEST_EPOCHS);
-  return [why(finished.at(-1)), epochTable(shown), ...(shown.length < finished.length ? [more(finished.length)] : [])];
+  const buttons = [...(shown.length < finished.length ? [more(finished.length)] : []), download(state.run)];
+  return [why(finished.at(-1)), epochTable(shown), make("div", buttons, "row")];
+}
+
+// The report is made on request; a link could not send the token.
+function download(run) {
+  const button = make("button", "Download the report", "", { type: "button" }), status = make("span", "", "quiet", { role: "status" });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    status.textContent = "The report is being made…";
+    try {
+      const address = await blobAddress(`${runPath(run)}/report`);
+      make("a", "", "", { href: address, download: `${run}.html` }).click();
+      setTimeout(() => URL.revokeObjectURL(address), SAVED_MS);
+      status.textContent = "";
+    } catch (error) {
+      status.textContent = error.message;
+    }
+    button.disabled = false;
+  });
+  return make("span", [button, " ", status]);
 }
 
 function more(all) {

@@ -57,9 +57,9 @@ function estimated(element) {
   const steps = epochs === null ? null : epochs * valueOf(element, "epoch_steps");
   const speed = rows().at(-1)?.steps_per_s;
   if (steps === null) return `The run ends after ${valueOf(element, "run_hours")} h.`;
-  if (!speed) return `${count(steps)} steps. How long they take shows after the first epoch of any run.`;
+  if (!speed) return `${count(steps)} steps. The first finished epoch of any run shows how long they take.`;
   return `${count(steps)} steps: about ${duration(steps / speed)} of training at the ${count(speed)} steps per second of ${state.run}; ` +
-    "evaluating and judging come on top.";
+    "evaluation and judging take additional time.";
 }
 
 async function start(element, run, problem) {

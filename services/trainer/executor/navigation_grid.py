@@ -20,7 +20,7 @@ _INDOOR_WARPS: Final = frozenset({*range(0x44, 0x48), 0x4F, 0x34, 0x36, *range(0
 Place = tuple[int, int]
 
 
-class Floor:
+class NavigationGrid:
     """The free places of one room."""
 
     def __init__(self, grid: Grid, size: int) -> None:
@@ -74,9 +74,9 @@ class Floor:
 
 
 @lru_cache(maxsize=64)
-def floor_of(grid: Grid, size: int) -> Floor:
-    """The floor of a grid; a grid is built once per collision map."""
-    return Floor(grid, size)
+def navigation_grid(grid: Grid, size: int) -> NavigationGrid:
+    """The navigation grid of a collision grid, cached: a collision grid is built once per map."""
+    return NavigationGrid(grid, size)
 
 
 def warp_tiles(tiles: bytes, outdoors: bool) -> frozenset[Tile]:

@@ -1,10 +1,10 @@
-"""What the hero does with his hands: push a block, use an item, talk and read."""
+"""Routines of one room: push a block, use an item, talk and read."""
 
 from typing import Final
 
 from services.trainer.executor.macros import Interact, PushBlock, Tile, UseItem
-from services.trainer.executor.outcome import DONE, START, STEPS, WAIT, WALK, A, B, Ended, GameView
-from services.trainer.executor.walk import Walk
+from services.trainer.executor.outcome import DONE, START, STEPS, WAIT, WALK, A, B, GameView, RoutineEnd
+from services.trainer.executor.walk import WalkRoutine
 from shared.game.ram import offsets
 
 PUSHING: Final = 40  # steps against a block until it counts as fixed; the games move it after 20 frames
@@ -16,25 +16,25 @@ SLOTS: Final = 16
 _ASIDE: Final = (2, 0, 3, 1)  # sides to stand on, in the order tried: below, above, left, right
 
 
-class Push:
+class PushRoutine:
     """Walks behind a block and pushes it by one tile, or opens a locked door by pushing against it."""
 
     def __init__(self, macro: PushBlock) -> None:
         dx, dy = STEPS[macro.direction]
         self._from, self._to = macro.tile, (macro.tile[0] + dx, macro.tile[1] + dy)
-        self._walk: Walk | None = Walk((macro.tile[0] - dx, macro.tile[1] - dy))
+        self._walk: WalkRoutine | None = WalkRoutine((macro.tile[0] - dx, macro.tile[1] - dy))
         self._direction, self._pressed, self._waited = macro.direction, 0, 0
         self._moved = self._slid = False
 
-    def next(self, view: GameView) -> int | Ended:
+    def next(self, view: GameView) -> int | RoutineEnd:
         """The next action, or the end."""
         if view.state.puzzle.push is None:
-            return Ended("unknown", "this game's RAM does not show pushing")
+            return RoutineEnd("unknown", "this game's RAM does not show pushing")
         if self._walk is not None:
             if not _solid(view, self._from):
-                return Ended("stuck", f"no block is at {self._from}")
+                return RoutineEnd("stuck", f"no block is at {self._from}")
             action = self._walk.next(view)
-            if not isinstance(action, Ended) or action.outcome != "done":
+            if not isinstance(action, RoutineEnd) or action.outcome != "done":
                 return action
             self._walk = None
         self._moved = self._moved or not _solid(view, self._from)
@@ -42,10 +42,10 @@ class Push:
             return self._settle(view)
         self._pressed += 1
         if self._pressed > PUSHING:
-            return Ended("stuck", f"the block at {self._from} does not move")
+            return RoutineEnd("stuck", f"the block at {self._from} does not move")
         return WALK[self._direction]
 
-    def _settle(self, view: GameView) -> int | Ended:
+    def _settle(self, view: GameView) -> int | RoutineEnd:
         """Wait until the block has come to rest. What vanished without sliding was a door: it is open."""
         self._waited += 1
         sliding = view.image[offsets.PUSHED_OBJECT_ENABLED] != 0
@@ -53,21 +53,21 @@ class Push:
         if sliding and self._waited <= SLIDING:
             return WAIT
         arrived = not self._slid or _solid(view, self._to)
-        return DONE if arrived else Ended("stuck", f"the block did not arrive at {self._to}")
+        return DONE if arrived else RoutineEnd("stuck", f"the block did not arrive at {self._to}")
 
 
-class Use:
+class UseItemRoutine:
     """Turns, equips an item on B if no button holds it, and presses its button."""
 
     def __init__(self, macro: UseItem) -> None:
         self._item, self._direction = macro.item, macro.direction
         self._keys, self._gap, self._used, self._cursor = 0, False, 0, -1
 
-    def next(self, view: GameView) -> int | Ended:
+    def next(self, view: GameView) -> int | RoutineEnd:
         """The next action, or the end."""
         inventory = view.state.inventory
         if inventory.equipped_a is None or inventory.treasures is None:
-            return Ended("unknown", "this game's RAM does not show items")
+            return RoutineEnd("unknown", "this game's RAM does not show items")
         if self._used:
             self._used += 1
             return DONE if self._used > EFFECT else WAIT
@@ -80,15 +80,15 @@ class Use:
         self._used = 1
         return button
 
-    def _equip(self, view: GameView) -> int | Ended:
+    def _equip(self, view: GameView) -> int | RoutineEnd:
         """One key of the item menu; every other step is a pause, because the menu reacts to presses."""
         self._keys, self._gap = self._keys + 1, not self._gap
         stored = view.image[offsets.INVENTORY : offsets.INVENTORY + SLOTS]
         held = self._item in (view.state.inventory.equipped_a, view.state.inventory.equipped_b)
         if self._item not in stored and not held:
-            return Ended("stuck", "the hero does not have this item")
+            return RoutineEnd("stuck", "the hero does not have this item")
         if self._keys > MENU_KEYS:
-            return Ended("stuck", "the item cannot be put on a button")
+            return RoutineEnd("stuck", "the item cannot be put on a button")
         if not self._gap:
             return WAIT
         if held or not view.state.menu:
@@ -101,17 +101,17 @@ class Use:
         return WALK[2] if cursor == before else WALK[1]
 
 
-class Reach:
+class InteractRoutine:
     """Walks beside a tile, faces it and presses A, until a dialog opens or the room changes."""
 
     def __init__(self, macro: Interact) -> None:
         self._tile, self._answer = macro.tile, macro.answer
-        self._walk: Walk | None = None
+        self._walk: WalkRoutine | None = None
         self._sides = [] if macro.tile is None else list(_ASIDE)
         self._presses, self._wait, self._read = 0, 0, False
         self._before: object = None
 
-    def next(self, view: GameView) -> int | Ended:
+    def next(self, view: GameView) -> int | RoutineEnd:
         """The next action, or the end."""
         if view.state.dialog is not None:
             self._read = True
@@ -128,17 +128,17 @@ class Reach:
         self._wait += 1
         return self._wait % 2 == 0
 
-    def _approach(self, view: GameView, tile: Tile) -> int | Ended | None:
+    def _approach(self, view: GameView, tile: Tile) -> int | RoutineEnd | None:
         """An action towards the next side of the tile; None when the hero stands there and faces it."""
         while self._walk is None:
             if not self._sides:
-                return Ended("stuck", f"no way to a tile beside {tile}")
+                return RoutineEnd("stuck", f"no way to a tile beside {tile}")
             self._side = self._sides.pop(0)
-            walk = Walk((tile[0] + STEPS[self._side][0], tile[1] + STEPS[self._side][1]))
-            if not isinstance(walk.next(view), Ended) or _beside(view, tile, self._side):
+            walk = WalkRoutine((tile[0] + STEPS[self._side][0], tile[1] + STEPS[self._side][1]))
+            if not isinstance(walk.next(view), RoutineEnd) or _beside(view, tile, self._side):
                 self._walk = walk
         action = self._walk.next(view)
-        if not isinstance(action, Ended):
+        if not isinstance(action, RoutineEnd):
             return action
         if action.outcome != "done":
             self._walk = None
@@ -149,7 +149,7 @@ class Reach:
         self._walk, self._sides = None, []
         return None
 
-    def _press(self, view: GameView) -> int | Ended:
+    def _press(self, view: GameView) -> int | RoutineEnd:
         """Press A and wait for its effect."""
         if self._before is not None and self._before != _room(view):
             return DONE
@@ -157,14 +157,14 @@ class Reach:
         if self._presses and self._wait % EFFECT:
             return WAIT
         if self._presses == PRESSES:
-            return Ended("stuck", "nothing answers here")
+            return RoutineEnd("stuck", "nothing answers here")
         self._presses += 1
         self._wait, self._before = 0, _room(view)
         return A
 
 
-def read_dialog(view: GameView, answer: int | None, pause: bool) -> int | Ended:
-    """The action that goes on in an open dialog. A choice without an answer ends the macro: it is a decision."""
+def read_dialog(view: GameView, answer: int | None, pause: bool) -> int | RoutineEnd:
+    """The action that continues an open dialog. A choice without an answer ends the macro, because it is a decision."""
     dialog = view.state.dialog
     if pause or dialog is None:
         return WAIT
@@ -172,7 +172,7 @@ def read_dialog(view: GameView, answer: int | None, pause: bool) -> int | Ended:
         if answer is None:
             return DONE
         if dialog.choice is None:
-            return Ended("unknown", "this game's RAM does not show the choice")
+            return RoutineEnd("unknown", "this game's RAM does not show the choice")
         if dialog.choice != answer:
             return WALK[1]
     return A

@@ -1,0 +1,245 @@
+"""`zelda judge bench`: measure judges on a frozen bank of play whose progress is known."""
+
+import asyncio
+import re
+from collections.abc import Coroutine
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
+from cli.errors import FAILED, USAGE, CliError, end_sentence
+from cli.output_paths import require_writable_file
+from cli.study_command import commit
+
+if TYPE_CHECKING:
+    from services.judge.config import JudgesFile
+    from studies.judges.answers import Answer, AnswersFile
+    from studies.judges.bank import Bank, BankSegment, Half
+    from studies.judges.pairs import PairAnswer
+    from studies.judges.table import BenchRow, Interval
+    from studies.judges.variants import Variant
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+RESERVED = ("length-only", "rules-noisy")
+
+
+def bench(
+    judges: Annotated[Path | None, typer.Option("--judges", help="YAML file with routes and judges")] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="measure the rules judge, and the baselines")] = False,
+    half: Annotated[str, typer.Option(help="dev, for choosing prompts and models, or test, for the result")] = "dev",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="ask about the first N segments of the half; they are a random sample")
+    ] = None,
+    variant: Annotated[
+        str,
+        typer.Option(help="what the judges read: plain, shuffled (lines of TOTALS), no-totals, planted (wrong totals)"),
+    ] = "plain",
+    pairs: Annotated[
+        int | None, typer.Option(min=1, help="ask about this many pairs of segments instead, in both orders")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="name of the row; default: the rubric of the judges file")] = None,
+    slots: Annotated[int, typer.Option(min=1, max=1_000, help="number of segments judged concurrently")] = 1,
+    accuracy: Annotated[float, typer.Option(min=0.5, max=1, help="accuracy to which rules-noisy is degraded")] = 0.80,
+    out: Annotated[Path, typer.Option(help="folder with the answers of each row")] = Path("runs/bench"),
+    own_bank: Annotated[
+        Path | None,
+        typer.Option("--bank", help="another bank, from python -m studies.judges.make_bank --out FILE"),
+    ] = None,
+    results: Annotated[Path | None, typer.Option(help="results file (JSON) to write the rows into")] = None,
+    pack: Annotated[bool, typer.Option("--pack", help="also write the answers compressed, to publish them")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the rows as JSON")] = False,
+) -> None:
+    """Ask judges about recorded play whose progress is known, and compare their scores with it.
+
+    No question is asked twice: the same command goes on where it was interrupted. Without --judges and --rules, it
+    shows the rows of the answers so far.
+    """
+    from studies.judges.answers import AnswersError
+    from studies.judges.bank import Bank, BankError
+
+    chosen = _half(half)
+    if results is not None:
+        require_writable_file(results)
+    try:
+        bank = Bank.load() if own_bank is None else Bank.load(own_bank)
+        if judges is not None or rules:
+            file = _judges_file(judges)
+            kept = _open_answers(file, name, out)
+            segments = bank.half(chosen)[:limit]
+            if pairs is not None:
+                _compare(bank, file, segments, pairs, kept)
+            else:
+                _ask(bank, file, segments, _variant(variant), kept, slots)
+        rows = _rows(bank, chosen, out, accuracy, pack=pack)
+        if results is not None:
+            _save(results, chosen, rows, out)
+    except (AnswersError, BankError) as error:
+        raise CliError(FAILED, end_sentence(str(error))) from error
+    if as_json:
+        print_json({"half": half, "rows": {name: row.model_dump(mode="json") for name, row in rows.items()}})
+    else:
+        _print(chosen, rows)
+
+
+def _half(name: str) -> "Half":
+    from studies.judges.bank import HALVES
+
+    for half in HALVES:
+        if half == name:
+            return half
+    raise CliError(USAGE, f"--half {name}: the bank has the halves {' and '.join(HALVES)}.")
+
+
+def _variant(name: str) -> "Variant":
+    from studies.judges.variants import VARIANTS
+
+    for variant in VARIANTS:
+        if variant == name:
+            return variant
+    raise CliError(USAGE, f"--variant {name}: use {', '.join(VARIANTS)}.")
+
+
+def _judges_file(path: Path | None) -> "JudgesFile":
+    from services.judge.config import ConfigError, load_judges, rules_only
+
+    try:
+        return rules_only() if path is None else load_judges(path, "")
+    except ConfigError as error:
+        raise CliError(USAGE, end_sentence(str(error))) from error
+
+
+def _open_answers(file: "JudgesFile", name: str | None, out: Path) -> "AnswersFile":
+    from studies.judges.answers import AnswersFile
+
+    title = name or file.rubric
+    if not NAME.fullmatch(title) or title in RESERVED:
+        raise CliError(USAGE, f"--name {title}: use lower-case letters, digits and hyphens, and no baseline's name.")
+    return AnswersFile.open(out / title, file)
+
+
+def _ask(
+    bank: "Bank",
+    file: "JudgesFile",
+    segments: list["BankSegment"],
+    variant: "Variant",
+    kept: "AnswersFile",
+    slots: int,
+) -> None:
+    from studies.judges.asking import BankPanel
+
+    known = sum(one.name in kept.of(variant) for one in segments)
+    report = _Progress("segments", len(segments), known)
+    _run(BankPanel(bank, file, slots).ask(segments, variant, kept, report.answered))
+
+
+def _compare(bank: "Bank", file: "JudgesFile", segments: list["BankSegment"], count: int, kept: "AnswersFile") -> None:
+    from studies.judges.asking import BankPanel
+    from studies.judges.pairs import PairAnswers, draw_pairs
+
+    drawn, answers = draw_pairs(segments, count), PairAnswers.open(kept.folder)
+    report = _Progress("pairs", len(drawn), sum(not answers.lacks(*pair) for pair in drawn))
+    _run(BankPanel(bank, file).compare(drawn, answers, report.compared))
+
+
+def _run(work: Coroutine[None, None, None]) -> None:
+    from shared.llm.port import RouteUnavailable
+
+    try:
+        asyncio.run(work)
+    except RouteUnavailable as error:
+        raise CliError(FAILED, f"{error}: the answers so far are kept; run the command again to go on.") from error
+    finally:
+        overwrite_line("")
+
+
+class _Progress:
+    """Counts answers on one line of a terminal."""
+
+    def __init__(self, things: str, total: int, before: int) -> None:
+        self._things, self._total, self._done, self._missing = things, total, before, 0
+        print_status(f"Asking about {total - before} of {total} {things}; the others have answers.")
+
+    def answered(self, answer: "Answer") -> None:
+        """Count an answer about a segment."""
+        self._count(answer.weighted is None, answer.seconds)
+
+    def compared(self, answer: "PairAnswer") -> None:
+        """Count an answer about a pair."""
+        self._count(answer.label is None, answer.seconds)
+
+    def _count(self, missing: bool, seconds: float) -> None:
+        self._done += 1
+        self._missing += missing
+        overwrite_line(f"{self._done} of {self._total} {self._things}, {self._missing} abstained, last {seconds:.1f} s")
+
+
+def _rows(bank: "Bank", half: "Half", out: Path, accuracy: float, *, pack: bool) -> dict[str, "BenchRow"]:
+    from studies.judges.answers import AnswersFile, has_answers
+    from studies.judges.pairs import PairAnswers, pair_row
+    from studies.judges.results import RULES, baseline_rows, judge_row
+
+    rows: dict[str, BenchRow] = {}
+    for folder in sorted(path for path in out.glob("*") if has_answers(path)):
+        kept = AnswersFile.load(folder)
+        if pack:
+            print_status(f"Wrote {kept.pack()}.")
+        compared = PairAnswers.open(folder).answers
+        if compared and (row := pair_row(compared, bank.half(half))).pairs:
+            rows[f"{folder.name}-pairs"] = row
+        if not _answered(bank, half, kept):
+            continue
+        rows[folder.name] = judge_row(bank, half, kept)
+        if folder.name == RULES:
+            rows |= baseline_rows(bank, half, kept, accuracy)
+    if not rows:
+        raise CliError(FAILED, f"{out} has no answers about the half {half}: add --rules or --judges FILE.")
+    return rows
+
+
+def _answered(bank: "Bank", half: "Half", kept: "AnswersFile") -> bool:
+    return any(segment.name in kept.of("plain") for segment in bank.half(half))
+
+
+def _save(file: Path, half: "Half", rows: dict[str, "BenchRow"], out: Path) -> None:
+    from studies.judges.results import JudgeResults
+
+    command = f"zelda judge bench --half {half} --out {out} --results {file}"
+    known = JudgeResults.load(file) if file.exists() and file.stat().st_size else None
+    if known is not None and known.half != half:
+        raise CliError(USAGE, f"{file} holds rows of the half {known.half}: choose another file for {half}.")
+    merged = {**(known.rows if known else {}), **rows}
+    note = known.note if known else ""
+    JudgeResults(command=command, date=date.today(), commit=commit(), half=half, note=note, rows=merged).save(file)
+    print_status(f"Wrote {file}.")
+
+
+def _print(half: "Half", rows: dict[str, "BenchRow"]) -> None:
+    titles = ("judge", "segments", "pairs", "next three", "AUC", "alpha", "flips", "ECE (before)", "s/segment")
+    print_table(f"judges on the half {half} of the bank", titles, [_cells(name, row) for name, row in rows.items()])
+    for name, row in rows.items():
+        for ablation, interval in row.ablations.items():
+            print_line(f"{name}, {ablation}: {_interval(interval)}")
+
+
+def _cells(name: str, row: "BenchRow") -> list[str]:
+    return [
+        name,
+        str(row.segments),
+        _interval(row.pairs_accuracy),
+        _interval(row.next_accuracy),
+        _interval(row.auc),
+        format_number(row.alpha),
+        format_number(row.flip_rate),
+        f"{format_number(row.ece)} ({format_number(row.ece_raw)})",
+        format_number(row.seconds_per_segment, "{:.2f}"),
+    ]
+
+
+def _interval(interval: "Interval | None") -> str:
+    if interval is None:
+        return "-"
+    value, low, high = interval
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"

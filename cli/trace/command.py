@@ -1,0 +1,77 @@
+"""`zelda trace`: follow a segment or an epoch through rewards, reward models, votes and play."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import print_json, print_line, print_status
+from cli.errors import NOT_FOUND, USAGE, CliError
+from cli.run_arguments import parse_run_id
+from cli.runs.options import Json, Name
+from cli.stored_runs import read_store
+from shared.contracts.ids import SegmentId
+
+if TYPE_CHECKING:
+    from cli.trace.link import Link
+
+app = typer.Typer(
+    help="Follow a segment or an epoch through rewards, reward models, votes and play.",
+    context_settings={"allow_interspersed_args": True},  # options may follow RUN
+)
+SHOWN_DIGITS = 16
+
+
+@app.callback(invoke_without_command=True)
+def trace(
+    name: Name,
+    segment: Annotated[str | None, typer.Argument(help="name of a segment", metavar="[SEGMENT]")] = None,
+    epoch: Annotated[int | None, typer.Option("--epoch", min=0, help="follow this epoch's checkpoint instead")] = None,
+    prompts: Annotated[bool, typer.Option("--prompts", help="print what each judge read")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show each object behind a segment: rewards that it changed, reward model, votes, recording, checkpoint.
+
+    With --epoch: the epoch's checkpoint, its order, and the model and scores behind its rewards. Every digest is
+    compared with what refers to it. Objects that retention has removed are named.
+    """
+    from cli.trace.chain import trace_epoch, trace_segment
+
+    run = parse_run_id(name)
+    if (segment is None) == (epoch is None):
+        raise CliError(USAGE, "Name a segment, or an epoch by --epoch: `zelda export segments` lists a run's segments.")
+    if epoch is not None:
+        links = read_store(lambda store: trace_epoch(store, run, epoch))
+    else:
+        wanted = _segment_id(str(segment))
+        links = read_store(lambda store: trace_segment(store, run, wanted))
+    if as_json:
+        print_json([asdict(link) for link in links])
+        return
+    for link in links:
+        _print(link, prompts)
+    _print_end(links)
+
+
+def _segment_id(text: str) -> SegmentId:
+    try:
+        return SegmentId(text)
+    except ValueError as error:
+        raise CliError(
+            NOT_FOUND, f"{text!r} is no name of a segment: one looks like e0001-r00-v03-0005-s000."
+        ) from error
+
+
+def _print(link: "Link", prompts: bool) -> None:
+    digest = f"  {link.digest[:SHOWN_DIGITS]}" if link.digest else ""
+    print_line(f"{link.what}: {link.state}{digest}")
+    text = link.text.splitlines() if prompts and link.text else []
+    for line in [*([link.key] if link.key else []), *link.facts, *text]:
+        print_line(f"    {line}")
+
+
+def _print_end(links: "list[Link]") -> None:
+    """Say what the chain lacks."""
+    for state, meaning in (("removed", "no longer in the store"), ("changed", "not what their referrer means")):
+        if found := [link.what for link in links if link.state == state]:
+            print_status(f"{meaning.capitalize()}: {', '.join(found)}.")

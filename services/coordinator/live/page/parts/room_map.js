@@ -1,0 +1,34 @@
+// Rooms as pictures at their places, paler where the agent was seldom; for the page and for the report.
+
+import { count, make, section } from "./dom.js";
+
+const COLUMNS = 16;   // a map of the games has 16 rooms a row
+const AREAS = ["overworld", "underworld", "tree", "indoors", "dungeon", "dungeon", "side view", "side view"];
+
+// One section per area. `picture(room, label)` makes the image of a room that has a key frame.
+export function roomMap(rooms, note, picture) {
+  const most = Math.max(...rooms.map((room) => room.steps));
+  const groups = [...new Set(rooms.map((room) => room.group))].sort((a, b) => a - b);
+  return groups.map((group) => area(group, rooms.filter((room) => room.group === group), most, note, picture));
+}
+
+function area(group, rooms, most, note, picture) {
+  const columns = rooms.map((room) => room.room % COLUMNS), lines = rooms.map((room) => Math.floor(room.room / COLUMNS));
+  const left = Math.min(...columns), top = Math.min(...lines);
+  const cells = rooms.sort((a, b) => a.room - b.room).map((room) => cell(room, room.room % COLUMNS - left, Math.floor(room.room / COLUMNS) - top, most, picture));
+  const grid = make("ul", cells, "map");
+  grid.style.gridTemplateColumns = `repeat(${Math.max(...columns) - left + 1}, minmax(4.5rem, 10rem))`;
+  const name = AREAS[group] || `group ${group}`;
+  return section(`${name[0].toUpperCase()}${name.slice(1)}: ${rooms.length} rooms`, [make("div", [grid], "scroll",
+    { tabindex: "0", role: "region", "aria-label": `map of the ${name}, group ${group}` })], note);
+}
+
+function cell(room, column, line, most, picture) {
+  const share = Math.log1p(room.steps) / Math.log1p(most), label = `room ${room.room}: ${count(room.steps)} steps`;
+  const screen = room.picture === null ? make("span", "", "screen") : picture(room, label);
+  screen.style.opacity = String(0.25 + 0.75 * share);
+  const item = make("li", [screen, make("span", count(room.steps), "steps")], "", { title: label });
+  item.style.gridColumn = String(column + 1);
+  item.style.gridRow = String(line + 1);
+  return item;
+}

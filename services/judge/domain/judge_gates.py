@@ -1,0 +1,44 @@
+"""Decides whether a judge's scores count, by its figures of the epoch before.
+
+A gate that is None is open. A figure that is unknown closes no gate: too few segments say nothing against a judge.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shared.contracts.judging import EpochJudging, JudgeFigures, PairFigures
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeThresholds:
+    """Least alpha (mean over dimensions), and most drift of the canary set and position bias, as absolute values."""
+
+    alpha: float | None = None
+    drift: float | None = None
+    position_bias: float | None = None
+    judged: int = 20
+
+    @property
+    def open(self) -> bool:
+        """Whether no gate is set."""
+        return self.alpha is None and self.drift is None and self.position_bias is None
+
+
+def closed_gates(report: EpochJudging, thresholds: JudgeThresholds, pair_judge: str | None) -> dict[str, list[str]]:
+    """Return the judges whose scores must not count, each with the reasons. Only `pair_judge` compares pairs."""
+    found = {}
+    for name, figures in report.judges.items():
+        pairs = report.pairs if name == pair_judge else PairFigures()
+        if figures.judged >= thresholds.judged and (reasons := list(_reasons(figures, pairs, thresholds))):
+            found[str(name)] = reasons
+    return found
+
+
+def _reasons(figures: JudgeFigures, pairs: PairFigures, limits: JudgeThresholds) -> Iterator[str]:
+    alphas = [value for value in figures.alpha.values() if value is not None]
+    if limits.alpha is not None and alphas and (mean := sum(alphas) / len(alphas)) < limits.alpha:
+        yield f"alpha {mean:.2f} is below {limits.alpha:g}"
+    if limits.drift is not None and figures.drift is not None and abs(figures.drift) > limits.drift:
+        yield f"drift {figures.drift:+.3f} is beyond {limits.drift:g}"
+    if limits.position_bias is not None and pairs.bias is not None and abs(pairs.bias) > limits.position_bias:
+        yield f"position bias {pairs.bias:+.2f} is beyond {limits.position_bias:g}"

@@ -1,0 +1,81 @@
+"""Reads how much better one of two clips is from the probabilities of an answer, and joins the answers of both orders.
+
+Small models prefer a position. A clip that wins only where it is shown first has not won: the label is then a tie.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+
+from services.judge.domain.expected_votes import MIN_SHARE
+from services.judge.domain.replies import InvalidReply
+from shared.llm.port import TokenOptions
+
+FIELD = '"better":'
+EQUAL = "equal"
+
+
+@dataclass(frozen=True, slots=True)
+class PairVote:
+    """The probabilities that the clip shown first is better, that both are equal, and that the second is better."""
+
+    first: float
+    equal: float
+    second: float
+
+    @property
+    def preference(self) -> float:
+        """The probability that the clip shown first is better; equal clips count half."""
+        return self.first + self.equal / 2
+
+    @property
+    def choice(self) -> str:
+        """The most probable answer: `A` (the first), `B` or `equal`."""
+        shares = {"A": self.first, "B": self.second, EQUAL: self.equal}
+        return max(shares, key=shares.__getitem__)
+
+
+def chosen(choice: str) -> PairVote:
+    """Return the vote of a judge that answered this without probabilities."""
+    return PairVote(float(choice == "A"), float(choice == EQUAL), float(choice == "B"))
+
+
+def read_pair_vote(tokens: Sequence[TokenOptions]) -> PairVote:
+    """Return the probabilities at the place of the answer. Raises InvalidReply."""
+    if not tokens:
+        raise InvalidReply('the server returned no log-probabilities; use "asking: votes"')
+    text, starts = "", []
+    for token in tokens:
+        starts.append(len(text))
+        text += token.text
+    after = text.find(FIELD)
+    place = text.find('"', after + len(FIELD)) + 1 if after >= 0 else 0
+    if not place or place >= len(text):
+        raise InvalidReply("no comparison in the tokens of the reply")
+    number = max(index for index, start in enumerate(starts) if start <= place)
+    return _shares(tokens[number], text[starts[number] : place])
+
+
+def _shares(token: TokenOptions, before: str) -> PairVote:
+    """The shares at one token, which may hold a quote before the answer and another one after it."""
+    shares = {"A": 0.0, "B": 0.0, EQUAL: 0.0}
+    for option, log_probability in token.options:
+        rest = option.removeprefix(before).rstrip('"} \n')
+        answer = EQUAL if rest and EQUAL.startswith(rest) else rest
+        if option.startswith(before) and answer in shares:
+            shares[answer] += exp(min(0.0, log_probability))
+    total = sum(shares.values())
+    if total < MIN_SHARE:
+        raise InvalidReply(f"only {total:.0%} of the probability lies on A, B and equal")
+    return PairVote(shares["A"] / total, shares[EQUAL] / total, shares["B"] / total)
+
+
+def soft_label(forward: PairVote, backward: PairVote) -> float:
+    """Return the probability that a clip is better: `forward` shows it first, `backward` second.
+
+    It is the mean of both orders, and 0.5 if they disagree.
+    """
+    shown_first, shown_second = forward.preference, 1 - backward.preference
+    if (shown_first - 0.5) * (shown_second - 0.5) < 0:
+        return 0.5
+    return (shown_first + shown_second) / 2

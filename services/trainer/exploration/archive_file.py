@@ -1,0 +1,141 @@
+"""A state archive on disk: one SQLite file, written once a round in one transaction.
+
+A killed exploration continues with the last whole round. The states of replaced entries are dropped, their actions are
+kept, because the paths of later entries go through them.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from services.trainer.exploration.rollout import FoundState
+from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive
+from services.trainer.state_archive.cell import Cell
+from shared.errors import ContractError, DigestMismatch, Permanent
+from shared.game.recording.segment import unpack_state
+
+SCHEMA: Final = """
+create table if not exists facts (name text primary key, value text not null);
+create table if not exists entries (
+  number integer primary key, cell text not null, parent integer, seed integer not null, actions blob not null,
+  hearts integer not null, steps integer not null, digest text not null, counters blob not null,
+  milestones integer not null, state blob, memory blob);
+create table if not exists visits (cell text primary key, visits integer not null);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """The emulator's state of an entry, compressed, and its episode's memory."""
+
+    state: bytes
+    memory: bytes | None
+
+
+class ArchiveFile:
+    """The file of one exploration. `plan` is what must be equal to continue it."""
+
+    def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
+        """Open or create the file. Raises Permanent if it belongs to another plan or is no archive."""
+        self._path = path
+        self._database = sqlite3.connect(path, isolation_level=None)
+        try:
+            self._database.executescript(SCHEMA)
+            self._database.execute("pragma journal_mode=wal")
+            found = self.fact("plan")
+        except sqlite3.DatabaseError as error:
+            raise Permanent(f"{path} is not an archive of states ({error}): choose another folder") from error
+        wanted = json.loads(json.dumps(dict(plan)))
+        if found is None:
+            self._set_fact("plan", wanted)
+        elif found != wanted:
+            different = ", ".join(sorted(name for name in wanted if wanted[name] != found.get(name)))
+            raise Permanent(f"{path} holds another exploration (it differs in {different}): choose another folder")
+
+    def fact(self, name: str) -> Any:
+        """A fact as data; None if it was never set."""
+        row = self._database.execute("select value from facts where name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def load(self) -> tuple[StateArchive, dict[int, int]]:
+        """The archive without its states, and the milestones of each entry as bit sets."""
+        archive, milestones = StateArchive(), {}
+        rows = self._database.execute(
+            "select number, cell, parent, seed, actions, hearts, steps, digest, counters, milestones "
+            "from entries order by number"
+        )
+        for number, cell, parent, seed, actions, hearts, steps, digest, counters, reached in rows:
+            quality = PathQuality(hearts, steps)
+            archive.add(ArchiveEntry(number, _cell(cell), parent, seed, actions, quality, digest, counters))
+            milestones[number] = reached
+        for cell, visits in self._database.execute("select cell, visits from visits"):
+            archive.visits[_cell(cell)] = visits
+        return archive, milestones
+
+    def state(self, entry: ArchiveEntry) -> StoredState:
+        """The state of an entry that is the best of its cell. Raises DigestMismatch if it is damaged."""
+        row = self._database.execute("select state, memory from entries where number = ?", (entry.number,)).fetchone()
+        if row is None or row[0] is None:
+            raise Permanent(f"{self._path} has no state of entry {entry.number}")
+        try:
+            digest = hashlib.sha256(unpack_state(row[0])).hexdigest()
+        except ContractError as error:
+            digest = f"unreadable: {error}"
+        if digest != entry.digest:
+            raise DigestMismatch(
+                f"{self._path}: the state of entry {entry.number} is damaged (digest {digest:.12}, not "
+                f"{entry.digest:.12}): explore again in another folder"
+            )
+        return StoredState(row[0], row[1])
+
+    def write(
+        self,
+        added: Iterable[tuple[ArchiveEntry, FoundState]],
+        replaced: Iterable[int],
+        visits: Mapping[Cell, int],
+        facts: Mapping[str, Any],
+    ) -> None:
+        """Write one round in one transaction."""
+        database = self._database
+        database.execute("begin immediate")
+        try:
+            database.executemany("insert into entries values (?,?,?,?,?,?,?,?,?,?,?,?)", map(_row, added))
+            database.executemany(
+                "update entries set state = null, memory = null where number = ?", [(number,) for number in replaced]
+            )
+            counted = [(_text(cell), count) for cell, count in visits.items()]
+            database.executemany("insert or replace into visits values (?, ?)", counted)
+            for name, value in facts.items():
+                self._set_fact(name, value)
+        except BaseException:
+            database.execute("rollback")
+            raise
+        database.execute("commit")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _set_fact(self, name: str, value: Any) -> None:
+        self._database.execute("insert or replace into facts values (?, ?)", (name, json.dumps(value)))
+
+
+def _row(added: tuple[ArchiveEntry, FoundState]) -> tuple[Any, ...]:
+    entry, found = added
+    return (
+        *(entry.number, _text(entry.cell), entry.parent, entry.seed, entry.actions),
+        *(*entry.quality, entry.digest, entry.counters, found.milestones, found.state, found.memory),
+    )
+
+
+def _text(cell: Cell) -> str:
+    return json.dumps(cell)
+
+
+def _cell(text: str) -> Cell:
+    group, room, column, row, counters = json.loads(text)
+    return Cell(group, room, column, row, tuple(counters))

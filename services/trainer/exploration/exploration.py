@@ -1,0 +1,140 @@
+"""An exploration: rounds of rollouts from archive cells, until the steps are spent.
+
+All rollouts of a round begin with the archive of the round before, and their results are merged in the order of the
+tasks. So plan, seed and code alone decide the archive: neither the number of processes, nor an interruption.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from bramble.registration import BRAMBLE
+from services.trainer.exploration.archive_file import ArchiveFile
+from services.trainer.exploration.progress import ExplorationProgress
+from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutPlan, RolloutTask, compress_state
+from services.trainer.games import GAMES
+from services.trainer.state_archive.archive import ArchiveEntry, PathQuality
+from services.trainer.state_archive.cell import Cell
+from services.trainer.state_archive.selection import SelectionName, select
+from shared.game.games.game import Game
+from shared.game.games.registry import GameRequest
+
+FIRST_ROLLOUTS: Final = 1
+CELLS_PER_ROLLOUT: Final = 16
+MAX_SEED: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationPlan:
+    """What decides an exploration. The steps are no part of it: more steps continue the same exploration."""
+
+    world: str
+    seed: int
+    selection: SelectionName = "novelty"
+    rollouts: int = 64
+    """Rollouts of a round at most. More keep more processes busy, but see what others found later."""
+    rollout: RolloutPlan = field(default_factory=RolloutPlan)
+
+    def facts(self) -> dict[str, Any]:
+        """The plan as data."""
+        return asdict(self)
+
+    def open_game(self) -> Game:
+        """Open the game."""
+        return GAMES.open(BRAMBLE, GameRequest(self.world))
+
+
+Known = Mapping[Cell, PathQuality]
+"""The quality of the best path into each known cell."""
+
+
+class RolloutRunner(Protocol):
+    """Plays the rollouts of a round; workers.RolloutWorkers is one."""
+
+    def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
+        """Play all tasks, in their order."""
+        ...
+
+
+class Exploration:
+    """A running exploration, with its archive in memory and its file."""
+
+    def __init__(self, plan: ExplorationPlan, start: bytes, file: ArchiveFile) -> None:
+        """Begin at the emulator state `start`, or continue what the file holds."""
+        self.plan, self._start, self._file = plan, start, file
+        self.archive, milestones = file.load()
+        self.progress = ExplorationProgress.of(file.fact("progress"))
+        for entry in self.archive.entries:
+            self.progress.reach(entry, milestones[entry.number])
+        self._news: dict[Cell, PathQuality] = {entry.cell: entry.quality for entry in self.archive.best()}
+
+    def run(self, runner: RolloutRunner, steps: int, report: Callable[[], None]) -> None:
+        """Play rounds until `steps` are spent; report after each."""
+        began = time.monotonic()
+        while self.progress.steps < steps:
+            parents, tasks = self._tasks()
+            results = runner.play(tasks, self._news)
+            now = time.monotonic()
+            self.progress.wall_s, began = self.progress.wall_s + now - began, now
+            self._merge(parents, tasks, results)
+            report()
+
+    def _tasks(self) -> tuple[list[ArchiveEntry | None], list[RolloutTask]]:
+        """The rollouts of the next round; those of the first one begin at the true start."""
+        rng = np.random.default_rng([self.plan.seed, self.progress.rounds])
+        parents: list[ArchiveEntry | None] = [None] * FIRST_ROLLOUTS
+        if len(self.archive):
+            # Rollouts of one round save the same new cells; while the archive is small, almost all of them are new.
+            count = min(self.plan.rollouts, FIRST_ROLLOUTS + len(self.archive) // CELLS_PER_ROLLOUT)
+            parents = [*select(self.archive, count, rng, self.plan.selection)]
+        seeds = rng.integers(0, MAX_SEED, len(parents)).tolist()
+        return parents, [self._task(parent, seed) for parent, seed in zip(parents, seeds, strict=True)]
+
+    def _task(self, parent: ArchiveEntry | None, seed: int) -> RolloutTask:
+        if parent is None:
+            return RolloutTask(compress_state(self._start), None, 0, seed)
+        stored = self._file.state(parent)
+        return RolloutTask(stored.state, stored.memory, parent.quality.steps, seed)
+
+    def _merge(
+        self, parents: list[ArchiveEntry | None], tasks: list[RolloutTask], results: list[PlayedRollout]
+    ) -> None:
+        """Add what was found, in the order of the tasks, and write the round."""
+        added: dict[int, FoundState] = {}
+        replaced: list[int] = []
+        seen: set[Cell] = set()
+        for parent, task, result in zip(parents, tasks, results, strict=True):
+            self.progress.add_rollout(len(result.actions), result.died)
+            self.archive.visits.update(result.seen)
+            seen.update(result.seen)
+            for found in result.found:
+                if not self.archive.wants(found.cell, found.quality):
+                    continue
+                former = self.archive.best_of(found.cell)
+                replaced += [] if former is None else [former.number]
+                entry = self._entry(parent, task, result, found)
+                self.archive.add(entry)
+                added[entry.number] = found
+                self.progress.reach(entry, found.milestones)
+        self.progress.end_round(len(self.archive), len(self.archive.rooms()))
+        entries = [(self.archive.entries[number], found) for number, found in added.items()]
+        visits = {cell: self.archive.visits[cell] for cell in seen}
+        self._file.write(entries, replaced, visits, {"progress": self.progress.facts()})
+        self._news = {entry.cell: entry.quality for entry, _ in entries}
+
+    def _entry(
+        self, parent: ArchiveEntry | None, task: RolloutTask, result: PlayedRollout, found: FoundState
+    ) -> ArchiveEntry:
+        return ArchiveEntry(
+            number=len(self.archive.entries),
+            cell=found.cell,
+            parent=None if parent is None else parent.number,
+            seed=task.game_seed,
+            actions=result.actions[: found.actions],
+            quality=found.quality,
+            digest=found.digest,
+            counters=found.counters,
+        )

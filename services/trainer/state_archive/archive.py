@@ -1,0 +1,107 @@
+"""The state archive: the best known path into each cell. Pure: emulator states are kept elsewhere, by their digest.
+
+Entries are immutable and never removed, because later entries continue their paths. A cell that is reached by a better
+path gets a new entry.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from services.trainer.state_archive.cell import Cell
+
+WORTHWHILE: Final = 7 / 8  # a path replaces another one of equal health only if it is shorter by an eighth
+
+
+class PathQuality(NamedTuple):
+    """What makes a path into a cell good: the hero's health at its end in whole hearts, and its steps."""
+
+    hearts: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveEntry:
+    """One path into a cell: the parent's path, then `actions` from the parent's state under the random seed `seed`."""
+
+    number: int
+    cell: Cell
+    parent: int | None
+    """The entry that this one continues; None: the path begins at the true start."""
+    seed: int
+    actions: bytes
+    quality: PathQuality
+    """`steps` count from the true start."""
+    digest: str
+    """SHA-256 of the emulator's state at the end of the path."""
+    counters: bytes = b""
+    """The episode's counters, packed as counters/v1: what a reward model reads."""
+
+
+class PathPart(NamedTuple):
+    """A part of a trajectory: seed the game's random generator, then make these actions."""
+
+    seed: int
+    actions: bytes
+
+
+def is_better(new: PathQuality, old: PathQuality) -> bool:
+    """Whether a path should replace another one into the same cell: more health, or clearly fewer steps."""
+    if new.hearts != old.hearts:
+        return new.hearts > old.hearts
+    return new.steps < old.steps * WORTHWHILE
+
+
+class StateArchive:
+    """Entries by number, the best entry of each cell, and how often play came through each cell."""
+
+    def __init__(self) -> None:
+        self.entries: list[ArchiveEntry] = []
+        self.visits: Counter[Cell] = Counter()
+        """Rollouts in which a cell was seen."""
+        self._best: dict[Cell, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._best)
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self._best
+
+    def best(self) -> Iterator[ArchiveEntry]:
+        """The best entry of each cell, in the order in which the cells were found."""
+        return (self.entries[number] for number in self._best.values())
+
+    def best_of(self, cell: Cell) -> ArchiveEntry | None:
+        """The best entry of one cell."""
+        number = self._best.get(cell)
+        return None if number is None else self.entries[number]
+
+    def wants(self, cell: Cell, quality: PathQuality) -> bool:
+        """Whether a path of this quality is the first or a better one into the cell."""
+        known = self.best_of(cell)
+        return known is None or is_better(quality, known.quality)
+
+    def add(self, entry: ArchiveEntry) -> None:
+        """Add the next entry; ValueError if its number or parent is wrong, or if the cell has a path as good."""
+        if entry.number != len(self.entries):
+            raise ValueError(f"archive entry {entry.number}: the next number is {len(self.entries)}")
+        if entry.parent is not None and not 0 <= entry.parent < entry.number:
+            raise ValueError(f"archive entry {entry.number}: its parent {entry.parent} is not an earlier entry")
+        if not self.wants(entry.cell, entry.quality):
+            raise ValueError(f"archive entry {entry.number}: its cell has a path that is as good")
+        self.entries.append(entry)
+        self._best[entry.cell] = entry.number
+
+    def trajectory(self, entry: ArchiveEntry) -> tuple[PathPart, ...]:
+        """The parts of the whole path from the true start to the entry."""
+        parts: list[PathPart] = []
+        one: ArchiveEntry | None = entry
+        while one is not None:
+            parts.append(PathPart(one.seed, one.actions))
+            one = None if one.parent is None else self.entries[one.parent]
+        return tuple(reversed(parts))
+
+    def rooms(self) -> set[tuple[int, int]]:
+        """Group and number of each room with a cell."""
+        return {(cell.group, cell.room) for cell in self._best}

@@ -1,0 +1,51 @@
+"""The cells of the state archive: where the hero is, and what the episode achieved for good.
+
+A cell is group, room, coarse tile and the lasting event counters of the episode (counters/v1). It holds no milestone:
+what measures progress must not guide it. Two states of one cell count as the same place to continue from.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from shared.game.decoding.state import GameState
+
+TILES_PER_CELL: Final = 2  # a cell spans 2 x 2 tiles; with single tiles the archive holds four times as many states
+LASTING: Final = (
+    "items", "sword_levels", "heart_containers", "chests", "keys_found", "keys_used", "dungeon_items", "doors",
+    "solved", "levers", "story", "payments", "trades", "dungeons", "essences",
+)  # fmt: skip
+"""Counters of a cell: events that the game does not undo. Rooms, tiles, texts, enemies and floor buttons are left out,
+because they differ between almost any two paths."""
+
+_TILE_BITS: Final = 4
+_FEET: Final = 5  # pixels from the hero's centre down to what he stands on
+
+
+class Cell(NamedTuple):
+    """One cell. `column` and `row` count coarse tiles; `counters` are in the order of LASTING."""
+
+    group: int
+    room: int
+    column: int
+    row: int
+    counters: tuple[int, ...]
+
+
+def coarse_tile(x: int, y: int, tiles: int = TILES_PER_CELL) -> tuple[int, int]:
+    """Column and row of the coarse tile under the hero's feet, of `tiles` x `tiles` tiles."""
+    return (x >> _TILE_BITS) // tiles, ((y + _FEET) >> _TILE_BITS) // tiles
+
+
+def lasting(values: Mapping[str, int]) -> tuple[int, ...]:
+    """The lasting counters of an episode's counters by name."""
+    return tuple(values[name] for name in LASTING)
+
+
+def cell_of(state: GameState, values: Mapping[str, int], tiles: int = TILES_PER_CELL) -> Cell:
+    """The cell of a state whose episode has these counters."""
+    return Cell(state.group, state.room, *coarse_tile(state.x, state.y, tiles), lasting(values))
+
+
+def may_restart(state: GameState) -> bool:
+    """Whether play may continue from this state: the hero has control and lives."""
+    return state.control and not state.dying

@@ -1,0 +1,148 @@
+"""The answers of judges about the bank, one JSON line each: asked once, kept, and counted at any time."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from services.judge.config import JudgesFile
+from services.judge.domain.prompts import rubric_message
+from shared.config.problems import first_problem
+from shared.contracts.base import sha256
+from shared.contracts.scores import JudgeResult
+from studies.judges.variants import Variant
+
+UNASKED: Final = ("route", "prices")
+"""Fields of a judge that do not change its answers."""
+
+
+class AnswersError(ValueError):
+    """The file is damaged or holds the answers of other judges. The message says what to do."""
+
+
+class Answer(BaseModel):
+    """What the judges of one file said about one segment. `weighted` is None if they abstained.
+
+    `facts_bytes` is the length of the text that they read, `seconds` the time until all had answered.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    segment: str
+    variant: Variant = "plain"
+    weighted: float | None
+    weights: dict[str, float]
+    facts_bytes: int = Field(ge=0)
+    seconds: float = Field(ge=0)
+    results: list[JudgeResult]
+
+
+def judges_digest(file: JudgesFile) -> str:
+    """Return the digest of what the judges are: models, settings and rubric, but not where they are served."""
+    judges = [
+        {
+            **{name: value for name, value in spec.model_dump(mode="json").items() if name not in UNASKED},
+            "rubric": rubric_message(spec.dimensions, pictures=spec.frames > 0, reason=spec.asking == "votes"),
+        }
+        for spec in file.judges
+    ]
+    return sha256(json.dumps([judges, file.weights.as_dict()], sort_keys=True).encode())
+
+
+class AnswersFile:
+    """The answers of one judges file: `answers.jsonl` in a folder, or `answers.jsonl.gz` as it is published.
+
+    An answer is on disk before the next question is asked.
+    """
+
+    def __init__(self, folder: Path, digest: str, answers: Mapping[tuple[str, Variant], Answer]) -> None:
+        self.folder, self.digest = folder, digest
+        self.answers = dict(answers)
+
+    @classmethod
+    def open(cls, folder: Path, file: JudgesFile) -> Self:
+        """Open the folder to add answers of these judges. Raises AnswersError if it holds those of others."""
+        digest = judges_digest(file)
+        if _source(folder) is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            plain(folder).write_text(f"{_head(digest, [str(spec.model) for spec in file.judges])}\n", encoding="utf-8")
+        found = cls.load(folder)
+        if found.digest != digest:
+            raise AnswersError(
+                f"{folder} holds the answers of other judges or of another rubric: give these judges another --name"
+            )
+        if not plain(folder).exists():
+            plain(folder).write_bytes(gzip.decompress(packed(folder).read_bytes()))
+        return found
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read the answers of a folder. A last line that was cut off by a crash is dropped from the file."""
+        source = _source(folder)
+        if source is None:
+            raise AnswersError(f"{folder} holds no answers: ask judges with `zelda judge bench`")
+        if source == plain(folder):
+            _drop_cut_line(source)
+        lines = _lines(source)
+        try:
+            head = json.loads(next(lines, ""))
+            answers = [Answer.model_validate_json(line) for line in lines]
+            return cls(folder, str(head["judges"]), {(one.segment, one.variant): one for one in answers})
+        except ValidationError as error:
+            raise AnswersError(f"{source} is damaged: {first_problem(error)}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise AnswersError(f"{source} does not begin with the judges that answered ({error})") from error
+
+    def of(self, variant: Variant) -> dict[str, Answer]:
+        """Return the answers about one variant by segment."""
+        return {name: answer for (name, kind), answer in self.answers.items() if kind == variant}
+
+    def add(self, answer: Answer) -> None:
+        """Append an answer."""
+        with plain(self.folder).open("a", encoding="utf-8") as out:
+            out.write(f"{answer.model_dump_json()}\n")
+        self.answers[answer.segment, answer.variant] = answer
+
+    def pack(self) -> Path:
+        """Write the compressed file, which equal answers make equal; return its path."""
+        packed(self.folder).write_bytes(gzip.compress(plain(self.folder).read_bytes(), 9, mtime=0))
+        return packed(self.folder)
+
+
+def plain(folder: Path) -> Path:
+    """The file that grows."""
+    return folder / "answers.jsonl"
+
+
+def packed(folder: Path) -> Path:
+    """The file that is published."""
+    return folder / "answers.jsonl.gz"
+
+
+def has_answers(folder: Path) -> bool:
+    """Whether a folder holds answers."""
+    return _source(folder) is not None
+
+
+def _source(folder: Path) -> Path | None:
+    return next((path for path in (plain(folder), packed(folder)) if path.exists()), None)
+
+
+def _head(digest: str, models: list[str]) -> str:
+    head: dict[str, Any] = {"judges": digest, "models": models}
+    return json.dumps(head)
+
+
+def _drop_cut_line(file: Path) -> None:
+    raw = file.read_bytes()
+    if raw and not raw.endswith(b"\n"):
+        file.write_bytes(raw[: raw.rfind(b"\n") + 1])
+
+
+def _lines(file: Path) -> Iterator[str]:
+    raw = file.read_bytes()
+    text = gzip.decompress(raw) if file.suffix == ".gz" else raw
+    return iter(text.decode("utf-8").splitlines())

@@ -1,0 +1,65 @@
+"""How well scores order pairs of segments, with intervals that resample whole episodes.
+
+Segments of one episode are alike, and n segments are in n(n-1)/2 pairs: neither segments nor pairs are independent.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studies.stats import Estimate, Reals
+
+Ints = NDArray[np.int64]
+Pairs = NDArray[np.bool_]
+
+RESAMPLES: Final = 2_000
+
+
+def concordance(score: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
+    """Return the share of pairs that `score` (n,) orders rightly, a tie counting half, with a 95 % interval.
+
+    `better[i, j]` says that i is truly better than j. `episode` (n,) numbers the episodes. None without a pair.
+    """
+    if not better.any():
+        return None
+    right = better * (0.5 + 0.5 * np.sign(score[:, None] - score[None, :]))
+    counts = _resampled_counts(episode, seed)
+    pairs = ((counts @ better.astype(np.float64)) * counts).sum(1)
+    shares = ((counts @ right) * counts).sum(1)[pairs > 0] / pairs[pairs > 0]
+    low, high = np.quantile(shares, (0.025, 0.975))
+    return Estimate(float(right.sum() / better.sum()), float(low), float(high))
+
+
+def flips(score: Reals, again: Reals, better: Pairs) -> float | None:
+    """Return the share of these pairs that two scores of the same segments order oppositely; None without a pair."""
+    if not better.any():
+        return None
+    opposite = np.sign(score[:, None] - score[None, :]) * np.sign(again[:, None] - again[None, :]) < 0
+    return float(opposite[better].mean())
+
+
+def gained_more(gain: Ints) -> Pairs:
+    """Pairs of which the first gained more milestones."""
+    return gain[:, None] > gain[None, :]
+
+
+def gained_any(gain: Ints) -> Pairs:
+    """Pairs of which only the first gained anything: their concordance is the area under the ROC curve."""
+    pairs: Pairs = (gain > 0)[:, None] & (gain == 0)[None, :]
+    return pairs
+
+
+def led_to_more(gain: Ints, following: NDArray[np.float64]) -> Pairs:
+    """Pairs that gained equally, of which the first gained more in the segments that follow; NaN is unknown."""
+    pairs: Pairs = (gain[:, None] == gain[None, :]) & (following[:, None] > following[None, :])
+    return pairs
+
+
+def _resampled_counts(episode: Ints, seed: int) -> Reals:
+    """How often each segment occurs in each resample, (RESAMPLES, n)."""
+    names, number = np.unique(episode, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    draws = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
+    counts: Reals = draws[:, number].astype(np.float64)
+    return counts

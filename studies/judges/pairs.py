@@ -1,0 +1,133 @@
+"""Asks judges which of two segments of the bank is better, in both orders, and measures their answers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from services.judge.domain.pair_votes import PairVote, soft_label
+from shared.config.problems import first_problem
+from studies.judges.answers import AnswersError
+from studies.judges.bank import BankSegment
+from studies.judges.calibration import expected_calibration_error
+from studies.judges.orders import RESAMPLES, Ints
+from studies.judges.table import DIGITS, BenchRow, Interval
+from studies.stats import Reals
+
+PAIR_SEED: Final = 31
+
+
+class PairAnswer(BaseModel):
+    """What a judge said about two segments. Shares are for the clip shown first, for equal, for the second.
+
+    `forward` shows `first` first; None is no valid reply.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    first: str
+    second: str
+    forward: tuple[float, float, float] | None
+    backward: tuple[float, float, float] | None
+    seconds: float
+
+    @property
+    def label(self) -> float | None:
+        """The probability that `first` is better, from both orders; None without both replies."""
+        if self.forward is None or self.backward is None:
+            return None
+        return soft_label(PairVote(*self.forward), PairVote(*self.backward))
+
+
+class PairAnswers:
+    """The file `pairs.jsonl` of a folder of answers."""
+
+    def __init__(self, file: Path, answers: Sequence[PairAnswer]) -> None:
+        self.file, self.answers = file, list(answers)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Read the file; an absent one is empty. Raises AnswersError if it is damaged."""
+        file = folder / "pairs.jsonl"
+        lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
+        try:
+            return cls(file, [PairAnswer.model_validate_json(line) for line in lines if line.endswith("\n")])
+        except ValidationError as error:
+            raise AnswersError(f"{file} is damaged: {first_problem(error)}") from error
+
+    def add(self, answer: PairAnswer) -> None:
+        """Append an answer."""
+        with self.file.open("a", encoding="utf-8") as out:
+            out.write(f"{answer.model_dump_json()}\n")
+        self.answers.append(answer)
+
+    def lacks(self, first: BankSegment, second: BankSegment) -> bool:
+        """Whether this pair has no answer yet."""
+        return not any((one.first, one.second) == (first.name, second.name) for one in self.answers)
+
+
+def draw_pairs(segments: Sequence[BankSegment], count: int) -> list[tuple[BankSegment, BankSegment]]:
+    """Draw pairs that differ in gain, each segment about equally often; fewer pairs are the first of more pairs."""
+    rng = np.random.default_rng(PAIR_SEED)
+    found: list[tuple[BankSegment, BankSegment]] = []
+    seen: set[frozenset[str]] = set()
+    possible = sum(a.gain != b.gain for place, a in enumerate(segments) for b in segments[:place])
+    while len(found) < min(count, possible):
+        order = [segments[place] for place in rng.permutation(len(segments))]
+        for one, other in zip(order[::2], order[1::2], strict=False):
+            pair = frozenset((one.name, other.name))
+            if one.gain != other.gain and pair not in seen:
+                seen.add(pair)
+                found.append((one, other))
+    return found[:count]
+
+
+def pair_row(answers: Sequence[PairAnswer], segments: Sequence[BankSegment]) -> BenchRow:
+    """Compute the figures of the answers about pairs of these segments."""
+    places = {segment.name: segment for segment in segments}
+    valid = [one for one in answers if one.label is not None and one.first in places]
+    first, second = [places[one.first] for one in valid], [places[one.second] for one in valid]
+    label = np.array([one.label for one in valid], np.float64)
+    truth = np.array([a.gain > b.gain for a, b in zip(first, second, strict=True)], np.bool_)
+    right = np.where(label == 0.5, 0.5, (label > 0.5) == truth).astype(np.float64)
+    shown_first = np.array([_preferences(one) for one in valid], np.float64).reshape(-1, 2)
+    flipped = ((shown_first - 0.5).prod(axis=1) > 0) if valid else np.zeros(0)
+    asked = {segment.name for segment in (*first, *second)}
+    return BenchRow(
+        segments=len(asked),
+        episodes=len({segment.episode for segment in (*first, *second)}),
+        pairs=len(valid),
+        abstained=len([one for one in answers if one.label is None and one.first in places]),
+        pairs_accuracy=_interval(right, np.array([[a.episode, b.episode] for a, b in zip(first, second, strict=True)])),
+        flip_rate=_mean(flipped),
+        position_preference=_mean(shown_first.ravel() - 0.5),
+        ece_raw=expected_calibration_error(np.where(truth, label, 1 - label), np.ones(len(valid), np.bool_)),
+        seconds_per_segment=sum(one.seconds for one in valid) / len(asked) if asked else None,
+    )
+
+
+def _preferences(answer: PairAnswer) -> tuple[float, float]:
+    """How probably the clip shown first is better, in each order."""
+    assert answer.forward is not None
+    assert answer.backward is not None
+    return PairVote(*answer.forward).preference, PairVote(*answer.backward).preference
+
+
+def _mean(values: Reals) -> float | None:
+    return round(float(values.mean()), DIGITS) if len(values) else None
+
+
+def _interval(right: Reals, episodes: Ints) -> Interval | None:
+    """Mean of `right` (P,), resampling episodes: a pair counts as often as both of its `episodes` (P, 2) do."""
+    if not len(right):
+        return None
+    names, number = np.unique(episodes, return_inverse=True)
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
+    first, second = number.reshape(episodes.shape).T
+    weight = counts[:, first] * np.where(first == second, 1, counts[:, second])
+    total = weight.sum(1)
+    low, high = np.quantile((weight @ right)[total > 0] / total[total > 0], (0.025, 0.975))
+    return (round(float(right.mean()), DIGITS), round(float(low), DIGITS), round(float(high), DIGITS))

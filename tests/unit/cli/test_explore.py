@@ -1,0 +1,51 @@
+"""`zelda explore`: a table, a results file and an archive; bad input gets one sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.commands.explore import explore
+from cli.errors import USAGE, CliError
+
+
+def arguments(folder: Path, **other: object) -> dict[str, object]:
+    usual: dict[str, object] = {"world": "garden", "steps": 1, "seed": 0, "jobs": 1, "selection": "novelty"}
+    return {**usual, "frame_skip": 4, "out": folder, "results": None, "as_json": False, **other}
+
+
+def test_the_same_command_prints_the_finished_exploration_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explore(**arguments(tmp_path))  # type: ignore[arg-type]
+    printed = capsys.readouterr().out
+    assert "milestones in the archive: " in printed
+    assert "  sword\n" in printed
+    explore(**arguments(tmp_path))  # type: ignore[arg-type]
+    assert capsys.readouterr().out == printed
+    (result,) = json.loads((tmp_path / "result.json").read_text())["explorations"]
+    assert (result["world"], result["seed"], len(result["milestones"])) == ("garden", 0, 4)
+    assert result["command"].startswith("zelda explore garden --seed 0 --steps ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"selection": "judges"}, "--selection judges: choose from novelty, random"),
+        ({"world": "vall"}, "did you mean vale?"),
+        ({"results": Path("no/x.json")}, "for x.json does not exist: create it first"),
+        ({"out": Path(__file__)}, "test_explore.py is not a directory"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_any_work(tmp_path: Path, wrong: dict[str, object], sentence: str) -> None:
+    with pytest.raises(CliError, match=sentence) as error:
+        explore(**arguments(tmp_path / "none", **wrong))  # type: ignore[arg-type]
+    assert error.value.code == USAGE
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_file_of_something_else_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"notes": []}')
+    with pytest.raises(CliError, match="is not a file of explorations"):
+        explore(**arguments(tmp_path, results=tmp_path / "notes.json"))  # type: ignore[arg-type]
+    assert json.loads((tmp_path / "notes.json").read_text()) == {"notes": []}

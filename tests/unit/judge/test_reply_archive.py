@@ -1,0 +1,60 @@
+"""Prompts and raw replies are kept word for word, without pictures, one object per prompt."""
+
+import gzip
+import json
+
+import pytest
+
+from services.judge.config import JudgeSpec
+from services.judge.service.judge import Judge
+from services.judge.service.reply_archive import ReplyArchive
+from shared.contracts.ids import JudgeName
+from shared.contracts.scores import MAX_REPLIES_BYTES, JudgeReplies
+from shared.errors import ContractError
+from shared.llm.budget import Budget, BudgetTracker
+from shared.llm.port import Choice
+from shared.store import keys
+from shared.store.memory import MemoryStore
+from tests.unit.judge.scripted_model import ScriptedModel
+from tests.unit.judge.segment_factory import judge_input
+
+SPEC = JudgeSpec(name=JudgeName("one"), route="r", model="m", dimensions=("progress",), frames=2, votes=(3,))
+GOOD, BAD = json.dumps({"reason": "a key", "progress": 4}), "I would say four."
+
+
+async def asked(store: MemoryStore) -> JudgeReplies:
+    model = ScriptedModel(Choice(GOOD, "stop"), Choice(BAD, "stop"), Choice(GOOD, "stop"))
+    clip = judge_input(frames=1)
+    result = await Judge(SPEC, model, archive=ReplyArchive(store)).evaluate(clip, BudgetTracker(Budget()))
+    return JudgeReplies.unpack(await store.get(keys.replies(clip.run, result.prompt)))
+
+
+async def test_valid_and_invalid_replies_are_kept() -> None:
+    kept = await asked(MemoryStore())
+    assert kept.replies == [GOOD, BAD, GOOD]
+    assert kept.judge == "one"
+    assert kept.question.startswith("FACTS")
+
+
+async def test_pictures_are_replaced_by_their_digests() -> None:
+    text = json.dumps((await asked(MemoryStore())).prompt)
+    assert "data:image" not in text
+    assert "sha256:" in text
+
+
+async def test_an_equal_prompt_replaces_its_object() -> None:
+    store = MemoryStore()
+    await asked(store)
+    await asked(store)
+    assert len(await store.list("episodes/replies/")) == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"no gzip", b"\x1f\x8b\x08\x00broken"])
+def test_damaged_replies_are_refused(data: bytes) -> None:
+    with pytest.raises(ContractError):
+        JudgeReplies.unpack(data)
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    with pytest.raises(ContractError, match="unpack to more than"):
+        JudgeReplies.unpack(gzip.compress(b"0" * (MAX_REPLIES_BYTES + 1)))

@@ -1,0 +1,154 @@
+"""The benchmark for judges: asked once, compared with the truth, calibrated on the other half."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from services.judge.config import rules_only
+from studies.judges.answers import AnswersError, AnswersFile, packed, plain
+from studies.judges.bank import Bank
+from studies.judges.calibration import SpreadCalibration, expected_calibration_error, fit
+from studies.judges.orders import concordance, flips, gained_any, gained_more, led_to_more
+from studies.judges.results import JudgeResults, baseline_rows, judge_row
+from studies.judges.sample import judged_sample, noise_for_accuracy, noisy, pairs_accuracy
+from studies.stats import Estimate
+from tests.unit.studies.small_bank import answer, imagined_bank
+
+RNG = np.random.default_rng(1)
+GAINS = [int(gain) for gain in RNG.integers(0, 4, 80)]
+
+
+def kept_answers(folder: Path, votes: list[list[int]]) -> AnswersFile:
+    """Answers about the segments of an imagined bank, in their order."""
+    kept = AnswersFile.open(folder, rules_only())
+    for place, one in enumerate(votes):
+        kept.add(answer(f"b{place:04d}", one))
+    return kept
+
+
+def test_scores_in_the_order_of_gains_are_all_right_and_reversed_all_wrong() -> None:
+    gain, episode = np.array(GAINS), np.arange(len(GAINS)) // 2
+    better = gained_more(gain)
+    assert concordance(gain.astype(float), better, episode) == Estimate(1.0, 1.0, 1.0)
+    assert concordance(-gain.astype(float), better, episode) == Estimate(0.0, 0.0, 0.0)
+    assert concordance(np.zeros(len(gain)), better, episode) == Estimate(0.5, 0.5, 0.5)
+    assert concordance(gain.astype(float), np.zeros_like(better), episode) is None
+
+
+def test_intervals_are_wider_when_segments_share_episodes() -> None:
+    gain = np.repeat(GAINS[:40], 2)
+    score = gain + np.repeat(np.random.default_rng(3).normal(0, 2, 40), 2)
+    alone = concordance(score, gained_more(gain), np.arange(80))
+    together = concordance(score, gained_more(gain), np.arange(80) // 2)
+    assert alone is not None
+    assert together is not None
+    assert together.high - together.low > 1.2 * (alone.high - alone.low)
+
+
+def test_the_kinds_of_pairs_are_told_apart() -> None:
+    gain, following = np.array([0, 0, 2, 1]), np.array([3.0, np.nan, 0.0, 1.0])
+    assert gained_more(gain).sum() == 5
+    assert gained_any(gain).sum() == 4
+    assert led_to_more(gain, following).sum() == 0  # the other segment without gain has no known future
+    assert led_to_more(gain, np.array([3.0, 1.0, 0.0, 1.0])).tolist()[0] == [False, True, False, False]
+
+
+def test_flips_count_pairs_ordered_oppositely() -> None:
+    gain = np.array([2, 1, 0])
+    assert flips(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0]), gained_more(gain)) == pytest.approx(1 / 3)
+
+
+def test_a_judge_that_is_too_sure_is_calibrated_on_the_other_half() -> None:
+    def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        gain = rng.integers(0, 4, 200)
+        error = rng.uniform(0.02, 0.06, 200)  # its own; the true one is five times larger
+        return gain / 12 + 5 * error * rng.normal(size=200), error, gained_more(gain)
+
+    score, error, better = drawn(1)
+    found = fit(score, error, better)
+    fresh, own, truth = drawn(2)
+    before = expected_calibration_error(SpreadCalibration(floor=0.001).probability(fresh, own), truth)
+    after = expected_calibration_error(found.probability(fresh, own), truth)
+    assert before is not None
+    assert after is not None
+    assert before > 0.1
+    assert after < 0.06
+    with pytest.raises(ValueError, match="no pair of segments differs in gain"):
+        fit(score, error, np.zeros_like(better))
+
+
+def test_noise_lowers_the_accuracy_to_the_one_wanted(tmp_path: Path) -> None:
+    bank = imagined_bank(GAINS)
+    kept = kept_answers(tmp_path, [[min(5, gain + 1)] for gain in GAINS])
+    sample = judged_sample(bank, bank.half("dev"), kept.of("plain"))
+    assert pairs_accuracy(sample) == 1.0
+    assert pairs_accuracy(noisy(sample, noise_for_accuracy(sample, 0.8))) == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_row_has_the_figures_of_the_bar(tmp_path: Path) -> None:
+    bank = imagined_bank(GAINS)
+    kept = kept_answers(tmp_path / "one", [[gain, gain + 1, gain + 1] for gain in GAINS])
+    row = judge_row(bank, "dev", kept)
+    assert row.segments == 80
+    assert row.episodes == 40
+    assert row.pairs_accuracy == (1.0, 1.0, 1.0)
+    assert row.alpha is not None
+    assert row.alpha > 0.5
+    assert row.seconds_per_segment == 2.0
+    assert row.ece is None  # the other half has no answers to calibrate on
+    assert row.ece_raw is not None
+    assert baseline_rows(bank, "dev", kept, 0.8).keys() == {"length-only"}
+
+
+def test_results_keep_the_rows_of_other_judges(tmp_path: Path) -> None:
+    bank = imagined_bank(GAINS)
+    row = judge_row(bank, "dev", kept_answers(tmp_path / "one", [[gain] for gain in GAINS]))
+    results = JudgeResults.model_validate(
+        {"command": "c", "date": "2026-11-23", "commit": "x", "half": "dev", "rows": {"one": row}}
+    )
+    results.save(tmp_path / "judges.json")
+    assert JudgeResults.load(tmp_path / "judges.json") == results
+    assert json.loads((tmp_path / "judges.json").read_text())["rows"]["one"]["pairs_accuracy"] == [1.0, 1.0, 1.0]
+    (tmp_path / "judges.json").write_text("{}")
+    with pytest.raises(AnswersError, match="no results file of judges"):
+        JudgeResults.load(tmp_path / "judges.json")
+
+
+def test_answers_survive_a_crash_and_compression(tmp_path: Path) -> None:
+    kept = kept_answers(tmp_path, [[1], [2], [3]])
+    with plain(tmp_path).open("a") as out:
+        out.write('{"segment": "b0003", "wei')
+    assert AnswersFile.load(tmp_path).answers == kept.answers
+    kept = AnswersFile.open(tmp_path, rules_only())
+    kept.pack()
+    plain(tmp_path).unlink()
+    assert AnswersFile.open(tmp_path, rules_only()).answers == kept.answers
+    assert plain(tmp_path).exists()
+    assert packed(tmp_path).stat().st_size < plain(tmp_path).stat().st_size
+
+
+def test_answers_of_other_judges_are_refused(tmp_path: Path) -> None:
+    kept_answers(tmp_path, [[1]])
+    judge = rules_only().judges[0]
+    other = rules_only().model_copy(update={"judges": (judge.model_copy(update={"dimensions": ("progress",)}),)})
+    with pytest.raises(AnswersError, match="answers of other judges or of another rubric"):
+        AnswersFile.open(tmp_path, other)
+    plain(tmp_path).write_text('{"no": "judges"}\n')
+    with pytest.raises(AnswersError, match="does not begin with the judges"):
+        AnswersFile.load(tmp_path)
+    with pytest.raises(AnswersError, match="holds no answers"):
+        AnswersFile.load(tmp_path / "none")
+
+
+def test_the_published_figures_follow_from_the_published_answers() -> None:
+    results = Path(__file__).parents[3] / "docs" / "results"
+    bank, answers = Bank.load(), AnswersFile.load(results / "judges-votes" / "rules").of("plain")
+    published = JudgeResults.load(results / "judges.json").rows["rules"]
+    sample = judged_sample(bank, bank.half("test"), answers)
+    accuracy = concordance(sample.score, gained_more(sample.gain), sample.episode)
+    assert accuracy is not None
+    assert published.segments == len(sample) == 500
+    assert published.pairs_accuracy == pytest.approx((accuracy.value, accuracy.low, accuracy.high), abs=1e-4)
