@@ -1,10 +1,11 @@
 """The newest finished epoch as metrics: training, agreement of the judges, quality of the reward model.
 
 The values come from the epoch's row. Only the leader sets them, one series for each active run; `keep_only` removes the
-series of runs that have ended, so that their number stays bounded. No decision reads them.
+series of runs that ended five minutes ago, so that their number stays bounded. No decision reads them.
 """
 
 from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import Final
 
 from prometheus_client import Gauge
@@ -15,6 +16,8 @@ from shared.contracts.progress import EpochRow
 from shared.telemetry import metrics
 
 RUN: Final = "run"
+SHOWN_AFTER_END: Final = timedelta(minutes=5)
+"""Several scrapes: a run's last epoch is set in the pass in which the run ends."""
 NUMBER: Final = metrics.gauge("epoch_number", "number of the newest finished epoch, from 0", [RUN])
 TRAINING: Final = metrics.gauge("epoch_training_value", "figures of its episodes, e.g. return_mean", [RUN, "figure"])
 TERM: Final = metrics.gauge("epoch_reward_term_value", "mean return of an episode by reward term", [RUN, "term"])
@@ -38,12 +41,13 @@ BASELINE: Final = metrics.gauge("reward_model_baseline_ratio", "held-out accurac
 _GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
 _LABELLED: Final = (TRAINING, TERM, LEARNER, EVALUATION)
 _PLAIN: Final = (NUMBER, SCORE, AGREEMENT, ACCURACY, PASSED, AGE, ALARM, ECE, SPREAD, RANK)
-_shown: set[RunId] = set()
+_shown: dict[RunId, datetime | None] = {}
+"""The runs with series, and when the first pass found each of them ended."""
 
 
 def set_epoch(run: RunId, row: EpochRow) -> None:
     """Set every gauge of a run's epoch from its row. An unknown value is NaN."""
-    _shown.add(run)
+    _shown[run] = None
     NUMBER.labels(run).set(row.epoch)
     for family in _LABELLED:  # drop labels that only an earlier epoch had
         family.remove_by_labels({RUN: run})
@@ -67,7 +71,7 @@ def set_epoch(run: RunId, row: EpochRow) -> None:
 
 def set_card(card: RewardModelCard) -> None:
     """Set the gauges of the newest reward model of its run from its card."""
-    _shown.add(card.run)
+    _shown[card.run] = None
     _set(ECE.labels(card.run), card.calibration.ece if card.calibration else None)
     _set(SPREAD.labels(card.run), card.spread)
     _set(RANK.labels(card.run), card.rank_correlation)
@@ -76,12 +80,21 @@ def set_card(card: RewardModelCard) -> None:
         _set(BASELINE.labels(card.run, name), accuracy)
 
 
-def keep_only(runs: Collection[RunId]) -> None:
-    """Remove the series of all other runs: they have ended, or another coordinator led while they ended."""
-    for run in _shown - set(runs):
-        for family in (*_LABELLED, *_PLAIN, SEGMENTS, BASELINE):
-            family.remove_by_labels({RUN: run})
-        _shown.discard(run)
+def keep_only(runs: Collection[RunId], now: datetime) -> None:
+    """Remove the series of runs that are not in `runs` for SHOWN_AFTER_END: they ended, or another coordinator led."""
+    for run, ended in list(_shown.items()):
+        if run in runs:
+            _shown[run] = None
+        elif ended is None:
+            _shown[run] = now
+        elif now - ended >= SHOWN_AFTER_END:
+            _remove(run)
+
+
+def _remove(run: RunId) -> None:
+    for family in (*_LABELLED, *_PLAIN, SEGMENTS, BASELINE):
+        family.remove_by_labels({RUN: run})
+    del _shown[run]
 
 
 def _set(gauge: Gauge, known: float | None) -> None:

@@ -70,7 +70,7 @@ class Reconciler:
         every = await self.models.runs.all()
         active = [record for record in every if record.state in ACTIVE and not record.external]
         ACTIVE_RUNS.set(len(active))
-        epoch_metrics.keep_only([record.run for record in active])
+        epoch_metrics.keep_only({record.run for record in active}, self.now())
         for record in active:
             try:
                 await self.reconcile(record.run)

@@ -18,6 +18,7 @@ from shared.contracts.progress import EpochRow
 from shared.contracts.run import RunRecord
 from tests.unit.coordinator.harness import RUN, Harness, started_run, trained_epoch
 
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
 FIGURES = {"return_mean": 1.5, "reward/coverage": 0.25, "learner/kl": 0.01, "rooms_mean": 7.0}
 
 
@@ -34,7 +35,8 @@ def value(name: str, run: str = RUN, **labels: str) -> float | None:
 @pytest.fixture(autouse=True)
 def no_run_is_shown() -> Iterator[None]:
     yield
-    epoch_metrics.keep_only([])
+    for now in (NOW, NOW + epoch_metrics.SHOWN_AFTER_END):
+        epoch_metrics.keep_only([], now)
 
 
 def test_before_the_first_epoch_there_is_no_series() -> None:
@@ -113,20 +115,26 @@ async def test_every_active_run_has_its_own_series() -> None:
     assert (value("number", "slow"), value("training_value", "slow", figure="return_mean")) == (0, 0.5)
 
 
-async def test_the_series_of_an_ended_run_are_removed() -> None:
+async def test_the_last_epoch_of_an_ended_run_is_shown_for_five_minutes() -> None:
     harness = await trained_epoch()
     await harness.passes()
-    assert value("number") == 0
-    epoch_metrics.set_card(card(run="led-by-another", baselines={"linear": 0.61}))
+    await harness.models.runs.append(await stopped(harness))
     await harness.passes()
+    await harness.passes(2, seconds=140)
+    assert value("number") == 0, "a server that scrapes every 30 seconds sees the last epoch"
+    await harness.passes(2, seconds=20)
+    assert value("number") is None
+    assert not [s for m in REGISTRY.collect() for s in m.samples if s.labels.get("run") == RUN]
+
+
+async def test_the_series_of_a_run_that_another_coordinator_ended_are_removed() -> None:
+    harness = await trained_epoch()
+    epoch_metrics.set_card(card(run="led-by-another", baselines={"linear": 0.61}))
+    await harness.passes(3, seconds=150)
     gone = {"run": "led-by-another"}
     assert REGISTRY.get_sample_value("zelda_reward_model_spread_value", gone) is None
     assert REGISTRY.get_sample_value("zelda_reward_model_baseline_ratio", gone | {"baseline": "linear"}) is None
     assert value("number") == 0
-    await harness.models.runs.append(await stopped(harness))
-    await harness.passes()
-    assert value("number") is None
-    assert not [s for m in REGISTRY.collect() for s in m.samples if s.labels.get("run") == RUN]
 
 
 async def stopped(harness: Harness) -> RunRecord:
