@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 import numpy as np
 
 from bench.harness.measure import ROOT, Figures, report
+from shared.process.cores import usable_cores
 from shared.process.exits import flush_and_exit
 from studies.stats import RESAMPLES, Reals, iqm_estimate, iqm_rows, resampled
 
@@ -64,7 +65,7 @@ def curves(seeds: int, steps: int, folder: Path) -> dict[str, Reals]:
     """Curves (seeds, updates) of both kinds, with one process per core."""
     waiting = [(kind, seed) for seed in range(seeds) for kind in KINDS]
     running: list[tuple[tuple[str, int], subprocess.Popen[bytes]]] = []
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     while waiting or running:
         while waiting and len(running) < cores:
             kind, seed = waiting.pop(0)

@@ -23,7 +23,8 @@ def main() -> int:
     import ray
 
     from bench.harness.runner_shapes import session, turn  # torch and ray take seconds to import
-    from cli.new_run.runner_shape import SHAPE, usable_cores, with_runner_shape
+    from cli.new_run.runner_shape import SHAPE, with_runner_shape
+    from shared.process.cores import usable_cores
 
     ray.init(address="local", num_cpus=4 * len(SHAPES), include_dashboard=False, log_to_driver=False)
     runners, envs = (with_runner_shape({}, usable_cores())[name] for name in SHAPE)

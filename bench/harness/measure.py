@@ -7,13 +7,14 @@ more between minutes than most differences are large.
 import argparse
 import json
 import math
-import os
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Final
+
+from shared.process.cores import usable_cores
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -62,7 +63,7 @@ def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float,
 
 def report(title: str, rows: Sequence[tuple[str, str]], figures: Figures, target: Path | None) -> None:
     """Print the table with cores and date, and write the figures to `target`."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     sys.stdout.write(f"{title} ({cores} cores, {date.today().isoformat()})\n\n")
     width = max(len(name) for name, _ in rows)
     for name, value in rows:

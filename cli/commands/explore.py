@@ -15,6 +15,7 @@ from cli.run_arguments import run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
 from cli.study_command import commit
+from shared.process.cores import usable_cores
 
 if TYPE_CHECKING:
     from services.trainer.exploration.exploration import Exploration, ExplorationPlan
@@ -56,7 +57,7 @@ def explore(
     _read(file)
     run_config({"world": world})  # names a misspelt world in one sentence
     with locked_directory(folder, "exploration", "wait for it"), interrupt_on_signals():
-        result = _explore(folder, file, _plan(world, seed, selection, frame_skip), steps, jobs or _cores())
+        result = _explore(folder, file, _plan(world, seed, selection, frame_skip), steps, jobs or usable_cores())
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
@@ -159,7 +160,3 @@ class _ProgressLine:
         if progress.wall_s - self._said_at > REPORTED_EVERY_S and not sys.stderr.isatty():
             self._said_at = progress.wall_s
             print_status(text)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))

@@ -19,12 +19,13 @@ from cli.console import (
 )
 from cli.errors import FAILED, INTERRUPTED, OK, USAGE, CliError
 from cli.new_run.estimate import estimate
-from cli.new_run.runner_shape import usable_cores, with_runner_shape
+from cli.new_run.runner_shape import with_runner_shape
 from cli.run_arguments import load_config_file, parse_fields, parse_run_id
 from cli.runs.deletion import delete
 from cli.runs.notes import note, note_lines
 from cli.runs.options import Json, Name, TokenFile, Url, pages
 from shared.config.groups import GROUPS
+from shared.process.cores import usable_cores
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
 

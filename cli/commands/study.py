@@ -15,6 +15,7 @@ from cli.stack.signals import interrupt_on_signals
 from cli.study_command import command, commit, widen
 from cli.trial_processes import run_trials
 from shared.config.problems import first_problem
+from shared.process.cores import usable_cores
 from studies.arms import ARMS
 from studies.episode_length import episode_length as length_of
 from studies.options import check_rewards, parse_arms, parse_seeds, parse_worlds
@@ -76,7 +77,7 @@ def study(
                 "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
             }
             plan = study_plan(parse_worlds(world), episode_length, values, set_ or [], pooling, seeds, arms)
-            _run_trials(folder, file, plan, jobs or len(os.sched_getaffinity(0)))
+            _run_trials(folder, file, plan, jobs or usable_cores())
         _show(folder, file, as_json)
     except ValidationError as error:
         raise CliError(USAGE, f"This study is not possible: {first_problem(error)}.") from error

@@ -4,12 +4,13 @@ It listens on loopback only, asks for the key, and serves neither pages nor its 
 """
 
 import argparse
-import os
 import sys
 import threading
 from pathlib import Path
 
 import xllamacpp
+
+from shared.process.cores import usable_cores
 
 WRONG_MODEL = 2  # the exit code of a configuration that no restart can fix
 
@@ -53,11 +54,6 @@ def server_parameters(options: argparse.Namespace) -> xllamacpp.CommonParams:
     params.cache_ram_mib = 0  # prompts share their beginning alone, which the slots keep; 8 GB is the default
     params.ui = params.endpoint_slots = params.endpoint_props = False
     return params
-
-
-def usable_cores() -> int:
-    """The cores on which this process may run: a container or `taskset` may allow fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 if __name__ == "__main__":

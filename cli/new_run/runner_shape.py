@@ -1,18 +1,12 @@
 """How many env runners and environments a run on this machine gets if its user names none."""
 
 import math
-import os
 from typing import Any, Final
 
 SHAPE: Final = ("env_runners", "envs_per_runner")
 ENVIRONMENTS: Final = 8  # of one process: fewer leave the networks idle, more only delay each batch
 FEW_CORES: Final = 4
 """Below this, the driver samples itself: env runners would take turns with the learner (`python bench/runners.py`)."""
-
-
-def usable_cores() -> int:
-    """Cores that this process may use: containers and `taskset` give fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def with_runner_shape(config: dict[str, Any], cores: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ async def trace_segment(store: Store, run: RunId, name: SegmentId) -> list[Link]
         raise NotFound(f"no finished epoch of {run} lists a segment {name}")
     epoch, reference = place
     return [
-        *await _rewards(store, documents, epoch),
+        *_rewards(documents, epoch),
         *await model_links(store, run, epoch),
         *await score_links(store, run, epoch, reference),
         *await play_links(store, documents, reference),
@@ -37,17 +37,17 @@ async def trace_epoch(store: Store, run: RunId, epoch: int) -> list[Link]:
     model = documents.orders[epoch].reward_model
     return [
         *await _checkpoint(store, documents, epoch),
-        await order_link(store, documents, epoch),
+        order_link(documents, epoch),
         *(await model_links(store, run, model.epoch) if model else []),
     ]
 
 
-async def _rewards(store: Store, documents: RunDocuments, epoch: int) -> list[Link]:
+def _rewards(documents: RunDocuments, epoch: int) -> list[Link]:
     """The orders whose rewards the epoch's scores shaped."""
     shaped = documents.shaped_by(epoch)
     if not shaped:
         return [Link("reward", "not kept", facts=[f"no epoch is shaped by a model of epoch {epoch}"])]
-    return [await order_link(store, documents, one) for one in shaped]
+    return [order_link(documents, one) for one in shaped]
 
 
 async def _checkpoint(store: Store, documents: RunDocuments, epoch: int) -> list[Link]:

@@ -39,7 +39,7 @@ def trace(
 
     run = parse_run_id(name)
     if (segment is None) == (epoch is None):
-        raise CliError(USAGE, "Name a segment, or an epoch by --epoch: `zelda export segments` lists a run's segments.")
+        raise CliError(USAGE, "Name a segment, or an epoch by --epoch: the page's Segments tab shows their names.")
     if epoch is not None:
         links = read_store(lambda store: trace_epoch(store, run, epoch))
     else:

@@ -1,7 +1,7 @@
 """The part of a chain from a reward to the scores: order, reward model, pairs, scores."""
 
 from cli.trace.link import Link, fetch
-from cli.trace.run_documents import RunDocuments, read_card
+from cli.trace.run_documents import RunDocuments
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.card_builder import data_digest
 from services.rewardmodel.domain.ratings import Rating
@@ -13,33 +13,27 @@ from shared.store import keys
 from shared.store.port import Store
 
 
-async def order_link(store: Store, documents: RunDocuments, epoch: int) -> Link:
+def order_link(documents: RunDocuments, epoch: int) -> Link:
     """The order of an epoch: which reward model shaped its rewards."""
-    key = keys.epoch_start(documents.run, epoch)
-    found = await fetch(store, key)
     model, shaping = documents.orders[epoch].reward_model, documents.orders[epoch].config.shaping
     fact = (
         f"the model of epoch {model.epoch} shapes it: mode {shaping.mode}, coefficient {shaping.coefficient:g}"
         if model is not None
         else "no reward model shapes it"
     )
-    return Link(f"order of epoch {epoch}", found.state, key, found.digest, [fact])
+    key, digest = keys.epoch_start(documents.run, epoch), documents.order_digests[epoch]
+    return Link(f"order of epoch {epoch}", "stored", key, digest, [fact])
 
 
 async def model_links(store: Store, run: RunId, epoch: int) -> list[Link]:
     """Card, weights, pairs and scores of the model that was trained after `epoch`; one line if no model was trained."""
     key = keys.reward_model_card(run, epoch)
-    card = await read_card(store, run, epoch)
-    if card is None:
-        return [
-            Link(
-                f"reward model of epoch {epoch}",
-                "removed",
-                key,
-                facts=["its card is missing: never trained, or deleted"],
-            )
-        ]
-    found, weights = await fetch(store, key), await fetch(store, card.weights_key, card.weights_digest)
+    found = await fetch(store, key)
+    if found.data is None:
+        why = "its card is missing: never trained, or deleted"
+        return [Link(f"reward model of epoch {epoch}", "removed", key, facts=[why])]
+    card = RewardModelCard.from_bytes(found.data)
+    weights = await fetch(store, card.weights_key, card.weights_digest)
     accuracy = "unknown" if card.accuracy.confident is None else f"{card.accuracy.confident:.2f}"
     failed = ", ".join(name for name, passed in card.gates.items() if not passed)
     verdict = "all gates passed" if card.gates_passed else f"failed gates: {failed}"
@@ -74,7 +68,7 @@ async def ratings_behind(store: Store, run: RunId, card: RewardModelCard) -> lis
     """The ratings that the card's model was trained on, under the default capacity."""
     group = RewardModelGroup()
     known = await ScoreCache(store).ratings(run, card.epoch)
-    return select_ratings(known, card.epoch, group.capacity, max(group.new_share, 1e-3))
+    return select_ratings(known, card.epoch, group.capacity, group.new_share)
 
 
 def _span(ratings: list[Rating]) -> str:

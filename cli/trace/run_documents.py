@@ -1,9 +1,9 @@
-"""The documents of a run that a trace follows: orders, finished epochs and cards."""
+"""The documents of a run that a trace follows: its orders and finished epochs."""
 
 import asyncio
 from dataclasses import dataclass
 
-from shared.contracts.card import RewardModelCard
+from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import RunId, SegmentId
 from shared.state.epochs import first_unfinished_epoch
@@ -17,6 +17,7 @@ class RunDocuments:
 
     run: RunId
     orders: list[EpochStart]
+    order_digests: list[str]
     finished: list[EpochFinishedRecord]
 
     def segment(self, name: SegmentId) -> tuple[int, SegmentRef] | None:
@@ -42,13 +43,8 @@ async def read_documents(store: Store, run: RunId) -> RunDocuments:
     orders = await asyncio.gather(*(store.get(keys.epoch_start(run, epoch)) for epoch in range(started)))
     records = await asyncio.gather(*(store.get(keys.epoch_finished(run, epoch)) for epoch in range(done)))
     return RunDocuments(
-        run, [EpochStart.from_bytes(one) for one in orders], [EpochFinishedRecord.from_bytes(one) for one in records]
+        run,
+        [EpochStart.from_bytes(one) for one in orders],
+        [sha256(one) for one in orders],
+        [EpochFinishedRecord.from_bytes(one) for one in records],
     )
-
-
-async def read_card(store: Store, run: RunId, epoch: int) -> RewardModelCard | None:
-    """The card of the model that was trained after this epoch; None if no model was trained."""
-    try:
-        return RewardModelCard.from_bytes(await store.get(keys.reward_model_card(run, epoch)))
-    except NotFound:
-        return None

@@ -50,7 +50,7 @@ class TrainingRunner:
     async def load_data(self, run: RunId, epoch: int, run_seed: int) -> TrainingData:
         """Select and load the run's judged segments up to `epoch`, in the order of their names."""
         ratings = await self._scores.ratings(run, epoch)
-        selected = select_ratings(ratings, epoch, self._group.capacity, max(self._group.new_share, 1e-3))
+        selected = select_ratings(ratings, epoch, self._group.capacity, self._group.new_share)
         loaded = await self._features.load(selected)
         folds = [fold_of(run_seed, rating.episode, self._group.members) for rating, _ in loaded]
         seed = training_seed(run_seed, epoch)

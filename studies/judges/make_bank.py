@@ -6,7 +6,6 @@ bank has enough segments of each gain.
 """
 
 import argparse
-import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from bramble.solver.walkthrough import solve
+from shared.process.cores import usable_cores
 from studies.judges.bank import FILE, HALVES, Bank, BankEpisode, BankSegment, Half
 from studies.judges.play import POLICIES, Course, play_policy, record
 
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     """Play, choose, and write the file."""
     parser = argparse.ArgumentParser(prog="python -m studies.judges.make_bank", description=__doc__)
     parser.add_argument("--out", type=Path, default=FILE)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes that play")
+    parser.add_argument("--jobs", type=int, default=usable_cores(), help="processes that play")
     parser.add_argument("--first", type=Path, help="bank of the first round, which is then not played again")
     options = parser.parse_args(argv)
     bank = Bank((), ()) if options.first is None else Bank.load(options.first)

@@ -7,13 +7,12 @@ distribution over 0 to 5: its mean is the vote, its standard deviation the uncer
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import sqrt
 
 from services.judge.domain.replies import InvalidReply
+from services.judge.domain.reply_tokens import MIN_SHARE, ReplyTokens
 from shared.contracts.scores import MAX_VOTE, DimensionScore
 from shared.llm.port import TokenOptions
-
-MIN_SHARE = 0.5  # of the probability that must lie on the votes; less, and the model wanted to write something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +45,18 @@ class VoteDistribution:
 
 def read_distributions(tokens: Sequence[TokenOptions], dimensions: Sequence[str]) -> dict[str, VoteDistribution]:
     """Return the distribution of each dimension's vote in a reply. Raises InvalidReply."""
-    if not tokens:
-        raise InvalidReply('the server returned no log-probabilities; use "asking: votes"')
-    text, starts = "", []
-    for token in tokens:
-        starts.append(len(text))
-        text += token.text
-    return {name: _distribution(name, tokens, starts, text) for name in dimensions}
+    reply = ReplyTokens(tokens)
+    return {name: _distribution(name, reply) for name in dimensions}
 
 
-def _distribution(name: str, tokens: Sequence[TokenOptions], starts: Sequence[int], text: str) -> VoteDistribution:
-    found = re.search(rf'"{re.escape(name)}"\s*:\s*([0-{MAX_VOTE}])', text)
+def _distribution(name: str, reply: ReplyTokens) -> VoteDistribution:
+    found = re.search(rf'"{re.escape(name)}"\s*:\s*([0-{MAX_VOTE}])', reply.text)
     if found is None:
         raise InvalidReply(f"no vote for {name} in the tokens of the reply")
-    place = found.start(1)
-    number = max(index for index, start in enumerate(starts) if start <= place)
-    before = text[starts[number] : place]  # a token may hold a space or a colon before the digit
     shares = [0.0] * (MAX_VOTE + 1)
-    for option, log_probability in tokens[number].options:
-        rest = option.removeprefix(before)
-        if option.startswith(before) and re.match(rf"[0-{MAX_VOTE}](?!\d)", rest):
-            shares[int(rest[0])] += exp(min(0.0, log_probability))
+    for rest, probability in reply.continuations(found.start(1)):
+        if re.match(rf"[0-{MAX_VOTE}](?!\d)", rest):
+            shares[int(rest[0])] += probability
     total = sum(shares)
     if total < MIN_SHARE:
         raise InvalidReply(f"only {total:.0%} of the probability of {name} lies on votes from 0 to {MAX_VOTE}")

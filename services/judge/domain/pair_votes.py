@@ -5,10 +5,9 @@ Small models prefer a position. A clip that wins only where it is shown first ha
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
 
-from services.judge.domain.expected_votes import MIN_SHARE
 from services.judge.domain.replies import InvalidReply
+from services.judge.domain.reply_tokens import MIN_SHARE, ReplyTokens
 from shared.llm.port import TokenOptions
 
 FIELD = '"better":'
@@ -42,28 +41,17 @@ def chosen(choice: str) -> PairVote:
 
 def read_pair_vote(tokens: Sequence[TokenOptions]) -> PairVote:
     """Return the probabilities at the place of the answer. Raises InvalidReply."""
-    if not tokens:
-        raise InvalidReply('the server returned no log-probabilities; use "asking: votes"')
-    text, starts = "", []
-    for token in tokens:
-        starts.append(len(text))
-        text += token.text
-    after = text.find(FIELD)
-    place = text.find('"', after + len(FIELD)) + 1 if after >= 0 else 0
-    if not place or place >= len(text):
+    reply = ReplyTokens(tokens)
+    after = reply.text.find(FIELD)
+    place = reply.text.find('"', after + len(FIELD)) + 1 if after >= 0 else 0
+    if not place or place >= len(reply.text):
         raise InvalidReply("no comparison in the tokens of the reply")
-    number = max(index for index, start in enumerate(starts) if start <= place)
-    return _shares(tokens[number], text[starts[number] : place])
-
-
-def _shares(token: TokenOptions, before: str) -> PairVote:
-    """The shares at one token, which may hold a quote before the answer and another one after it."""
     shares = {"A": 0.0, "B": 0.0, EQUAL: 0.0}
-    for option, log_probability in token.options:
-        rest = option.removeprefix(before).rstrip('"} \n')
-        answer = EQUAL if rest and EQUAL.startswith(rest) else rest
-        if option.startswith(before) and answer in shares:
-            shares[answer] += exp(min(0.0, log_probability))
+    for rest, probability in reply.continuations(place):
+        word = rest.rstrip('"} \n')
+        answer = EQUAL if word and EQUAL.startswith(word) else word
+        if answer in shares:
+            shares[answer] += probability
     total = sum(shares.values())
     if total < MIN_SHARE:
         raise InvalidReply(f"only {total:.0%} of the probability lies on A, B and equal")

@@ -12,6 +12,8 @@ from services.rewardmodel.domain.ratings import Rating
 
 FREE_OLD_SEGMENTS: Final = 1_000
 """So many old segments are always allowed: with few data, forgetting costs more than staleness."""
+MIN_NEW_SHARE: Final = 1e-3
+"""A share of 0 would allow any number of old segments; so does this one, up to the capacity."""
 
 
 def select_ratings(ratings: Sequence[Rating], epoch: int, capacity: int, new_share: float) -> list[Rating]:
@@ -23,6 +25,7 @@ def select_ratings(ratings: Sequence[Rating], epoch: int, capacity: int, new_sha
     new = [rating for rating in ratings if rating.epoch == epoch]
     old = [rating for rating in ratings if rating.epoch < epoch]
     new = sorted(new, key=_priority)[:capacity]
+    new_share = max(new_share, MIN_NEW_SHARE)
     allowed = max(FREE_OLD_SEGMENTS, int(len(new) * (1.0 - new_share) / new_share))
     old = sorted(old, key=_priority)[: min(allowed, capacity - len(new))]
     return sorted([*new, *old], key=lambda rating: rating.segment)
