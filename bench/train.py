@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-from bench.harness.measure import Figures, parser, ratio, report
+from bench.harness.measure import Figures, parser, ratio, ratio_within, report
 
 GAMES = {"cpu_bound": "", "bramble": "bramble_"}  # prefix of the keys of each game's figures
 
@@ -51,6 +51,9 @@ def main() -> int:
                 figures[f"{prefix}train_over_raw_4"] = ratio(rates["train"], rates["raw"])
                 figures[f"{prefix}train_over_raw_24"] = ratio(rates["train_24"], rates["raw_24"])
             rows += [(f"{name}: {key}", f"{statistics.median(values):,.0f} steps/s") for key, values in rates.items()]
+            for key in ("train_recording", "train_recording_all"):
+                low, high = ratio_within(rates[key], rates["train"])
+                rows.append((f"{name}: {key} / train", f"95 % interval {low:.3f} to {high:.3f}"))
     ray.shutdown()
     if not options.recording and options.game is None:
         figures |= study.measure(2 if options.quick else options.epochs)
