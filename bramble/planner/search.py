@@ -63,7 +63,7 @@ def cells_with(room: Room, act: int) -> list[Cell]:
     return [(x, y) for y, row in enumerate(room.rows) for x, letter in enumerate(row) if tiles[letter].act == act]
 
 
-class Planner:
+class WorldPlanner:
     """Searches one world for a plan."""
 
     def __init__(self, world: World) -> None:
@@ -291,11 +291,11 @@ class Planner:
 
 def find_plan(world: World) -> list[PlanStep]:
     """Steps that finish a world, in order. Raise WorldError if it cannot be finished."""
-    return Planner(world).find_plan()
+    return WorldPlanner(world).find_plan()
 
 
 def visited_rooms(world: World) -> set[RoomId]:
     """Rooms that the hero visits when he takes every possible step."""
-    prover = Planner(world)
-    prover.find_plan()
-    return {room_id for room_id, room_flags in prover.furthest.room_flags.items() if room_flags & VISITED}
+    planner = WorldPlanner(world)
+    planner.find_plan()
+    return {room_id for room_id, room_flags in planner.furthest.room_flags.items() if room_flags & VISITED}

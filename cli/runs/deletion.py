@@ -5,10 +5,10 @@ from typing import Annotated, Final
 import typer
 
 from cli.client import find_connection, open_client
-from cli.runs.options import Json, Name, TokenFile, Url
 from cli.console import print_json, print_line, print_status
 from cli.errors import USAGE, CliError
 from cli.run_arguments import parse_run_id
+from cli.runs.options import Json, Name, TokenFile, Url
 
 PATIENCE_S: Final = 600.0  # a long run has hundreds of thousands of objects
 

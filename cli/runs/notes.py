@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from cli.client import find_connection, open_client
-from cli.runs.options import Json, Name, TokenFile, Url
 from cli.console import print_json, print_line
 from cli.run_arguments import parse_run_id
+from cli.runs.options import Json, Name, TokenFile, Url
 
 Text = Annotated[str | None, typer.Option("--text", help="the new note; an empty text removes it")]
 Added = Annotated[list[str] | None, typer.Option("--tag", help="add a tag")]

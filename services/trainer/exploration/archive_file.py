@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from services.trainer.exploration.rollout import FoundState
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive
-from services.trainer.state_archive.cell import Cell
+from services.trainer.state_archive.cell import ArchiveCell
 from shared.errors import ContractError, DigestMismatch, Permanent
 from shared.game.recording.segment import unpack_state
 
@@ -96,7 +96,7 @@ class ArchiveFile:
         self,
         added: Iterable[tuple[ArchiveEntry, FoundState]],
         replaced: Iterable[int],
-        visits: Mapping[Cell, int],
+        visits: Mapping[ArchiveCell, int],
         facts: Mapping[str, Any],
     ) -> None:
         """Write one round in one transaction."""
@@ -132,10 +132,10 @@ def _row(added: tuple[ArchiveEntry, FoundState]) -> tuple[Any, ...]:
     )
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: ArchiveCell) -> str:
     return json.dumps(cell)
 
 
-def _cell(text: str) -> Cell:
+def _cell(text: str) -> ArchiveCell:
     group, room, column, row, counters = json.loads(text)
-    return Cell(group, room, column, row, tuple(counters))
+    return ArchiveCell(group, room, column, row, tuple(counters))

@@ -17,7 +17,7 @@ from services.trainer.exploration.progress import ExplorationProgress
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutPlan, RolloutTask, compress_state
 from services.trainer.games import GAMES
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality
-from services.trainer.state_archive.cell import Cell
+from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import SelectionName, select
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
@@ -47,7 +47,7 @@ class ExplorationPlan:
         return GAMES.open(BRAMBLE, GameRequest(self.world))
 
 
-Known = Mapping[Cell, PathQuality]
+Known = Mapping[ArchiveCell, PathQuality]
 """The quality of the best path into each known cell."""
 
 
@@ -69,7 +69,7 @@ class Exploration:
         self.progress = ExplorationProgress.of(file.fact("progress"))
         for entry in self.archive.entries:
             self.progress.reach(entry, milestones[entry.number])
-        self._news: dict[Cell, PathQuality] = {entry.cell: entry.quality for entry in self.archive.best()}
+        self._news: dict[ArchiveCell, PathQuality] = {entry.cell: entry.quality for entry in self.archive.best()}
 
     def run(self, runner: RolloutRunner, steps: int, report: Callable[[], None]) -> None:
         """Play rounds until `steps` are spent; report after each."""
@@ -105,7 +105,7 @@ class Exploration:
         """Add what was found, in the order of the tasks, and write the round."""
         added: dict[int, FoundState] = {}
         replaced: list[int] = []
-        seen: set[Cell] = set()
+        seen: set[ArchiveCell] = set()
         for parent, task, result in zip(parents, tasks, results, strict=True):
             self.progress.add_rollout(len(result.actions), result.died)
             self.archive.visits.update(result.seen)

@@ -13,7 +13,7 @@ import numpy as np
 
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.state_archive.archive import PathQuality, is_better
-from services.trainer.state_archive.cell import TILES_PER_CELL, Cell, cell_of, coarse_tile, may_restart
+from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell, cell_of, coarse_tile, may_restart
 from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
@@ -63,7 +63,7 @@ class RolloutTask:
 class FoundState:
     """A state that deserves an entry. `actions` of the rollout's actions lead to it."""
 
-    cell: Cell
+    cell: ArchiveCell
     quality: PathQuality
     actions: int
     digest: str
@@ -79,7 +79,7 @@ class PlayedRollout:
     """What a rollout did."""
 
     actions: bytes
-    seen: tuple[Cell, ...]
+    seen: tuple[ArchiveCell, ...]
     found: tuple[FoundState, ...]
     died: bool
 
@@ -97,7 +97,7 @@ class RolloutPlayer:
         self._emulator = Emulator(game)
         self._decoder = Decoder(game.capabilities)
 
-    def play(self, task: RolloutTask, known: Mapping[Cell, PathQuality]) -> PlayedRollout:
+    def play(self, task: RolloutTask, known: Mapping[ArchiveCell, PathQuality]) -> PlayedRollout:
         """Play one rollout. `known` is the quality of the best path into each known cell."""
         begin_episode(self._emulator, unpack_state(task.state), task.game_seed, ACTIONS_VERSION)
         image, _ = self._emulator.take()
@@ -123,7 +123,12 @@ class _Rollout:
     """The running rollout: the continued episode, and what was found in it."""
 
     def __init__(
-        self, game: Game, plan: RolloutPlan, task: RolloutTask, known: Mapping[Cell, PathQuality], state: GameState
+        self,
+        game: Game,
+        plan: RolloutPlan,
+        task: RolloutTask,
+        known: Mapping[ArchiveCell, PathQuality],
+        state: GameState,
     ) -> None:
         self._game, self._plan, self._known, self._before = game, plan, known, task.steps
         self._trace = EpisodeTrace(state)
@@ -132,8 +137,8 @@ class _Rollout:
             EpisodeMemory.from_bytes(task.memory).restore(self._trace, self._counters)
         self._state, self._deaths = state, state.inventory.deaths
         self._actions = bytearray()
-        self._seen: dict[Cell, None] = {}
-        self._found: dict[Cell, FoundState] = {}
+        self._seen: dict[ArchiveCell, None] = {}
+        self._found: dict[ArchiveCell, FoundState] = {}
         self._left = plan.patience
         self._died = False
         self._tile, self._scene, self._packed = (-1, -1), state.scene, b""
@@ -169,7 +174,7 @@ class _Rollout:
             self._found[cell] = self._keep(cell, quality, image, emulator)
             self._left = self._plan.patience if known is None else self._left
 
-    def _keep(self, cell: Cell, quality: PathQuality, image: bytes, emulator: Emulator) -> FoundState:
+    def _keep(self, cell: ArchiveCell, quality: PathQuality, image: bytes, emulator: Emulator) -> FoundState:
         state = emulator.save()
         reached = [milestone.reached(image) for milestone in self._game.milestones]
         return FoundState(

@@ -14,7 +14,7 @@ from typing import Final, Self
 from services.trainer.exploration.exploration import ExplorationPlan, Known
 from services.trainer.exploration.rollout import PlayedRollout, RolloutPlayer, RolloutTask
 from services.trainer.state_archive.archive import PathQuality
-from services.trainer.state_archive.cell import Cell
+from services.trainer.state_archive.cell import ArchiveCell
 from shared.errors import Fatal
 
 AHEAD: Final = 2  # tasks that wait in a worker's pipe: it need not wait for this process
@@ -101,7 +101,7 @@ def _work(pipe: Connection, plan: ExplorationPlan) -> None:
     """The worker's loop: news extend what is known, tasks are played; it ends when the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; the parent ends its workers
     player = RolloutPlayer(plan.open_game(), plan.rollout)
-    known: dict[Cell, PathQuality] = {}
+    known: dict[ArchiveCell, PathQuality] = {}
     while True:
         try:
             message = pipe.recv()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from services.trainer.state_archive.cell import Cell
+from services.trainer.state_archive.cell import ArchiveCell
 
 WORTHWHILE: Final = 7 / 8  # a path replaces another one of equal health only if it is shorter by an eighth
 
@@ -26,7 +26,7 @@ class ArchiveEntry:
     """One path into a cell: the parent's path, then `actions` from the parent's state under the random seed `seed`."""
 
     number: int
-    cell: Cell
+    cell: ArchiveCell
     parent: int | None
     """The entry that this one continues; None: the path begins at the true start."""
     seed: int
@@ -58,9 +58,9 @@ class StateArchive:
 
     def __init__(self) -> None:
         self.entries: list[ArchiveEntry] = []
-        self.visits: Counter[Cell] = Counter()
+        self.visits: Counter[ArchiveCell] = Counter()
         """Rollouts in which a cell was seen."""
-        self._best: dict[Cell, int] = {}
+        self._best: dict[ArchiveCell, int] = {}
 
     def __len__(self) -> int:
         return len(self._best)
@@ -72,12 +72,12 @@ class StateArchive:
         """The best entry of each cell, in the order in which the cells were found."""
         return (self.entries[number] for number in self._best.values())
 
-    def best_of(self, cell: Cell) -> ArchiveEntry | None:
+    def best_of(self, cell: ArchiveCell) -> ArchiveEntry | None:
         """The best entry of one cell."""
         number = self._best.get(cell)
         return None if number is None else self.entries[number]
 
-    def wants(self, cell: Cell, quality: PathQuality) -> bool:
+    def wants(self, cell: ArchiveCell, quality: PathQuality) -> bool:
         """Whether a path of this quality is the first or a better one into the cell."""
         known = self.best_of(cell)
         return known is None or is_better(quality, known.quality)

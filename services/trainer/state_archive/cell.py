@@ -21,7 +21,7 @@ _TILE_BITS: Final = 4
 _FEET: Final = 5  # pixels from the hero's centre down to what he stands on
 
 
-class Cell(NamedTuple):
+class ArchiveCell(NamedTuple):
     """One cell. `column` and `row` count coarse tiles; `counters` are in the order of LASTING."""
 
     group: int
@@ -41,9 +41,9 @@ def lasting(values: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(values[name] for name in LASTING)
 
 
-def cell_of(state: GameState, values: Mapping[str, int], tiles: int = TILES_PER_CELL) -> Cell:
+def cell_of(state: GameState, values: Mapping[str, int], tiles: int = TILES_PER_CELL) -> ArchiveCell:
     """The cell of a state whose episode has these counters."""
-    return Cell(state.group, state.room, *coarse_tile(state.x, state.y, tiles), lasting(values))
+    return ArchiveCell(state.group, state.room, *coarse_tile(state.x, state.y, tiles), lasting(values))
 
 
 def may_restart(state: GameState) -> bool:

@@ -143,3 +143,10 @@ def test_test_names_fit_one_line_of_a_report() -> None:
 )
 def test_names_are_split_into_words(name: str, parts: set[str]) -> None:
     assert words(name) == parts
+
+
+def test_the_glossary_gives_each_term_one_meaning() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| ", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    terms = [term for term in rows if term not in ("word", "---")]
+    assert len(terms) > 60
+    assert {term for term in terms if terms.count(term) > 1} == set()

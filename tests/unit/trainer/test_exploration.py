@@ -17,7 +17,7 @@ from services.trainer.exploration.result import ExplorationResults, result_of
 from services.trainer.exploration.rollout import PlayedRollout, RolloutPlan, RolloutPlayer, RolloutTask
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.state_archive.archive import PathQuality
-from services.trainer.state_archive.cell import Cell
+from services.trainer.state_archive.cell import ArchiveCell
 from shared.errors import DigestMismatch, Fatal, Permanent
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start
@@ -33,7 +33,7 @@ class InThisProcess:
 
     def __init__(self, plan: ExplorationPlan) -> None:
         self._player = RolloutPlayer(plan.open_game(), plan.rollout)
-        self._known: dict[Cell, PathQuality] = {}
+        self._known: dict[ArchiveCell, PathQuality] = {}
 
     def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
         self._known.update(news)

@@ -9,13 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive, is_better
-from services.trainer.state_archive.cell import LASTING, Cell, coarse_tile
+from services.trainer.state_archive.cell import LASTING, ArchiveCell, coarse_tile
 from services.trainer.state_archive.selection import SELECTIONS, SelectionName, select, weights
 from shared.game.observation import counters
 
 QUALITIES = st.builds(PathQuality, hearts=st.integers(1, 5), steps=st.integers(1, 500))
 CELLS = st.builds(
-    Cell, st.just(0), st.integers(0, 2), st.integers(0, 1), st.just(0), st.tuples(st.integers(0, 2), st.integers(0, 1))
+    ArchiveCell,
+    st.just(0),
+    st.integers(0, 2),
+    st.integers(0, 1),
+    st.just(0),
+    st.tuples(st.integers(0, 2), st.integers(0, 1)),
 )
 EQUAL = PathQuality(hearts=3, steps=10)
 UNVISITED = (0,) * 30
@@ -23,11 +28,11 @@ PATHS = st.lists(st.tuples(CELLS, QUALITIES), min_size=1, max_size=30)
 VISITS = st.lists(st.integers(0, 1_000), min_size=30, max_size=30)
 
 
-def entry(number: int, cell: Cell, quality: PathQuality = EQUAL, parent: int | None = None) -> ArchiveEntry:
+def entry(number: int, cell: ArchiveCell, quality: PathQuality = EQUAL, parent: int | None = None) -> ArchiveEntry:
     return ArchiveEntry(number, cell, parent, number, bytes([number % 8]), quality, "digest")
 
 
-def archive_of(paths: list[tuple[Cell, PathQuality]], visits: Sequence[int] = UNVISITED) -> StateArchive:
+def archive_of(paths: list[tuple[ArchiveCell, PathQuality]], visits: Sequence[int] = UNVISITED) -> StateArchive:
     archive = StateArchive()
     for (cell, quality), count in zip(paths, visits, strict=False):
         if archive.wants(cell, quality):
@@ -39,7 +44,7 @@ def archive_of(paths: list[tuple[Cell, PathQuality]], visits: Sequence[int] = UN
 
 @settings(max_examples=30, deadline=None)
 @given(PATHS)
-def test_no_offered_path_beats_the_one_that_is_kept(paths: list[tuple[Cell, PathQuality]]) -> None:
+def test_no_offered_path_beats_the_one_that_is_kept(paths: list[tuple[ArchiveCell, PathQuality]]) -> None:
     archive = archive_of(paths)
     assert {one.cell for one in archive.best()} == {cell for cell, _ in paths}
     for cell, quality in paths:
@@ -57,7 +62,7 @@ def test_of_two_paths_at_most_one_is_better(one: PathQuality, other: PathQuality
 
 @settings(max_examples=30, deadline=None)
 @given(PATHS)
-def test_a_trajectory_leads_from_the_true_start_to_its_entry(paths: list[tuple[Cell, PathQuality]]) -> None:
+def test_a_trajectory_leads_from_the_true_start_to_its_entry(paths: list[tuple[ArchiveCell, PathQuality]]) -> None:
     archive = archive_of(paths)
     last = archive.entries[-1]
     assert [part.seed for part in archive.trajectory(last)] == list(range(last.number + 1))
@@ -66,7 +71,7 @@ def test_a_trajectory_leads_from_the_true_start_to_its_entry(paths: list[tuple[C
 @settings(max_examples=30, deadline=None)
 @given(PATHS, VISITS, st.sampled_from(SELECTIONS))
 def test_every_cell_may_be_chosen_and_probabilities_sum_to_one(
-    paths: list[tuple[Cell, PathQuality]], visits: list[int], name: SelectionName
+    paths: list[tuple[ArchiveCell, PathQuality]], visits: list[int], name: SelectionName
 ) -> None:
     archive = archive_of(paths, visits)
     found = weights(archive, list(archive.best()), name, lambda one: float(one.cell.room))
@@ -77,7 +82,7 @@ def test_every_cell_may_be_chosen_and_probabilities_sum_to_one(
 @settings(max_examples=30, deadline=None)
 @given(PATHS, VISITS)
 def test_the_order_of_cells_does_not_matter_to_novelty(
-    paths: list[tuple[Cell, PathQuality]], visits: list[int]
+    paths: list[tuple[ArchiveCell, PathQuality]], visits: list[int]
 ) -> None:
     archive = archive_of(paths, visits)
     entries = list(archive.best())
@@ -86,21 +91,21 @@ def test_the_order_of_cells_does_not_matter_to_novelty(
 
 
 def test_a_single_new_achievement_weighs_as_much_as_many_known_cells() -> None:
-    known = [(Cell(0, room, column, 0, (0,)), PathQuality(3, 1)) for room in range(3) for column in range(4)]
-    archive = archive_of([*known, (Cell(0, 0, 0, 0, (1,)), PathQuality(3, 1))], [50] * 12 + [0])
+    known = [(ArchiveCell(0, room, column, 0, (0,)), PathQuality(3, 1)) for room in range(3) for column in range(4)]
+    archive = archive_of([*known, (ArchiveCell(0, 0, 0, 0, (1,)), PathQuality(3, 1))], [50] * 12 + [0])
     found = weights(archive, list(archive.best()), "novelty")
     assert found[-1] > found[:-1].sum()
 
 
 def test_judges_prefer_the_highest_score_and_rare_cells_of_it() -> None:
-    cells = [Cell(0, room, 0, 0, (0,)) for room in range(3)]
+    cells = [ArchiveCell(0, room, 0, 0, (0,)) for room in range(3)]
     archive = archive_of([(cell, PathQuality(3, 1)) for cell in cells], [0, 0, 99])
     low, high, visited = weights(archive, list(archive.best()), "judges", lambda one: float(one.cell.room > 0))
     assert high > low > visited
 
 
 def test_judges_without_a_reward_model_are_refused() -> None:
-    archive = archive_of([(Cell(0, 0, 0, 0, (0,)), PathQuality(3, 1))])
+    archive = archive_of([(ArchiveCell(0, 0, 0, 0, (0,)), PathQuality(3, 1))])
     with pytest.raises(ValueError, match="score of a reward model"):
         select(archive, 1, np.random.default_rng(0), "judges")
 
@@ -113,21 +118,21 @@ def test_an_empty_archive_has_nothing_to_return_to() -> None:
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        (entry(5, Cell(0, 9, 0, 0, ())), "the next number is 1"),
-        (entry(1, Cell(0, 9, 0, 0, ()), parent=1), "not an earlier entry"),
-        (entry(1, Cell(0, 0, 0, 0, ())), "a path that is as good"),
+        (entry(5, ArchiveCell(0, 9, 0, 0, ())), "the next number is 1"),
+        (entry(1, ArchiveCell(0, 9, 0, 0, ()), parent=1), "not an earlier entry"),
+        (entry(1, ArchiveCell(0, 0, 0, 0, ())), "a path that is as good"),
     ],
 )
 def test_an_entry_that_does_not_fit_is_refused(wrong: ArchiveEntry, reason: str) -> None:
     archive = StateArchive()
-    archive.add(entry(0, Cell(0, 0, 0, 0, ())))
+    archive.add(entry(0, ArchiveCell(0, 0, 0, 0, ())))
     with pytest.raises(ValueError, match=reason):
         archive.add(wrong)
 
 
 def test_neither_cells_nor_entries_hold_milestones() -> None:
     assert {*LASTING} < {*counters.NAMES}
-    names = {*Cell._fields, *(field.name for field in fields(ArchiveEntry)), *LASTING}
+    names = {*ArchiveCell._fields, *(field.name for field in fields(ArchiveEntry)), *LASTING}
     assert not [name for name in names if "milestone" in name]
 
 
