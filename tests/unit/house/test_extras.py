@@ -1,11 +1,13 @@
 """What an image installs: the closure of each extra, followed through the metadata of the installed packages."""
 
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ROOT = Path(__file__).parents[3]
 HEAVY = {"torch", "ray", "pyboy", "gymnasium"}
 
 
@@ -35,3 +37,12 @@ def test_exporter_installs_the_emulator_but_neither_torch_nor_ray() -> None:
 
 def test_trainer_installs_its_training_libraries() -> None:
     assert closure(Requirement("zelda-rlaif[trainer]"), set()) >= HEAVY
+
+
+@pytest.mark.parametrize("package", ["services", "shared", "cli", "studies", "bramble"])
+def test_every_folder_of_modules_is_installed(package: str) -> None:
+    """setuptools leaves out a folder without `__init__.py`; git leaves out one that .gitignore names."""
+    folders = {path.parent for path in (ROOT / package).rglob("*.py")}
+    assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+    ignored = {line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()}
+    assert ignored & {folder.name for folder in folders} == set()
