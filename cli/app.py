@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "up": ("cli.commands.up", "Start the whole system on this machine."),
     "demo": ("cli.commands.demo", "Play a short run, from start to report."),
     "run": ("cli.commands.run", "Start, watch, stop and resume runs."),
+    "open": ("cli.page.command", "Open the live page of the running system in a browser."),
     "report": ("cli.commands.report", "Write the report of a run, also while no system runs."),
     "trace": ("cli.trace.command", "Follow a segment through rewards, reward models, votes and play."),
     "doctor": ("cli.commands.doctor", "Check this machine and the running system."),
@@ -27,6 +28,7 @@ COMMANDS: Final = {
     "explore": ("cli.commands.explore", "Fill an archive of states by exploring, without a network."),
     "dlq": ("cli.commands.dlq", "List, show, replay and drop dead letters."),
 }
+COMPLETED_LINE: Final = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")  # of bash; of zsh and fish
 EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
@@ -47,7 +49,8 @@ def build_app(argv: Sequence[str]) -> typer.Typer:
         add_completion=True,
         pretty_exceptions_enable=False,
     )
-    words = argv or os.environ.get("COMP_WORDS", "").split()[1:]  # the shell completes a command line
+    completed = next(filter(None, map(os.environ.get, COMPLETED_LINE)), "")  # the shell completes a command line
+    words = argv or completed.split()[1:]
     called = next((word for word in words if not word.startswith("-")), None)
     for name, (module, text) in COMMANDS.items():
         part = import_module(module).app if name == called else _placeholder(text)

@@ -128,7 +128,7 @@ def open_client(connection: Connection) -> Iterator[CoordinatorClient]:
     """Open a client during the body."""
     import httpx
 
-    headers = {"Authorization": f"Bearer {_read_token(connection.token_file)}"}
+    headers = {"Authorization": f"Bearer {read_token(connection.token_file)}"}
     try:
         http = httpx.Client(base_url=connection.url, headers=headers, timeout=20, follow_redirects=False)
         if http.base_url.scheme not in ("http", "https"):
@@ -139,7 +139,8 @@ def open_client(connection: Connection) -> Iterator[CoordinatorClient]:
         yield CoordinatorClient(http, connection.url)
 
 
-def _read_token(file: Path) -> str:
+def read_token(file: Path) -> str:
+    """The token in a file, with or without its role before it; CliError without one."""
     try:
         text = file.read_text(encoding="utf-8").strip()
     except OSError as error:

@@ -183,14 +183,17 @@ def logs(
         str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, llm, bus, store", metavar="PROCESS")
     ],
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="number of lines")] = 50,
+    run: Annotated[str | None, typer.Option("--run", help="leave out lines about other runs", metavar="RUN")] = None,
 ) -> None:
     """Print the last log lines of one process of the local system."""
+    from services.coordinator.readmodels.service_logs import ServiceLogs
+
     path = Path("runs/.local/logs") / f"{Path(process).name}.log"
     if not path.exists():
         names = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
         advice = f"choose from {names}" if names else "start a system with `zelda up`, or read the log of the pod"
         raise CliError(USAGE, f"The log file {path} does not exist: {advice}.")
-    for text in path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]:
+    for text in ServiceLogs(path.parent).tail(path.stem, lines, None if run is None else parse_run_id(run)):
         print_line(text)
 
 

@@ -90,6 +90,7 @@ def service_spec(
     own = {"ZELDA_HTTP__PORT": str(port), BUS_CREDENTIALS: str(bus_credentials(layout, name))}
     if name == "coordinator":
         own["ZELDA_COORDINATOR__TOKENS_FILE"] = str(layout.tokens())
+        own["ZELDA_COORDINATOR__LOGS_DIR"] = str(layout.logs)
     if name == "judge":
         own[JUDGE_URL] = rules_judge_url(ports)
     return ProcessSpec(

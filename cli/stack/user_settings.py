@@ -17,8 +17,8 @@ from shared.config.groups import GROUPS
 PREFIXES: Final = {
     service: ("ZELDA_LOG__", *(f"ZELDA_{group}__" for group in groups)) for service, groups in GROUPS.items()
 }
-# The local stack sets these itself: it has its own rules judge and tokens. Other judges belong into a judges file.
-RESERVED: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE")
+# The local stack sets these itself: it has its own rules judge, tokens, logs. Other judges belong into a judges file.
+RESERVED: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE", "ZELDA_COORDINATOR__LOGS_DIR")
 DRIVER_ROM: Final = "ZELDA_DRIVER__ROM"
 EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
 GAMES: Final = "ZELDA_COORDINATOR__GAMES"

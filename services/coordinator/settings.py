@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, DirectoryPath, Field
 
 from services.coordinator.api.tokens import parse_tokens
 from shared.config.settings import ReadableFile, ServiceSettings, SettingsGroup
@@ -41,6 +41,9 @@ class CoordinatorSettings(SettingsGroup):
     )
     games: list[Game] | None = Field(
         None, description="games that this installation can open, as JSON; unset: unknown, and the trainer finds out"
+    )
+    logs_dir: DirectoryPath | None = Field(
+        None, description="directory with the log files of a local system, which operators may then read on the page"
     )
     burst: int = Field(200, ge=1, le=100_000, description="requests that one address can send in one burst")
 

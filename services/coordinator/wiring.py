@@ -14,6 +14,7 @@ from services.coordinator.handlers import Handlers
 from services.coordinator.live.broadcaster import EventBroadcaster
 from services.coordinator.live.event_source import RunEventSource
 from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.readmodels.service_logs import ServiceLogs
 from services.coordinator.reconcile.finished_run_updater import FinishedRunUpdater
 from services.coordinator.reconcile.reconciler import Reconciler
 from services.coordinator.reconcile.report_writer import ReportWriter
@@ -52,6 +53,7 @@ async def wire(settings: Settings, ports: ServicePorts) -> Service:
         TokenFile(config.tokens_file),
         requests_per_s=config.requests_per_s,
         burst=config.burst,
+        logs=ServiceLogs(config.logs_dir) if config.logs_dir else None,
     )
     # A coordinator without the lease leaves events to the leader.
     consumer = Consumer(

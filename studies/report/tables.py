@@ -1,5 +1,6 @@
 """The tables of a study in Markdown, from the data of `summary.summarise`."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ def arms_table(summary: Summary) -> str:
     ]
     for name, arm in summary["arms"].items():
         count = len(arm["seeds"])
-        cells = [_interval(arm["iqm"][score]) for score in SCORES]
+        cells = [_interval(arm["iqm"][score], _seeds_in_a_world(arm)) for score in SCORES]
         sure = sum(share >= SUCCESS for share in arm["finished"])
         lines.append(
             f"| `{name}`: {ARMS[name].title} | {count} | {' | '.join(cells)} | {sure} of {count} "
@@ -32,7 +33,7 @@ def comparisons_table(summary: Summary) -> str:
     heads = [f"{TITLES[score]}: probability (95 %), p" for score in SCORES]
     lines = [f"| judges against | trials | {' | '.join(heads)} |", "|---|---|---|---|---|"]
     for name, row in summary["against"].items():
-        cells = [compared(row if score == "speed" else row[score]) for score in SCORES]
+        cells = [compared({**row, **(row[score] if score != "speed" else {})}) for score in SCORES]
         lines.append(f"| `{name}` | {row['seeds'][0]} + {row['seeds'][1]} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -42,9 +43,10 @@ def to_markdown(summary: Summary) -> str:
     return "\n".join([arms_table(summary), *([comparisons_table(summary)] if summary["against"] else [])])
 
 
-def compared(row: Mapping[str, float]) -> str:
-    """A probability of improvement as text."""
-    return f"{row['improvement']:.2f} ({row['low']:.2f} to {row['high']:.2f}), p = {p_text(row['p'])}"
+def compared(row: Mapping[str, Any]) -> str:
+    """A probability of improvement as text. One seed in each arm has no interval: a bootstrap of it has no width."""
+    interval = "one seed each" if max(row["seeds"]) == 1 else f"{row['low']:.2f} to {row['high']:.2f}"
+    return f"{row['improvement']:.2f} ({interval}), p = {p_text(row['p'])}"
 
 
 def p_text(p: float) -> str:
@@ -52,8 +54,14 @@ def p_text(p: float) -> str:
     return f"{p:.2f}" if p >= 0.1 else f"{p:.3f}" if p >= 0.001 else f"{p:.0e}".replace("e-0", "e-")
 
 
-def _interval(found: Mapping[str, float]) -> str:
-    return f"{found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+def _seeds_in_a_world(arm: Mapping[str, Any]) -> int:
+    """The largest number of seeds in one world: with 1, every resample of the bootstrap is the same."""
+    return max(Counter(arm["worlds"]).values()) if "worlds" in arm else len(arm["seeds"])
+
+
+def _interval(found: Mapping[str, float], seeds: int) -> str:
+    interval = "one seed" if seeds == 1 else f"{found['low']:.3f} to {found['high']:.3f}"
+    return f"{found['value']:.3f} ({interval})"
 
 
 def _steps(after: list[int | None]) -> str:

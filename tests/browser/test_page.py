@@ -29,7 +29,7 @@ from tests.unit.coordinator.harness import RUN, Harness
 
 pytestmark = needs_chromium
 REFUSED = {"passed": False, "gates": {"enough_pairs": False}, "thresholds": {"pairs": 50}}
-VIEWS = ("overview", "learning", "segments", "map", "judges", "configuration", "start")
+VIEWS = ("overview", "learning", "segments", "map", "judges", "configuration", "logs", "start")
 HOSTILE = (
     "<img src=x onerror='window.hacked=1'>",
     "</script><script>window.hacked=1</script>",

@@ -9,6 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 
 from services.coordinator.api.routes.gallery import SEGMENT
+from services.coordinator.readmodels.service_logs import ServiceLogs
 from tests.unit.coordinator.api_client import OPERATOR
 from tests.unit.coordinator.harness import Harness
 
@@ -21,6 +22,7 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     harness = Harness()
     asyncio.run(harness.create_run())
     path = tmp_path_factory.mktemp("api") / "tokens"
+    harness.logs = ServiceLogs(path.parent)
     path.write_text(f"operator:{OPERATOR}\n")
     app = harness.app(path, requests_per_s=1e9, burst=10**9)
     schema: Any = schemathesis.openapi.from_asgi("/openapi.json", app).exclude(path_regex="events")
@@ -46,6 +48,8 @@ def operations(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         f"GET {SEGMENT}/frames/{{number}}",
         f"GET {SEGMENT}/video",
         f"GET {SEGMENT}/potential",
+        "GET /runs/{run}/replies/{prompt}",
+        "GET /runs/{run}/logs",
         "GET /runs/{run}/report",
         "GET /runs/{run}/now",
         "GET /runs/{run}/notes",

@@ -1,6 +1,6 @@
 """Builds the REST application: routes and pages, behind authentication and limits."""
 
-from typing import Any
+from typing import Any, Final
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
@@ -13,8 +13,10 @@ from services.coordinator.api.routes import (
     dead_letters,
     event_stream,
     gallery,
+    log_lines,
     notes,
     now,
+    replies,
     report,
     runs,
     segments,
@@ -26,7 +28,12 @@ from services.coordinator.api.tokens import TokenFile
 from services.coordinator.live.broadcaster import EventBroadcaster
 from services.coordinator.live.live_frames import LiveFrames
 from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.readmodels.service_logs import ServiceLogs
 
+ROUTES: Final = (
+    *(runs, notes, report, log_lines, now, segments, gallery, replies),
+    *(event_stream, dead_letters, session),
+)
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": problems.ProblemDetail, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
@@ -52,8 +59,12 @@ def create_app(
     *,
     requests_per_s: float,
     burst: int,
+    logs: ServiceLogs | None = None,
 ) -> ASGIApp:
-    """The application behind the rate limit, authentication and the body limit, in this order."""
+    """The application behind the rate limit, authentication and the body limit, in this order.
+
+    `logs` are those of a local system; a cluster keeps its own.
+    """
     app = FastAPI(
         title="zelda-rlaif",
         version="1",
@@ -63,9 +74,10 @@ def create_app(
         responses=ERROR_RESPONSES,
     )
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
+    app.state.logs = logs
     app.state.live_frames = LiveFrames(service.store, models.runs)
     app.state.dead_letters = DeadLetterService(service.bus)
-    for routes in (runs, notes, report, now, segments, gallery, event_stream, dead_letters, session):
+    for routes in ROUTES:
         app.include_router(routes.router)
     install_page(app)
     problems.install_error_handlers(app)

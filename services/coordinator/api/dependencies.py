@@ -1,14 +1,17 @@
-"""What routes depend on: the command service, the read models, the broadcaster, and the run id of the path."""
+"""What routes depend on: command service, read models, broadcaster, logs, the token's role, the run id of the path."""
 
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from services.coordinator.api.auth import ROLE
 from services.coordinator.api.dead_letter_service import DeadLetterService
+from services.coordinator.api.problems import OperatorsOnly
 from services.coordinator.api.run_service import RunService
 from services.coordinator.live.broadcaster import EventBroadcaster
 from services.coordinator.live.live_frames import LiveFrames
 from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.readmodels.service_logs import ServiceLogs
 from shared.contracts.ids import RunId
 
 
@@ -42,9 +45,22 @@ def live_frames(request: Request) -> LiveFrames:
     return found
 
 
+def service_logs(request: Request) -> ServiceLogs | None:
+    """The logs that the application may show; None on a cluster."""
+    found: ServiceLogs | None = request.app.state.logs
+    return found
+
+
+def require_operator(request: Request) -> None:
+    """Refuse a viewer's token, for what only operators may read."""
+    if request.scope[ROLE] != "operator":
+        raise OperatorsOnly("This token may not read logs: use an operator's token.")
+
+
 Commands = Annotated[RunService, Depends(run_service)]
 Models = Annotated[ReadModels, Depends(read_models)]
 DeadLetterCommands = Annotated[DeadLetterService, Depends(dead_letters)]
 Frames = Annotated[LiveFrames, Depends(live_frames)]
+Logs = Annotated[ServiceLogs | None, Depends(service_logs)]
 Broadcaster = Annotated[EventBroadcaster, Depends(broadcaster)]
 RunParam = Annotated[RunId, Path(description="name of the run", examples=["first-steps"])]

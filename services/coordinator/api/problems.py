@@ -33,6 +33,10 @@ class ProblemDetail(BaseModel):
     detail: str = Field(examples=["There is no run 'demo': see GET /runs."])
 
 
+class OperatorsOnly(Permanent):
+    """A viewer asked for something that only operators may read."""
+
+
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """An error response."""
     body = ProblemDetail(title=HTTPStatus(status).phrase, status=status, detail=detail)
@@ -60,6 +64,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(OperatorsOnly, _handler(403))
     app.add_exception_handler(RunConflict, _handler(409))
     app.add_exception_handler(ReplayRefused, _handler(409))
     app.add_exception_handler(UnknownDeadLetter, _handler(404))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from services.coordinator.readmodels.epoch_rows import EpochRows
+from services.coordinator.readmodels.judge_replies import JudgeRepliesReader
 from services.coordinator.readmodels.run_notes import RunNotesReader
 from services.coordinator.readmodels.run_views import RunViewReader
 from services.coordinator.readmodels.score_counters import ScoreCounters
@@ -27,6 +28,7 @@ class ReadModels:
         self.rows = EpochRows(store, self.scores, now)
         self.notes = RunNotesReader(store)
         self.archives = SegmentArchives(store)
+        self.replies = JudgeRepliesReader(store)
 
     async def segments(self, run: RunId, epoch: int) -> dict[ObjectEntry, keys.SegmentPlace]:
         """The recorded segments of an epoch."""

@@ -1,6 +1,8 @@
 """Help pages, usage lines, completion, and an early ctrl-C."""
 
+import asyncio
 import os
+import re
 import resource
 import signal
 from pathlib import Path
@@ -10,7 +12,9 @@ import pytest
 from cli import errors
 from cli.app import COMMANDS, build_command
 from cli.errors import MEANINGS
+from tests.unit.cli.served_runs import served
 from tests.unit.cli.test_commands import zelda
+from tests.unit.coordinator.harness import RUN, Harness
 
 
 def test_help_lists_commands_and_exit_codes_within_half_a_second(tmp_path: Path) -> None:
@@ -59,6 +63,27 @@ def test_usage_lines_and_values_are_plain(words: list[str], usage: str, capsys: 
 def test_the_shell_completes_commands(tmp_path: Path, line: str, offered: set[str]) -> None:
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1), "_ZELDA_COMPLETE": "complete_bash"}
     assert set(zelda(cwd=tmp_path, **words).stdout.split()) == offered
+    zsh = zelda(cwd=tmp_path, _TYPER_COMPLETE_ARGS=line, _ZELDA_COMPLETE="complete_zsh")
+    assert set(re.findall(r'"(\w+)":', zsh.stdout)) == offered
+
+
+async def test_the_shell_completes_the_names_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(Harness(), tmp_path, monkeypatch) as harness:
+        await harness.create_run()
+        found = {name: os.environ[name] for name in ("ZELDACLI_URL", "ZELDACLI_TOKEN_FILE")}
+        words = {"COMP_WORDS": "zelda run show d", "COMP_CWORD": "3", "_ZELDA_COMPLETE": "complete_bash"}
+        done = await asyncio.to_thread(zelda, cwd=tmp_path, **found, **words)
+        zsh = {"_TYPER_COMPLETE_ARGS": "zelda run show d", "_ZELDA_COMPLETE": "complete_zsh"}
+        also = await asyncio.to_thread(zelda, cwd=tmp_path, **found, **zsh)
+    assert done.stdout.split() == [RUN], done.stderr
+    assert f'"{RUN}"' in also.stdout, also.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_a_script_that_calls_zelda(tmp_path: Path, shell: str) -> None:
+    done = zelda(cwd=tmp_path, _ZELDA_COMPLETE=f"source_{shell}")
+    assert done.returncode == errors.OK, done.stderr
+    assert f"_ZELDA_COMPLETE=complete_{shell}" in done.stdout
 
 
 def test_the_shell_completes_no_run_without_a_system(tmp_path: Path) -> None:

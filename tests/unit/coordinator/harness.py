@@ -12,6 +12,7 @@ from services.coordinator.api.tokens import TokenFile
 from services.coordinator.live.broadcaster import EventBroadcaster
 from services.coordinator.live.event_source import RunEventSource
 from services.coordinator.readmodels.read_models import ReadModels
+from services.coordinator.readmodels.service_logs import ServiceLogs
 from services.coordinator.reconcile.report_writer import ReportWriter
 from services.coordinator.settings import CoordinatorSettings
 from services.coordinator.wiring import make_reconciler
@@ -43,6 +44,7 @@ class Harness:
         self.bus = MemoryBus(clock=lambda: self.time.timestamp())
         self.fence: int | None = 1
         self.settings = CoordinatorSettings.model_construct(tokens_file=Path())
+        self.logs: ServiceLogs | None = None
         self.now: Callable[[], datetime] = lambda: self.time
         self.wire()
 
@@ -59,7 +61,13 @@ class Harness:
     def app(self, tokens: Path, requests_per_s: float = 1_000, burst: int = 10_000) -> ASGIApp:
         """The REST interface with this token file."""
         return create_app(
-            self.service, self.models, self.broadcaster, TokenFile(tokens), requests_per_s=requests_per_s, burst=burst
+            self.service,
+            self.models,
+            self.broadcaster,
+            TokenFile(tokens),
+            requests_per_s=requests_per_s,
+            burst=burst,
+            logs=self.logs,
         )
 
     def another_coordinator(self, fence: int | None) -> "Harness":

@@ -17,7 +17,7 @@ async def routes(harness: Harness, directory: Path) -> list[tuple[str, str]]:
     """Method and path of every documented route, with the run's name filled in."""
     async with client(harness, directory) as http:
         document: dict[str, Any] = (await http.get("/openapi.json")).json()
-    names = {"run": "demo", "epoch": "0", "episode": "e0", "segment": "e0-s0", "number": "0"}
+    names = {"run": "demo", "epoch": "0", "episode": "e0", "segment": "e0-s0", "number": "0", "prompt": "0" * 64}
     return [(method.upper(), path.format(**names)) for path, item in document["paths"].items() for method in item]
 
 
@@ -25,7 +25,7 @@ async def routes(harness: Harness, directory: Path) -> list[tuple[str, str]]:
 async def test_a_missing_or_unknown_token_is_refused(tmp_path: Path, token: str | None) -> None:
     harness = Harness()
     found = await routes(harness, tmp_path)
-    assert len(found) == 23
+    assert len(found) == 25
     async with client(harness, tmp_path, token) as http:
         for method, path in found:
             response = await http.request(method, path)
@@ -33,7 +33,7 @@ async def test_a_missing_or_unknown_token_is_refused(tmp_path: Path, token: str 
             assert response.headers["www-authenticate"] == "Bearer"
 
 
-async def test_a_viewer_can_read_everything_and_change_nothing(tmp_path: Path) -> None:
+async def test_a_viewer_can_read_all_but_logs_and_change_nothing(tmp_path: Path) -> None:
     harness = Harness()
     await harness.create_run()
     async with client(harness, tmp_path, VIEWER) as http:
@@ -43,7 +43,9 @@ async def test_a_viewer_can_read_everything_and_change_nothing(tmp_path: Path) -
             response = await http.request(method, path)
             # The run has neither segments nor epochs; a potential that was not drawn is empty.
             absent = ("/segments/" in path and not path.endswith("/potential")) or path.endswith("/report")
-            assert response.status_code == (403 if method != "GET" else 404 if absent else 200), f"{method} {path}"
+            absent = absent or "/replies/" in path
+            refused = method != "GET" or path.endswith("/logs")
+            assert response.status_code == (403 if refused else 404 if absent else 200), f"{method} {path}"
 
 
 async def test_an_operator_can_do_everything(tmp_path: Path) -> None:

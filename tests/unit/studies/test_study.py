@@ -1,9 +1,9 @@
 """The plan of a study, its options and arms, and its page from invented curves."""
 
 import json
+import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bramble.solver.walkthrough import solve
@@ -201,7 +201,12 @@ def test_curves_with_lists_of_different_lengths_are_refused() -> None:
         Curve(steps=(1, 2), share=(0.1,), finished=(0.0, 0.0))
 
 
-def test_seeds_without_spread_still_have_an_interval() -> None:
-    result = summarise(trials("judges", curve(0.5)))
-    assert result["arms"]["judges"]["iqm"]["speed"] == {"value": 0.5, "low": 0.5, "high": 0.5}
-    assert not np.isnan(result["arms"]["judges"]["iqm"]["final"]["value"])
+def test_one_seed_is_shown_as_one_seed_and_not_as_an_interval() -> None:
+    result = summarise({**trials("judges", curve(0.5)), **trials("rnd", curve(0.25))})
+    assert "| 0.500 (one seed) |" in to_markdown(result)
+    assert "| `rnd` | 1 + 1 | 1.00 (one seed each), p = 1.00 |" in to_markdown(result)
+    assert not re.search(r"\d to \d", to_markdown(result))
+    worlds = {**trials("judges", curve(0.5), world="wild:1"), **trials("judges", curve(0.2), world="wild:2")}
+    assert "(one seed)" in to_markdown(summarise(worlds))
+    two = trials("judges", curve(0.5), curve(0.5))
+    assert "0.500 (0.500 to 0.500)" in to_markdown(summarise(two))

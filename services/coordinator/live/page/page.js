@@ -9,24 +9,26 @@ import { stop } from "./parts/stream.js";
 import { configuration } from "./views/configuration.js";
 import { judges } from "./views/judges.js";
 import { learning } from "./views/learning.js";
+import { logs } from "./views/logs.js";
 import { map } from "./views/map.js";
 import { overview } from "./views/overview.js";
 import { segments } from "./views/segments.js";
 import { startRun } from "./views/start.js";
 
-const VIEWS = [overview, learning, segments, map, judges, configuration, startRun];
+const VIEWS = [overview, learning, segments, map, judges, configuration, logs, startRun];
 const STALE_S = 10, LOST_S = 30, RETRY_MS = 2000, LIST_MS = 300_000, EMPTY_MS = 3000;
 const CLASSES = { running: "good", created: "wait", stopping: "wait", stopped: "wait", finished: "good", failed: "bad" };
 let view = null, retry = 0;
 
-const selected = () => VIEWS.find((one) => location.hash === `#/${one.id}`) || VIEWS[0];
+const allowed = () => VIEWS.filter((one) => !one.operators || session.role === "operator");
+const selected = () => allowed().find((one) => location.hash === `#/${one.id}`) || VIEWS[0];
 
 function showView() {
   const next = selected();
   if (view !== next) {
     view = next;
     byId("view").replaceChildren(...view.build());
-    byId("nav").replaceChildren(...VIEWS.map((one) => make("a", one.title, "",
+    byId("nav").replaceChildren(...allowed().map((one) => make("a", one.title, "",
       { href: `#/${one.id}`, ...(one === view ? { "aria-current": "page" } : {}) })));
     document.title = `${view.title} · zelda-rlaif`;
   }

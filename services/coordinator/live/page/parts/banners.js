@@ -1,5 +1,6 @@
 // What must not be overlooked: a lost connection, an unknown run, a failure, an alarm. Each with its sentence.
 
+import { session } from "./api.js";
 import { byId, code, make } from "./dom.js";
 import { unknown } from "./runs.js";
 import { rows, state } from "./state.js";
@@ -33,7 +34,7 @@ function failure() {
   const record = state.record;
   if (!record || record.state !== "failed") return [];
   return [banner("bad", "The run has failed.", record.reason || "The record gives no reason.",
-    "Resume it with ", code(`zelda run resume ${record.run}`))];
+    "Resume it with ", code(`zelda run resume ${record.run}`), ...(session.role === "operator" ? [" or read the ", make("a", "logs", "", { href: "#/logs" }), "."] : []))];
 }
 
 function alarms() {

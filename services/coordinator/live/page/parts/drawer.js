@@ -1,10 +1,11 @@
-// One segment in a dialog: key frames, video, what happened, its rewards, and every vote with its reasons.
+// One segment in a dialog: key frames, video, what happened, its rewards, every vote with its reasons, raw replies.
 
 import { get, request } from "./api.js";
 import { chart } from "./chart.js";
 import { counted, known, make, number, table } from "./dom.js";
 import { judgeVotes } from "./judge_votes.js";
 import { keyFrame, segmentPath } from "./pictures.js";
+import { promptAndReplies } from "./replies.js";
 
 const TRIES = 30;
 
@@ -31,7 +32,7 @@ function show(run, detail) {
   const frames = detail.key_frames.slice(0, one.frames).map((step, at) => make("figure",
     [keyFrame(run, one, at, `step ${step}`), make("figcaption", `step ${step}`, "quiet")]));
   return [make("p", facts.filter(known).join(" · "), "quiet"), make("div", frames, "frames"), video(run, one),
-    make("h3", "Votes"), ...votes(detail.scores), make("h3", "Reward terms"), terms(detail.reward_terms),
+    make("h3", "Votes"), ...votes(run, detail.scores), make("h3", "Reward terms"), terms(detail.reward_terms),
     make("h3", "What happened"), happened(detail.timeline)];
 }
 
@@ -73,9 +74,9 @@ async function videoAddress(path) {
   throw new Error("The exporter made no video within a minute: check that it runs, and `zelda dlq list`.");
 }
 
-function votes(scores) {
+function votes(run, scores) {
   if (!scores) return [make("p", "Not judged yet.", "quiet")];
-  return [...scores.judges.map(judgeVotes), ...(scores.error ? [make("p", scores.error, "bad")] : [])];
+  return [...scores.judges.flatMap((one) => [judgeVotes(one), promptAndReplies(run, one)]), ...(scores.error ? [make("p", scores.error, "bad")] : [])];
 }
 
 function terms(values) {

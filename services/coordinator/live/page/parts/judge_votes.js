@@ -9,7 +9,7 @@ export function judgeVotes(one) {
   return make("div", [make("p", [make("strong", one.judge), " ", ...verdict]), ...reasons(one), origin(one)], "judge");
 }
 
-// Prompts and raw replies are not kept; their digest shows whether two votes answered the same question.
+// The prompt's digest shows whether two votes answered the same question.
 const origin = (one) => make("p", `${one.model}, route ${one.route}, prompt ${one.prompt.slice(0, 12)}`, "quiet");
 
 const reasons = (one) => [...new Set(one.reasons)].map((reason) => make("p", reason, "reason"));

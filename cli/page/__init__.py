@@ -1,0 +1,1 @@
+"""`zelda open`: the live page in a browser."""
