@@ -70,8 +70,8 @@ async def test_killed_services_do_not_change_the_result(tmp_path: Path, undistur
 
 
 async def test_a_driver_orphaned_in_mid_epoch_does_not_change_the_result(tmp_path: Path) -> None:
-    # Long enough for the driver to notice that it is orphaned with much left to do; it records half of 32 segments.
-    long: dict[str, Any] = {"epochs": 1, "epoch_steps": 9_600, "sampling": {"budget": 16}}
+    # Long enough for the driver to notice that it is orphaned with much left to do; it records half of 36 segments.
+    long: dict[str, Any] = {"epochs": 1, "epoch_steps": 3_600, "sampling": {"budget": 18}}
     async with live_system(tmp_path / "undisturbed") as ring:
         await ring.start_run(**long)
         assert await ring.wait_for_end() == "finished"
