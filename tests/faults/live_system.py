@@ -22,7 +22,7 @@ from tests.faults.fault_proxy import FaultProxy
 from tests.faults.run_audit import RunAudit, audit_run
 
 RUN = RunId("ring")
-# A small but complete ring: the driver samples in its own process, and each of three epochs takes seconds. Steps have 12
+# A small but complete ring: the driver samples in its own process, and each epoch takes seconds. Steps have 12
 # frames, so that the hero gets somewhere: otherwise scores hardly differ, and no reward model passes its gates.
 CONFIG: dict[str, Any] = {
     "world": "garden",
