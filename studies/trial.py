@@ -23,7 +23,7 @@ from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef
+from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, RewardModelRef
 from shared.contracts.run import PlannerConfig, RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
 from shared.state.runs import RunRecords
@@ -102,9 +102,11 @@ class TrialRunner:
         """Run all epochs; return one row of metrics per epoch."""
         record = self.blocking.wait(self._record())
         model: RewardModelRef | None = None
+        archive: ArchiveRef | None = None
         rows = []
         for epoch in range(self.config.planned_epochs or 1):
-            finished = self._epoch(epoch, model)
+            finished = self._epoch(epoch, model, archive)
+            archive = finished.archive
             rows.append(curve_row(finished))
             # The store's locks belong to its own event loop.
             model = self.blocking.wait(self.reward_models.next_model(record, finished))
@@ -116,19 +118,25 @@ class TrialRunner:
         self.runner.session.close()
         stop_ray()
 
-    def _epoch(self, epoch: int, model: RewardModelRef | None) -> EpochFinishedRecord:
+    def _epoch(self, epoch: int, model: RewardModelRef | None, archive: ArchiveRef | None) -> EpochFinishedRecord:
         key = keys.epoch_finished(self.run, epoch)
         try:
             return EpochFinishedRecord.from_bytes(self.blocking.get(key))
         except NotFound:
-            self.runner.run(self._epoch_start(epoch, model))
+            self.runner.run(self._epoch_start(epoch, model, archive))
         return EpochFinishedRecord.from_bytes(self.blocking.get(key))
 
-    def _epoch_start(self, epoch: int, model: RewardModelRef | None) -> EpochStart:
+    def _epoch_start(self, epoch: int, model: RewardModelRef | None, archive: ArchiveRef | None) -> EpochStart:
         """Create the start record of the epoch, or return the one written before a crash."""
         key = keys.epoch_start(self.run, epoch)
         start = EpochStart(
-            run=self.run, epoch=epoch, fence=0, config=self.config, reward_model=model, created=datetime.now(UTC)
+            run=self.run,
+            epoch=epoch,
+            fence=0,
+            config=self.config,
+            reward_model=model,
+            archive=archive,
+            created=datetime.now(UTC),
         )
         committed = self.blocking.wait(create_or_read(self.store, key, start.to_bytes()))
         return EpochStart.from_bytes(committed.data)

@@ -143,7 +143,8 @@ def _next_revision(record: RunRecord, state: RunState, reason: str | None) -> Ru
 
 async def _request_epoch(store: Store, record: RunRecord) -> int:
     """Request the next epoch unless an unfinished one exists; return its number."""
-    epochs = (await RunViewReader(store).read(record)).epochs
+    view = await RunViewReader(store).read(record)
+    epochs = view.epochs
     if epochs and epochs[-1].finished is None:
         return epochs[-1].epoch
     model = select_reward_model(epochs, record.config)
@@ -153,6 +154,7 @@ async def _request_epoch(store: Store, record: RunRecord) -> int:
         fence=0,
         config=record.config,
         reward_model=model,
+        archive=view.archive_before(len(epochs)),
         created=datetime.now(UTC),
     )
     await store.create(keys.epoch_start(record.run, start.epoch), start.to_bytes())

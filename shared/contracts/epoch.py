@@ -21,6 +21,13 @@ class RewardModelRef(Contract):
     card_digest: Digest
 
 
+class ArchiveRef(Contract):
+    """The newest pack of a run's state archive; each pack names the one before it."""
+
+    key: Key
+    digest: Digest
+
+
 class EpochStart(Contract):
     """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot order it twice."""
 
@@ -29,6 +36,7 @@ class EpochStart(Contract):
     fence: int = Field(ge=0)
     config: StoredRunConfig
     reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
+    archive: ArchiveRef | None = Field(None, description="states where episodes may begin; None: the true start only")
     created: AwareDatetime
 
 
@@ -57,6 +65,7 @@ class EpochFinishedRecord(Contract):
     checkpoint_key: Key
     checkpoint_digest: Digest
     reward_model: Digest | None = Field(None, description="digest of the reward model weights that shaped this epoch")
+    archive: ArchiveRef | None = Field(None, description="the archive of states after this epoch, if the run keeps one")
     metrics: dict[Annotated[str, Field(max_length=100)], float] = Field(
         default_factory=dict,
         max_length=300,

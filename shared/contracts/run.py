@@ -14,6 +14,7 @@ from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 
+RestartSelection = Literal["novelty", "judges", "random"]
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
@@ -75,6 +76,19 @@ class PlannerConfig(Contract):
     cool_down_steps: int = Field(150, ge=0, le=1_000_000, description="steps without a takeover after each one")
 
 
+class RestartsConfig(Contract):
+    """How many episodes begin at states of the run's archive. Evaluation always begins at the true start."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    share: float = Field(0, ge=0, le=0.9, description="share of episodes that begin at a state of the archive; 0: none")
+    selection: RestartSelection = Field(
+        "novelty",
+        description="which states: `novelty` prefers those seldom visited, `judges` those that the reward model values "
+        "most, `random` none",
+    )
+
+
 class RunConfig(Contract):
     """Everything that defines a run. Unknown fields are refused, so that a typo is not ignored."""
 
@@ -113,6 +127,7 @@ class RunConfig(Contract):
     shaping: ShapingConfig = ShapingConfig()
     sampling: SamplingConfig = SamplingConfig()
     planner: PlannerConfig = PlannerConfig()
+    restarts: RestartsConfig = RestartsConfig()
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
     judge_deadline_s: float = Field(
         600, gt=0, le=86_400, description="longest wait for scores after an epoch, in seconds"

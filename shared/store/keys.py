@@ -196,6 +196,11 @@ def epoch_finished(run: RunId, epoch: int) -> str:
     return f"{epochs_prefix(run)}epoch_{epoch}/finished.json"
 
 
+def archive_pack(run: RunId, epoch: int, digest: str) -> str:
+    """What an epoch added to the run's archive of states; the content has this SHA-256."""
+    return f"{run_prefix(run)}archive/epoch_{epoch}_{digest[:16]}.zip"
+
+
 def checkpoint_prefix(run: RunId, epoch: int) -> str:
     """Checkpoint objects of one epoch."""
     return f"{run_prefix(run)}checkpoints/epoch_{epoch}/"

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from shared.contracts.base import Contract
 from shared.contracts.card import RewardModelCard
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart
+from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart
 from shared.contracts.run import RunRecord
 
 Document = TypeVar("Document", bound=Contract)
@@ -56,3 +56,8 @@ class RunView:
     def current(self) -> EpochView | None:
         """The newest epoch."""
         return self.epochs[-1] if self.epochs else None
+
+    def archive_before(self, epoch: int) -> ArchiveRef | None:
+        """The archive of states as the epoch before this one left it; None if there is none."""
+        before = self.epochs[epoch - 1].finished if 0 < epoch <= len(self.epochs) else None
+        return None if before is None else before.document.archive

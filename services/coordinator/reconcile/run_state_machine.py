@@ -72,6 +72,7 @@ class RunStateMachine:
             fence=fence,
             config=view.record.config,
             reward_model=decision.reward_model,
+            archive=view.archive_before(decision.epoch),
             created=self._now(),
         )
         key = keys.epoch_start(order.run, order.epoch)

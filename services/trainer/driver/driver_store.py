@@ -15,7 +15,7 @@ from services.trainer.domain.episodes import segment_at
 from services.trainer.driver.blocking_store import BlockingStore
 from shared.contracts.base import sha256
 from shared.contracts.driver import DriverStopped
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
+from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError, DigestMismatch, Permanent, Transient
@@ -109,6 +109,17 @@ class DriverStore:
     def delete_checkpoint(self, pointer: CheckpointPointer) -> None:
         """Remove a checkpoint that a newer one replaced."""
         self.retry(lambda: self.store.delete(pointer.key))
+
+    def read_archive(self, reference: ArchiveRef) -> bytes:
+        """A pack of the run's state archive, checked against its digest."""
+        return self._get(reference.key, reference.digest)
+
+    def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
+        """Store a pack of the state archive. Its digest is part of the key: no driver overwrites another one's pack."""
+        digest = Digest(sha256(data))
+        reference = ArchiveRef(key=keys.archive_pack(self.run, epoch, digest), digest=digest)
+        self.retry(lambda: self.store.put(reference.key, data))
+        return reference
 
     def recorded_episodes(self, epoch: int) -> list[EpisodeId]:
         """The episode of each segment of the epoch that is in the store."""

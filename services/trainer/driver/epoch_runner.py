@@ -12,9 +12,10 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation, step_limit
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session import TrainingSession
+from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.rl.epoch_plan import EpochPlan
 from shared.contracts.driver import EVALUATION_S
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import EpisodeId
 from shared.process.failpoints import failpoint
 
@@ -38,6 +39,7 @@ class EpochRunner:
         """`evaluation_limit` gives the longest evaluation episode from the lengths of an episode and an epoch."""
         self.driver_store, self.heartbeat, self.session, self.evaluation = driver_store, heartbeat, session, evaluation
         self.last_checkpoint: str | None = None
+        self._restarts = EpochRestarts(driver_store)
         self._clock, self._evaluation_limit = clock, evaluation_limit
 
     def run(self, order: EpochStart) -> None:
@@ -72,6 +74,7 @@ class EpochRunner:
     ) -> EpochPlan:
         plan = EpochPlan(
             epoch=order.epoch,
+            restarts=self._restarts.plan(order, weights),
             reward_model=weights,
             reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
             checkpoint=self.last_checkpoint,
@@ -123,10 +126,11 @@ class EpochRunner:
         evaluation = self._evaluate(order)
         took = self._clock() - began
         segments = self.driver_store.list_segments(order.epoch, session.segments)
+        archive = self._restarts.finish(order, session.states, session.visits)
         failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return
-        self.driver_store.commit_epoch(self._record(order, pointer, segments, evaluation, took))
+        self.driver_store.commit_epoch(self._record(order, pointer, segments, archive, evaluation, took))
         log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
 
     def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
@@ -142,6 +146,7 @@ class EpochRunner:
         order: EpochStart,
         pointer: CheckpointPointer,
         segments: list[SegmentRef],
+        archive: ArchiveRef | None,
         evaluation: dict[str, float] | None,
         evaluation_s: float,
     ) -> EpochFinishedRecord:
@@ -150,6 +155,7 @@ class EpochRunner:
         metrics[EVALUATION_S] = evaluation_s if evaluation is not None else 0.0
         metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
         metrics["lifetime_steps"] = float(session.lifetime_steps)
+        metrics |= self._restarts.figures() if archive is not None else {}
         return EpochFinishedRecord(
             run=order.run,
             epoch=order.epoch,
@@ -163,6 +169,7 @@ class EpochRunner:
             checkpoint_key=pointer.key,
             checkpoint_digest=pointer.digest,
             reward_model=order.reward_model.weights_digest if order.reward_model else None,
+            archive=archive,
             metrics=metrics,
             evaluation=evaluation,
             created=datetime.now(UTC),

@@ -5,6 +5,7 @@ The driver and studies use it. It knows neither bus nor store.
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -22,11 +23,14 @@ from services.trainer.driver.checkpoint import (
     restore_random,
     unpack,
 )
+from services.trainer.restarts.collector import CollectedState
+from services.trainer.restarts.pack import pack_states, pack_visits, unpack_states, unpack_visits
 from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
 from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.state_archive.cell import ArchiveCell
 from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
@@ -54,6 +58,8 @@ class TrainingSession:
         self.summaries: list[EpisodeSummary] = []
         self.segments: dict[str, SegmentRef] = {}
         self.dropped = 0
+        self.states: list[CollectedState] = []
+        self.visits: Counter[ArchiveCell] = Counter()
         self._idle_s = 0.0
         self._counters: dict[str, int] = {}
         self._resumed: dict[str, Any] | None = None
@@ -82,6 +88,8 @@ class TrainingSession:
         self.figures = within.get("figures", {})
         self.summaries = [EpisodeSummary(**summary) for summary in within.get("summaries", [])]
         self.dropped = within.get("dropped", 0)
+        self.states = unpack_states(within.get("archive_states", []))
+        self.visits = unpack_visits(within.get("archive_visits", []))
         self._counters = {place: number + 1 for place, number in within.get("episodes", {}).items()}
         self._resumed, self.segments = None, {}
         begin_epoch(self.algorithm, plan(self._counters))
@@ -115,6 +123,8 @@ class TrainingSession:
             self.summaries += result.summaries
             self.segments |= {ref.segment: ref for ref in result.segments}
             self.dropped += result.dropped
+            self.states += result.states
+            self.visits.update(result.visits)
         self._counters |= next_episodes(results)
 
     def save(self) -> bytes:
@@ -132,6 +142,8 @@ class TrainingSession:
             "episodes": self._counters,
             "summaries": [asdict(summary) for summary in self.summaries],
             "dropped": self.dropped,
+            "archive_states": pack_states(self.states),
+            "archive_visits": pack_visits(self.visits),
             "figures": self.figures,
             "streams": self.learner.builder.streams.state(),
             "random": random_state(),

@@ -18,7 +18,8 @@ from services.trainer.exploration.rollout import FoundState, PlayedRollout, Roll
 from services.trainer.games import GAMES
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality
 from services.trainer.state_archive.cell import ArchiveCell
-from services.trainer.state_archive.selection import SelectionName, select
+from services.trainer.state_archive.selection import select
+from shared.contracts.run import RestartSelection
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
 
@@ -33,7 +34,7 @@ class ExplorationPlan:
 
     world: str
     seed: int
-    selection: SelectionName = "novelty"
+    selection: RestartSelection = "novelty"
     rollouts: int = 64
     """Rollouts of a round at most. More keep more processes busy, but see what others found later."""
     rollout: RolloutPlan = field(default_factory=RolloutPlan)

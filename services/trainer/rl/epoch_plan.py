@@ -3,12 +3,15 @@
 Plain picklable data: it travels to Ray actors. `RLlibVectorEnv` implements `EpochVectorEnv` for games.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.restarts.collector import CollectedState
+from services.trainer.restarts.plan import RestartPlan
+from services.trainer.state_archive.cell import ArchiveCell
 from shared.contracts.epoch import SegmentRef
 
 GENERATION = 1_000_000
@@ -36,6 +39,8 @@ class EpochPlan:
     """Finished steps of the epoch: the rest of the recording budget is spread over the remaining steps."""
     recorded: int = 0
     """Segments of the epoch that are in the store: they count against the budget."""
+    restarts: RestartPlan | None = None
+    """Where episodes begin beside the true start, and which archive cells are known; None: no restarts."""
 
     def counting(self, episodes: Iterable[str]) -> "EpochPlan":
         """This plan, with `recorded` set from the episodes of the segments in the store, one per segment.
@@ -76,6 +81,10 @@ class RolloutResult:
     segments: list[SegmentRef] = field(default_factory=list)
     dropped: int = 0
     next_episodes: dict[str, int] = field(default_factory=dict)
+    states: list[CollectedState] = field(default_factory=list)
+    """First or better paths into archive cells, in the order of finding."""
+    visits: Mapping[ArchiveCell, int] = field(default_factory=dict)
+    """Episodes that saw each archive cell."""
 
 
 class EpochVectorEnv(Protocol):

@@ -4,6 +4,7 @@ It joins games, recording, shaping and start states around a ZeldaVectorEnv. Eve
 segments carry the epoch's number; the emulators, which are slow to start, are reused in it.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,15 +19,18 @@ from services.trainer.env.behaviour_stats import BehaviourStats
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.env import action_space, observation_space, report_info
+from services.trainer.env.game_session import GameSession
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
 from services.trainer.planning.assembly import acted_by_policy, takeover_for
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
+from services.trainer.restarts.collector import CellCollector
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ids import Digest
 from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
 from shared.game.games.game import Game
 
 EPOCH_STRIDE = 7_919  # a prime: equal episode numbers of two epochs must not get equal seeds
@@ -64,6 +68,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._ended = np.zeros(self.num_envs, np.bool_)
         self.acted: NDArray[np.bool_] | None = None  # whether the policy's action was executed; None: always
         self._dropped = 0
+        self._collector: CellCollector | None = None
         self._game: Game | None = None
         self._emulators: list[Emulator] = []
 
@@ -80,6 +85,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if self._games is None:
             self._games = self._build()
         observations, _ = self._games.reset()
+        self._collect_states(self._games.sessions)
         self._behaviour.begin()
         self._ended[:] = False
         return observations, {}
@@ -89,6 +95,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         games = self._open_games()
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions)
+        self._collect_states(games.sessions)
         if self.config.run.planner.mode != "none":
             self.acted = acted_by_policy(games.sessions)
         self._ended = terminated | truncated
@@ -105,13 +112,14 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if final:
             found += [self._cut_short(int(env)) for env in np.flatnonzero(~self._ended)]
         numbers = {f"{self.runner}/{env}": session.episode.number for env, session in enumerate(games.sessions)}
+        states, visits = ([], {}) if self._collector is None else self._collector.drain()
         recorder = self._recorder
         if recorder is None:
-            return RolloutResult(self.runner, found, next_episodes=numbers)
+            return RolloutResult(self.runner, found, next_episodes=numbers, states=states, visits=visits)
         if final:
             recorder.close()
         dropped, self._dropped = recorder.dropped - self._dropped, recorder.dropped
-        return RolloutResult(self.runner, found, recorder.written(), dropped, numbers)
+        return RolloutResult(self.runner, found, recorder.written(), dropped, numbers, states, visits)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the emulators and the recording."""
@@ -135,6 +143,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
         if self.config.curriculum:
             games.set_starts(starts_for(game, run, self.config.curriculum))
+        if plan.restarts is not None:
+            games.set_starts([start or true_start(game) for start in plan.restarts.starts])
+        self._collector = self._new_collector()
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
@@ -170,6 +181,15 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,
         )
+
+    def _new_collector(self) -> CellCollector | None:
+        restarts = self._plan.restarts
+        return None if restarts is None else CellCollector(self.num_envs, restarts.known, restarts.paths)
+
+    def _collect_states(self, sessions: Sequence[GameSession]) -> None:
+        if self._collector is not None:
+            for env, session in enumerate(sessions):
+                self._collector.look(env, session)
 
     def _new_shaping(self) -> EpisodeRewarder | None:
         plan, run = self._plan, self.config.run

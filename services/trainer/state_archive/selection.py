@@ -5,15 +5,15 @@ many cells of well-known rooms would get almost all restarts.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
+from shared.contracts.run import RestartSelection
 
-SelectionName = Literal["novelty", "judges", "random"]
-SELECTIONS: Final[tuple[SelectionName, ...]] = get_args(SelectionName)
+SELECTIONS: Final[tuple[RestartSelection, ...]] = get_args(RestartSelection)
 Score = Callable[[ArchiveEntry], float]
 """How far the judges' reward model values an entry."""
 
@@ -21,7 +21,7 @@ Weights = NDArray[np.float64]
 
 
 def select(
-    archive: StateArchive, count: int, rng: np.random.Generator, name: SelectionName, score: Score | None = None
+    archive: StateArchive, count: int, rng: np.random.Generator, name: RestartSelection, score: Score | None = None
 ) -> list[ArchiveEntry]:
     """Draw `count` entries, with repetition. ValueError for an empty archive, or for judges without a score."""
     entries = list(archive.best())
@@ -32,7 +32,7 @@ def select(
 
 
 def weights(
-    archive: StateArchive, entries: Sequence[ArchiveEntry], name: SelectionName, score: Score | None = None
+    archive: StateArchive, entries: Sequence[ArchiveEntry], name: RestartSelection, score: Score | None = None
 ) -> Weights:
     """The probability of each entry: positive, with sum 1."""
     if name == "random":

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive, is_better
 from services.trainer.state_archive.cell import LASTING, ArchiveCell, coarse_tile
-from services.trainer.state_archive.selection import SELECTIONS, SelectionName, select, weights
+from services.trainer.state_archive.selection import SELECTIONS, select, weights
+from shared.contracts.run import RestartSelection
 from shared.game.observation import counters
 
 QUALITIES = st.builds(PathQuality, hearts=st.integers(1, 5), steps=st.integers(1, 500))
@@ -71,7 +72,7 @@ def test_a_trajectory_leads_from_the_true_start_to_its_entry(paths: list[tuple[A
 @settings(max_examples=30, deadline=None)
 @given(PATHS, VISITS, st.sampled_from(SELECTIONS))
 def test_every_cell_may_be_chosen_and_probabilities_sum_to_one(
-    paths: list[tuple[ArchiveCell, PathQuality]], visits: list[int], name: SelectionName
+    paths: list[tuple[ArchiveCell, PathQuality]], visits: list[int], name: RestartSelection
 ) -> None:
     archive = archive_of(paths, visits)
     found = weights(archive, list(archive.best()), name, lambda one: float(one.cell.room))

@@ -1,0 +1,110 @@
+"""Watches the episodes of one env runner, and keeps each state that is the first or best path into its archive cell.
+
+A look costs a comparison while the hero stays in his cell. The state is saved only for a path that deserves an entry.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from services.trainer.env.game_session import GameSession
+from services.trainer.exploration.rollout import compress_state
+from services.trainer.state_archive.archive import PathQuality, is_better
+from services.trainer.state_archive.cell import ArchiveCell, cell_of, coarse_tile, may_restart
+from shared.contracts.base import sha256
+from shared.game.decoding.state import Scene
+from shared.game.observation.episode_memory import EpisodeMemory
+
+QUARTERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PathStart:
+    """Where a path begins: an archive entry, or the true start, with its steps from there."""
+
+    entry: int | None = None
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedState:
+    """A state that deserves an archive entry: the path into it, the emulator's state and the episode's memory."""
+
+    cell: ArchiveCell
+    parent: int | None
+    """The entry whose state the episode began with; None: the true start."""
+    seed: int
+    actions: bytes
+    """From the parent's state, under the game's random seed `seed`."""
+    quality: PathQuality
+    counters: bytes
+    digest: str
+    """SHA-256 of the emulator's state."""
+    state: bytes
+    """Compressed, as `unpack_state` reads it."""
+    memory: bytes
+
+
+Known = Mapping[ArchiveCell, PathQuality]
+
+
+class CellCollector:
+    """Collects from `environments` games. `starts` gives the path to each start state by its name."""
+
+    def __init__(self, environments: int, known: Known, starts: Mapping[str, PathStart]) -> None:
+        """`known` is the quality of the best path into each cell of the archive."""
+        self._known, self._starts = known, starts
+        self._places: list[tuple[tuple[int, int], Scene | None, bytes]] = [((-1, -1), None, b"")] * environments
+        self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
+        self._episodes: list[int] = [-1] * environments
+        self._found: dict[ArchiveCell, CollectedState] = {}
+        self._best: dict[ArchiveCell, PathQuality] = {}
+        self._visits: Counter[ArchiveCell] = Counter()
+
+    def look(self, env: int, session: GameSession) -> None:
+        """Look at the present state of an environment's game."""
+        if session.episode.number != self._episodes[env]:
+            self._begin(env, session.episode.number)
+        state, packed = session.state, session.counters.packed
+        place = (coarse_tile(state.x, state.y), state.scene, packed)
+        before = self._places[env]
+        if (before[0] == place[0] and before[1] is place[1] and before[2] is packed) or not may_restart(state):
+            return
+        self._places[env] = place
+        cell = cell_of(state, session.counters.values)
+        if cell not in self._seen[env]:
+            self._seen[env].add(cell)
+            self._visits[cell] += 1
+        start = self._starts.get(session.episode.start.name, PathStart())
+        quality = PathQuality(-(-state.inventory.health // QUARTERS), start.steps + session.episode.steps)
+        best = self._best.get(cell) or self._known.get(cell)
+        if best is None or is_better(quality, best):
+            self._best[cell] = quality
+            self._found[cell] = _collected(session, cell, start, quality)
+
+    def drain(self) -> tuple[list[CollectedState], Counter[ArchiveCell]]:
+        """What was found since the last call, in the order of finding, and how many episodes saw each cell."""
+        found, visits = list(self._found.values()), self._visits
+        self._found, self._visits = {}, Counter()
+        return found, visits
+
+    def _begin(self, env: int, episode: int) -> None:
+        self._episodes[env] = episode
+        self._seen[env] = set()
+        self._places[env] = ((-1, -1), None, b"")
+
+
+def _collected(session: GameSession, cell: ArchiveCell, start: PathStart, quality: PathQuality) -> CollectedState:
+    state = session.emulator.save()
+    return CollectedState(
+        cell=cell,
+        parent=start.entry,
+        seed=session.episode.seed,
+        actions=bytes(session.episode.actions),
+        quality=quality,
+        counters=session.counters.packed,
+        digest=sha256(state),
+        state=compress_state(state),
+        memory=EpisodeMemory.of(session.trace, session.counters).to_bytes(),
+    )

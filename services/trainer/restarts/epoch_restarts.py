@@ -1,0 +1,77 @@
+"""The restarts of a run, epoch by epoch: from the order's archive to a plan, from what was found to a new pack."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from services.trainer.restarts.collector import CollectedState
+from services.trainer.restarts.pack import write_pack
+from services.trainer.restarts.plan import RestartPlan
+from services.trainer.restarts.run_archive import RunArchive, score_by
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.selection import Score
+from shared.contracts.epoch import ArchiveRef, EpochStart
+from shared.game.observation import counters
+from shared.rewardnet import view_of
+
+log = structlog.get_logger(__name__)
+
+
+class PackStore(Protocol):
+    """Where packs are kept; driver_store.DriverStore is one."""
+
+    def read_archive(self, reference: ArchiveRef) -> bytes:
+        """The pack, checked against its digest."""
+        ...
+
+    def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
+        """Store a pack."""
+        ...
+
+
+class EpochRestarts:
+    """Keeps the archive in memory from epoch to epoch; reads it again when an order pins another one."""
+
+    def __init__(self, store: PackStore) -> None:
+        self._store = store
+        self._archive = RunArchive()
+
+    def plan(self, order: EpochStart, model: bytes | None) -> RestartPlan | None:
+        """The order's restarts; None if the run has none. `model` is the reward model that the order names.
+
+        Raises ContractError or DigestMismatch, with the object's name, if the archive is damaged.
+        """
+        restarts = order.config.restarts
+        if not restarts.share:
+            return None
+        if self._archive.newest != order.archive:
+            self._archive = RunArchive.load(order.archive, self._store.read_archive)
+        score = self._score(order, model) if restarts.selection == "judges" else None
+        seed = (order.config.seed, order.epoch)
+        starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, score)
+        return RestartPlan(tuple(starts), paths, self._archive.known)
+
+    def finish(
+        self, order: EpochStart, states: Sequence[CollectedState], visits: Mapping[ArchiveCell, int]
+    ) -> ArchiveRef | None:
+        """Store what the epoch found; return the archive after it, or None if the run has no restarts."""
+        if not order.config.restarts.share:
+            return None
+        pack = self._archive.merge(states, visits)
+        reference = self._store.save_archive(write_pack(pack), order.epoch)
+        self._archive.append(reference, pack)
+        log.info("archive stored", epoch=order.epoch, new=len(pack.states), cells=len(self._archive.archive))
+        return reference
+
+    def figures(self) -> dict[str, float]:
+        """How far the archive reaches, as metrics of an epoch."""
+        archive = self._archive.archive
+        return {"restarts/cells": float(len(archive)), "restarts/rooms": float(len(archive.rooms()))}
+
+    @staticmethod
+    def _score(order: EpochStart, model: bytes | None) -> Score | None:
+        """How the order's reward model values entries; None if it reads something other than event counters."""
+        if model is None or order.reward_model is None or view_of(model) != counters.VERSION:
+            return None
+        return score_by(model, order.reward_model.weights_digest, order.config.shaping.conservatism)

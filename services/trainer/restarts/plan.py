@@ -1,0 +1,17 @@
+"""The restarts of one epoch, as every environment receives them. Plain picklable data."""
+
+from dataclasses import dataclass
+
+from services.trainer.restarts.collector import Known, PathStart
+from shared.game.emulator.start import StartState
+
+
+@dataclass(frozen=True)
+class RestartPlan:
+    """Where episodes begin, and which archive cells are known."""
+
+    starts: tuple[StartState | None, ...]
+    """Each episode draws one of them; None is the true start."""
+    paths: dict[str, PathStart]
+    """By the name of a start state: the path into it."""
+    known: Known

@@ -1,0 +1,131 @@
+"""The state archive of a run in the driver: built from the packs of its epochs, it draws where episodes begin.
+
+The order of an epoch pins the newest pack. So a repeated epoch begins its episodes at the same states.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from services.trainer.domain.shaping import ConservativePotential
+from services.trainer.restarts.collector import CollectedState, Known, PathStart
+from services.trainer.restarts.pack import ArchivePack, read_pack
+from services.trainer.state_archive.archive import ArchiveEntry, StateArchive, is_better
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.selection import Score, select
+from shared.contracts.epoch import ArchiveRef
+from shared.contracts.run import RestartSelection
+from shared.errors import ContractError
+from shared.game.emulator.start import StartState
+from shared.game.observation import counters
+from shared.game.recording.segment import unpack_state
+
+SLOTS: Final = 100  # an environment draws its start uniformly from a list of this length
+STREAM: Final = 0x7E57A27  # of random numbers: the draw shares none with the policy's or the games'
+
+
+@dataclass(slots=True)
+class RunArchive:
+    """Entries, and the states of each cell's best entry."""
+
+    newest: ArchiveRef | None = None
+    archive: StateArchive = field(default_factory=StateArchive)
+    states: dict[int, CollectedState] = field(default_factory=dict)
+    """By the number of the entry."""
+
+    @classmethod
+    def load(cls, newest: ArchiveRef | None, read: Callable[[ArchiveRef], bytes]) -> "RunArchive":
+        """Read the chain of packs that ends with `newest`. Raises ContractError if it does not fit together."""
+        packs: list[tuple[ArchiveRef, ArchivePack]] = []
+        reference = newest
+        while reference is not None:
+            pack = read_pack(read(reference), reference.key)
+            packs.append((reference, pack))
+            reference = pack.previous
+        made = cls()
+        for reference, pack in reversed(packs):
+            made._add_pack(reference, pack)
+        return made
+
+    @property
+    def known(self) -> Known:
+        """The quality of the best path into each cell."""
+        return {entry.cell: entry.quality for entry in self.archive.best()}
+
+    def merge(self, found: Sequence[CollectedState], visits: Mapping[ArchiveCell, int]) -> ArchivePack:
+        """Select what an epoch adds: each state that is still the best path into its cell, in the order given.
+
+        The archive itself does not change until the pack is stored and `append` is called.
+        """
+        best = dict(self.known)
+        kept: list[CollectedState] = []
+        for state in found:
+            known = best.get(state.cell)
+            if known is None or is_better(state.quality, known):
+                best[state.cell] = state.quality
+                kept.append(state)
+        return ArchivePack(self.newest, len(self.archive.entries), tuple(kept), dict(visits))
+
+    def append(self, reference: ArchiveRef, pack: ArchivePack) -> None:
+        """Continue with a pack that was stored under `reference`."""
+        self._add_pack(reference, pack)
+
+    def draw(
+        self, seed: Sequence[int], share: float, selection: RestartSelection, score: Score | None = None
+    ) -> tuple[list[StartState | None], dict[str, PathStart]]:
+        """Draw a hundred starts, `share` of them at archive states; None is the true start. Also their paths by name.
+
+        While no reward model can score entries, selection by judges draws by novelty.
+        """
+        count = round(share * SLOTS)
+        if not count or not len(self.archive):
+            return [None] * SLOTS, {}
+        name: RestartSelection = "novelty" if selection == "judges" and score is None else selection
+        entries = select(self.archive, count, np.random.default_rng([STREAM, *seed]), name, score)
+        paths = {start_name(entry.number): PathStart(entry.number, entry.quality.steps) for entry in entries}
+        return [*map(self._start, entries), *[None] * (SLOTS - count)], paths
+
+    def _start(self, entry: ArchiveEntry) -> StartState:
+        state = self.states[entry.number]
+        return StartState(start_name(entry.number), unpack_state(state.state), state.memory)
+
+    def _add_pack(self, reference: ArchiveRef, pack: ArchivePack) -> None:
+        if pack.previous != self.newest or pack.first != len(self.archive.entries):
+            raise ContractError(f"{reference.key} does not continue the archive of states before it")
+        for state in pack.states:
+            former = self.archive.best_of(state.cell)
+            entry = _entry(len(self.archive.entries), state)
+            try:
+                self.archive.add(entry)
+            except ValueError as error:
+                raise ContractError(f"{reference.key}: {error}") from error
+            if former is not None:
+                del self.states[former.number]  # later entries need its path, not its state
+            self.states[entry.number] = state
+        self.archive.visits.update(Counter(pack.visits))
+        self.newest = reference
+
+
+def start_name(entry: int) -> str:
+    """The name of the start state of an archive entry."""
+    return f"archive-{entry}"
+
+
+def score_by(model: bytes, version: str, conservatism: float) -> Score:
+    """How a reward model of event counters values an entry: its potential."""
+    potential = ConservativePotential.from_bytes(model, counters.VERSION, conservatism, version)
+
+    def score(entry: ArchiveEntry) -> float:
+        packed = np.frombuffer(entry.counters, "<u2").reshape(1, counters.SIZE)
+        return float(potential(counters.features(packed))[0])
+
+    return score
+
+
+def _entry(number: int, state: CollectedState) -> ArchiveEntry:
+    return ArchiveEntry(
+        number, state.cell, state.parent, state.seed, state.actions, state.quality, state.digest, state.counters
+    )
