@@ -58,6 +58,6 @@ class RunView:
         return self.epochs[-1] if self.epochs else None
 
     def archive_before(self, epoch: int) -> ArchiveRef | None:
-        """The archive of states as the epoch before this one left it; None if there is none."""
+        """The archive of states as the epoch before this one left it; None without one."""
         before = self.epochs[epoch - 1].finished if 0 < epoch <= len(self.epochs) else None
         return None if before is None else before.document.archive
