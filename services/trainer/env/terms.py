@@ -1,7 +1,7 @@
 """Rewards as named terms over two consecutive states. A profile gives each term its weight; 0 turns it off.
 
 Every term begins with the state of the reset, so possessions at the start are never paid. A term pays at most once for
-the same thing in an episode: nothing can be farmed by repetition.
+the same thing in an episode: nothing can be farmed by repetition. `movement` is the exception, for comparisons alone.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from services.trainer.env.detectors import Detectors
-from shared.game.decoding.names import SUPPLIES
+from shared.game.decoding.names import ACTIONS, SUPPLIES
 from shared.game.decoding.state import GameState, RoomKey
 from shared.game.observation.trace import EpisodeTrace
 
 QUARTERS: Final = 4
+START: Final = ACTIONS.index("start")
 KILLS_PAID: Final = 4  # per room and episode; with more, a room of enemies is worth more than the way on
 RUPEES_PAID: Final = 20  # per room and episode; with more, clearing two rooms in turn pays without end
 
@@ -229,6 +230,27 @@ class Hearts:
         return healed / QUARTERS if self._sign > 0 else 0.0
 
 
+class StartPresses:
+    """Presses of START. Steps that hold the button are one press. Of the profile `seeds`."""
+
+    when: When = "step"
+
+    def begin(self, state: GameState) -> None:
+        """The button is up."""
+        self._down = False
+
+    def __call__(self, step: Transition) -> float:
+        """-1 for a new press."""
+        before, self._down = self._down, step.action == START
+        return -float(self._down and not before)
+
+
+def _moved(step: Transition) -> float:
+    """1 if the hero is elsewhere than a step before. It pays for walking to and fro: only `seeds` weighs it."""
+    old, new = step.previous, step.state
+    return float((old.x, old.y) != (new.x, new.y) or old.key != new.key)
+
+
 def _essences(state: GameState) -> int:
     return (state.inventory.essences or 0).bit_count()
 
@@ -251,5 +273,8 @@ TERMS: Final[dict[str, Callable[[], Term]]] = {
     "death": lambda: StatelessTerm(lambda step: -float(step.died), "died"),
     "stuck": lambda: StatelessTerm(lambda step: -float(step.detectors.stuck or step.detectors.loop), "idle"),
     "menu": lambda: StatelessTerm(lambda step: -float(bool(step.state.menu)), "menu"),
+    "movement": lambda: StatelessTerm(_moved),
+    "start_press": StartPresses,
+    "position_stuck": lambda: StatelessTerm(lambda step: -float(step.detectors.stuck), "idle"),
     "time": ConstantTerm,
 }

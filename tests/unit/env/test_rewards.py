@@ -3,14 +3,16 @@
 import statistics
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bramble.worlds.model import RoomId
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import milestone_states
+from services.trainer.env.detectors import STUCK_AFTER
 from services.trainer.env.game_session import GameSession, StepResult
-from services.trainer.env.rewards import RewardProfile
+from services.trainer.env.rewards import RewardProfile, profiles
 from services.trainer.env.terms import RUPEES_PAID, TERMS
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
@@ -182,6 +184,37 @@ def test_the_terms_add_up_to_the_return_and_say_what_paid() -> None:
 def test_every_profile_of_the_package_names_known_terms() -> None:
     assert RewardProfile.load("seeds").weights["room"] == 20
     assert set(RewardProfile.load("default").weights) <= set(TERMS)
+
+
+def test_only_the_comparison_profile_pays_for_movement() -> None:
+    documented = {"movement": 0.1, "start_press": 0.5, "position_stuck": 1.0}
+    for name in profiles():
+        found = {term: weight for term, weight in RewardProfile.load(name).weights.items() if term in documented}
+        assert found == (documented if name == "seeds" else {}), name
+
+
+def _seeds_terms(actions: list[int], **config: Any) -> dict[str, float]:
+    with playing(EnvConfig(world="garden", rewards="seeds", **config)) as session:
+        play(session, len(actions), lambda step: actions[step])
+        return dict(session.term_sums)
+
+
+def test_each_step_that_moves_the_hero_pays() -> None:
+    assert _seeds_terms([WAIT] * 60)["movement"] == 0
+    walked = _seeds_terms([RIGHT, LEFT] * 30)["movement"]
+    assert 0.1 * 30 <= walked <= 0.1 * 60
+
+
+def test_a_press_of_start_costs_once_and_not_where_the_button_is_off() -> None:
+    presses = ([START] * 5 + [WAIT] * 15) * 3
+    assert _seeds_terms(presses)["start_press"] == pytest.approx(-0.5 * 3)
+    assert _seeds_terms(presses, allow_start=False)["start_press"] == 0
+
+
+def test_a_stuck_position_costs_each_step_and_a_loop_does_not() -> None:
+    stood = _seeds_terms([WAIT] * (STUCK_AFTER + 50))["position_stuck"]
+    assert stood == pytest.approx(-50, abs=2)
+    assert _seeds_terms(([RIGHT] * 20 + [LEFT] * 20) * 10)["position_stuck"] == 0
 
 
 @pytest.mark.parametrize(
