@@ -19,6 +19,7 @@ ORIGINAL_NAMES: Final = {
     "RAY_WORKERS": "env_runners",
     "ENVS_PER_WORKER": "envs_per_runner",
     "BATCH_SIZE": "batch_size",
+    "EVAL_INTERVAL": "judge_interval",
 }
 """Variables of the original system's training job, and the fields of a run that they set."""
 

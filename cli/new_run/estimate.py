@@ -50,20 +50,31 @@ def expected_seconds(config: Mapping[str, Any], rows: Sequence[Row]) -> float | 
         (
             row["stage_seconds"]["playing"] / row["steps"],
             row["stage_seconds"].get("evaluating", 0.0) / row["steps"],
-            row["stage_seconds"].get("judging", 0.0) / max(1, row["segments_recorded"]),
-            row["stage_seconds"].get("teaching", 0.0),
         )
         for row in rows
         if row["steps"] and row.get("stage_seconds", {}).get("playing")
     ]
     if not times:
         return None
-    play, evaluate, judge, teach = (median(column) for column in zip(*times, strict=True))
+    play, evaluate = (median(column) for column in zip(*times, strict=True))
+    judge, teach = _judging_times(rows)
     steps = math.ceil(config["epoch_steps"] / config["batch_size"]) * config["batch_size"]
     segments = min(config["sampling"]["budget"], steps // config["segment_steps"])
-    epoch = steps * (play + (evaluate if config["eval_interval"] else 0.0)) + segments * judge + teach
+    played = steps * (play + (evaluate if config["eval_interval"] else 0.0))
     planned: int = config["epochs"] or DEFAULT_EPOCHS
-    return float(epoch * planned)
+    judged = math.ceil(
+        planned / config.get("judge_interval", 1)
+    )  # a coordinator of an earlier version has no such field
+    return float(played * planned + (segments * judge + teach) * judged)
+
+
+def _judging_times(rows: Sequence[Row]) -> tuple[float, float]:
+    """Seconds of judging per segment, and of a reward model's training: medians of the judged epochs."""
+    judged = [row for row in rows if row["segments_recorded"] and row.get("stage_seconds", {}).get("playing")]
+    if not judged:
+        return 0.0, 0.0
+    judging = median(row["stage_seconds"].get("judging", 0.0) / row["segments_recorded"] for row in judged)
+    return judging, median(row["stage_seconds"].get("teaching", 0.0) for row in judged)
 
 
 def roughly(seconds: float) -> str:

@@ -167,7 +167,7 @@ LEARNING = (
         "RewardModelOld",
         f"max by (namespace, run) ({from_leader('epoch_reward_model_age_epochs')}) > 5",
         "info",
-        "{{ $labels.run }} is shaped by a reward model that is more than five epochs old",
+        "{{ $labels.run }} is shaped by a reward model that is more than five judged epochs old",
         "the-reward-model-is-old",
     ),
     Alert(

@@ -89,9 +89,14 @@ class Handlers:
         return await self._models.commit(card, result.weights, result.state_dict)
 
     async def _produce_model(self, event: Envelope) -> StoredCard | None:
-        """Train and commit the epoch's model. None if the run is halted, or was deleted during the training."""
+        """Train and commit the epoch's model. None if the epoch is not judged, or its run is halted or was deleted."""
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
+        if not start.config.judges_epoch(event.epoch):
+            log.info(
+                "epoch without judges", run=event.runid, epoch=event.epoch, judge_interval=start.config.judge_interval
+            )
+            return None
         with telemetry.WAITING.track_inprogress():
             outcomes = await self._wait_for_scores(finished, start.config.judge_deadline_s)
         if outcomes is None:

@@ -109,6 +109,13 @@ class RunConfig(Contract):
     envs_per_runner: int = Field(1, ge=1, le=256)
     batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
     eval_interval: int = Field(1, ge=0, le=1_000, description="evaluate every N epochs; 0 never")
+    judge_interval: int = Field(
+        1,
+        ge=1,
+        le=1_000,
+        description="record and judge segments in epochs 0, N, 2N and so on, and train a reward model after each; "
+        "the epochs between use the newest usable one",
+    )
     observation: ObservationName = Field(
         "obs/v2",
         description="what the policy sees: `obs/v1` 128 features, `obs/v2` those and the episode's event "
@@ -156,6 +163,14 @@ class RunConfig(Contract):
     def planned_epochs(self) -> int | None:
         """How many epochs the run has, or None when only its hours are bounded."""
         return self.epochs if self.epochs is not None or self.run_hours is not None else 3
+
+    def judges_epoch(self, epoch: int) -> bool:
+        """Whether segments of this epoch are recorded and judged, and a reward model follows it."""
+        return epoch % self.judge_interval == 0
+
+    def judged_epochs(self, epochs: int) -> int:
+        """How many of the first `epochs` epochs are judged."""
+        return -(-epochs // self.judge_interval)
 
 
 def _with_earlier_values(stored: Any) -> Any:

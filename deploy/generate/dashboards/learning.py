@@ -75,7 +75,7 @@ REWARD_MODEL = (
     panel(
         "Age",
         from_leader("epoch_reward_model_age_epochs"),
-        "Epochs since the scores of the shaping model.",
+        "Judged epochs since the scores of the shaping model.",
         needs=EPOCHS,
     ),
 )

@@ -34,7 +34,7 @@ def unshaped(config: RunConfig, epochs: Sequence[EpochView]) -> str | None:
         return "not shaped: the configuration sets shaping.mode to none"
     if not earlier:
         return "not shaped: epoch 0 has no reward model yet"
-    former = earlier[-1]
+    former = next(epoch for epoch in reversed(earlier) if config.judges_epoch(epoch.epoch))  # epoch 0 at the latest
     if former.card is None or former.card.document.created > last.start.document.created:
         return f"not shaped: the reward model of epoch {former.epoch} was not ready"
     refused = refusal(former)

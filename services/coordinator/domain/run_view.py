@@ -37,9 +37,14 @@ class EpochView:
         return self.finished is not None and self.outcomes >= len(self.finished.document.segments)
 
     @property
+    def awaits_model(self) -> bool:
+        """Whether the order lets a reward model follow this epoch, and it has no card yet."""
+        return self.card is None and self.start.document.config.judges_epoch(self.epoch)
+
+    @property
     def complete(self) -> bool:
         """Whether nothing more follows: all segments have outcomes, and the reward model has its card."""
-        return self.judged and self.card is not None
+        return self.judged and not self.awaits_model
 
 
 @dataclass(frozen=True, slots=True)

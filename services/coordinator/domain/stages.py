@@ -17,6 +17,8 @@ from shared.contracts.progress import Stage
 from shared.contracts.run import RunConfig
 
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+JUDGED_STAGES: Final[tuple[Stage, ...]] = ("judging", "teaching")
+"""The stages that only judged epochs have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def _after_training(epoch: EpochView) -> StagePosition:
     listed = len(epoch.finished.document.segments) if epoch.finished else 0
     if not epoch.judged:
         return StagePosition("judging", epoch.outcomes / listed)
-    return StagePosition("teaching" if epoch.card is None else "starting")
+    return StagePosition("teaching" if epoch.awaits_model else "starting")
 
 
 def stage_seconds(epoch: EpochView) -> dict[Stage, float]:
@@ -92,13 +94,26 @@ def remaining_time(view: RunView, position: StagePosition, rate: float | None, n
     if not config.eval_interval:
         usual["evaluating"] = 0.0
     usual["starting"] = 0.0  # only the first epoch starts a driver
-    ahead = config.planned_epochs - current.epoch - 1
-    rest, later = _rest_of_epoch(current, position, usual, now), dict(usual)
-    if config.overlap and ahead:  # the judges work while the next epoch plays: only those of the last one add time
-        rest |= dict.fromkeys(("judging", "teaching"), 0.0)
-        later |= dict.fromkeys(("judging", "teaching"), 0.0)
-    parts = [*rest.values(), *(list(later.values()) * max(0, ahead - 1)), *(usual.values() if ahead else ())]
+    rest = _rest_of_epoch(current, position, usual, now)
+    if config.overlap and current.epoch + 1 < config.planned_epochs:  # the judges work while the next epoch plays
+        rest = {stage: seconds for stage, seconds in rest.items() if stage not in JUDGED_STAGES}
+    parts = [*rest.values(), *_later_epochs(config, current.epoch + 1, usual)]
     return RemainingTime(sum(part or 0.0 for part in parts), at_least=None in parts)
+
+
+def _later_epochs(config: RunConfig, first: int, usual: dict[Stage, float | None]) -> list[float | None]:
+    """The seconds of each stage in all epochs from `first` on; None for a stage that was never measured.
+
+    With overlap only the last epoch's judges add time, because the others work while the next epoch plays.
+    """
+    planned = config.planned_epochs or 0
+    if first >= planned:
+        return []
+    judged = config.judged_epochs(planned) - config.judged_epochs(first)
+    if config.overlap:
+        judged = int(config.judges_epoch(planned - 1))
+    times = {stage: judged if stage in JUDGED_STAGES else planned - first for stage in STAGES}
+    return [None if expected is None else expected * times[stage] for stage, expected in usual.items() if times[stage]]
 
 
 def _rest_of_epoch(
@@ -108,13 +123,14 @@ def _rest_of_epoch(
     if epoch.complete or position.stage is None:
         return {}
     here = STAGES.index(position.stage)
-    rest = {stage: usual[stage] for stage in STAGES[here:]}
+    judged = epoch.start.document.config.judges_epoch(epoch.epoch)
+    rest = {stage: usual[stage] for stage in STAGES[here:] if judged or stage not in JUDGED_STAGES}
     if epoch.finished is None:
         expected = rest[position.stage]
         rest[position.stage] = None if expected is None else expected * (1 - (position.share or 0.0))
         return rest
     elapsed = (now - epoch.finished.document.created).total_seconds()
-    for stage in ("judging", "teaching"):
+    for stage in JUDGED_STAGES:
         expected = usual[stage]
         if expected is not None:
             rest[stage], elapsed = max(0.0, expected - elapsed), max(0.0, elapsed - expected)

@@ -69,4 +69,5 @@ def _explained(view: RunView, row: EpochRow) -> EpochRow:
 
 def _is_final(row: EpochRow, epoch: EpochView) -> bool:
     """Whether a written row is that of the complete epoch: it was written after the last outcome and the card."""
-    return epoch.complete and row.segments_waiting == 0 and row.reward_model_passed is not None
+    modelled = row.reward_model_passed is not None or epoch.card is None  # complete without a card: not judged
+    return epoch.complete and row.segments_waiting == 0 and modelled

@@ -29,7 +29,7 @@ AGREEMENT: Final = metrics.gauge("epoch_agreement_ratio", "mean share of unanimo
 ACCURACY: Final = metrics.gauge("epoch_reward_model_accuracy_ratio", "held-out accuracy of its new model", [RUN])
 PASSED: Final = metrics.gauge("epoch_reward_model_passed_state", "1 if that model passed its gates", [RUN])
 AGE: Final = metrics.gauge(
-    "epoch_reward_model_age_epochs", "epochs between it and the epoch that trained its reward model", [RUN]
+    "epoch_reward_model_age_epochs", "judged epochs since the one that trained its reward model", [RUN]
 )
 ALARM: Final = metrics.gauge("epoch_alarm_state", "1 if reward models were withdrawn after it", [RUN])
 
@@ -45,7 +45,7 @@ _shown: dict[RunId, datetime | None] = {}
 """The runs with series, and when the first pass found each of them ended."""
 
 
-def set_epoch(run: RunId, row: EpochRow) -> None:
+def set_epoch(run: RunId, row: EpochRow, judge_interval: int = 1) -> None:
     """Set every gauge of a run's epoch from its row. An unknown value is NaN."""
     _shown[run] = None
     NUMBER.labels(run).set(row.epoch)
@@ -65,7 +65,8 @@ def set_epoch(run: RunId, row: EpochRow) -> None:
     _set(AGREEMENT.labels(run), row.agreement)
     _set(ACCURACY.labels(run), row.reward_model_accuracy)
     _set(PASSED.labels(run), row.reward_model_passed)
-    _set(AGE.labels(run), None if row.reward_model_epoch is None else row.epoch - row.reward_model_epoch)
+    model = row.reward_model_epoch
+    _set(AGE.labels(run), None if model is None else row.epoch // judge_interval - model // judge_interval)
     ALARM.labels(run).set(row.alarm is not None)
 
 

@@ -71,7 +71,7 @@ class ReportWriter:
         """Show the run's newest finished epoch as metrics."""
         if not summary.epochs:
             return
-        epoch_metrics.set_epoch(view.record.run, summary.epochs[-1])
+        epoch_metrics.set_epoch(view.record.run, summary.epochs[-1], view.record.config.judge_interval)
         for epoch in view.epochs:
             if epoch.card is not None:
                 epoch_metrics.set_card(epoch.card.document)

@@ -1,4 +1,4 @@
-"""Which judges count in an epoch: decided once, from the report of the epoch before, for all judge processes.
+"""Which judges count in an epoch: decided once, from the report of the judged epoch before, for all judge processes.
 
 The judges are asked in any case, so that a judge whose figures recover counts again an epoch later.
 """
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from services.judge.domain.judge_gates import JudgeThresholds, closed_gates
 from shared.contracts.base import Contract
+from shared.contracts.epoch import EpochStart
 from shared.contracts.events import Epoch
 from shared.contracts.ids import JudgeName, RunId
 from shared.contracts.judging import EpochJudging
@@ -50,7 +51,7 @@ class GateKeeper:
 
     async def _decide(self, run: RunId, epoch: int) -> dict[JudgeName, list[str]]:
         """Decide, unless another process was faster: its decision is read."""
-        report = await self._report(run, epoch - 1)
+        report = await self._report(run, epoch - await self._interval(run, epoch))
         found = {} if report is None else closed_gates(report, self._thresholds, self._pair_judge)
         gates = JudgeGates(run=run, epoch=epoch, closed={JudgeName(name): why for name, why in found.items()})
         if await create_if_absent(self._store, self._key(run, epoch), gates.to_bytes()):
@@ -58,6 +59,13 @@ class GateKeeper:
                 log.warning("judge gated", run=run, epoch=epoch, judge=name, reasons=why)
             return gates.closed
         return await self._stored(run, epoch) or {}
+
+    async def _interval(self, run: RunId, epoch: int) -> int:
+        """The epochs from one judged epoch to the next, by the order of this one; 1 for play without an order."""
+        try:
+            return EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))).config.judge_interval
+        except NotFound:
+            return 1
 
     async def _stored(self, run: RunId, epoch: int) -> dict[JudgeName, list[str]] | None:
         try:

@@ -166,7 +166,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return RunnerRecorder(config, recording, None if model is None else EnsembleDisagreement.from_bytes(model))
 
     def _recording_config(self) -> RecordingConfig | None:
-        """Return what the epoch records; it spreads the rest of the budget over the rest of the steps."""
+        """Return what the epoch records; it spreads the rest of the budget over the rest of the steps.
+
+        An epoch without judges has no budget left: its recorder only serves the live picture.
+        """
         if self.config.store is None:
             return None
         plan, run = self._plan, self.config.run
@@ -176,7 +179,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             store=self.config.store,
             sampling=run.sampling,
             epoch_steps=max(1, run.epoch_steps - plan.steps),
-            recorded=plan.recorded,
+            recorded=plan.recorded if run.judges_epoch(plan.epoch) else run.sampling.budget,
             runners=max(1, run.env_runners),
             checkpoint=Digest(plan.checkpoint) if plan.checkpoint else None,
             reward_model=Digest(plan.reward_model_digest) if plan.reward_model_digest else None,

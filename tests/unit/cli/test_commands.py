@@ -234,8 +234,9 @@ def test_a_pass_without_a_readable_segment_fails(tmp_path: Path) -> None:
 
 def test_variables_of_the_original_system_set_fields() -> None:
     original = ["RUN_HOURS=48", "EPOCH_STEPS=300000", "EPISODE_LENGTH=30000", "BATCH_SIZE=4096"]
-    fields = parse_fields([*original, "RAY_WORKERS=3", "ENVS_PER_WORKER=2"])
+    fields = parse_fields([*original, "RAY_WORKERS=3", "ENVS_PER_WORKER=2", "EVAL_INTERVAL=5"])
     config = run_config(fields)
+    assert config.judge_interval == 5
     assert (config.run_hours, config.epoch_steps, config.env_runners, config.envs_per_runner) == (48, 300_000, 3, 2)
     page = (ROOT / "cli/README.md").read_text()
     assert [name for name in ORIGINAL_NAMES if f"`{name}`" not in page] == []

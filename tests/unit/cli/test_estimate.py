@@ -25,6 +25,14 @@ def test_every_measured_stage_counts() -> None:
     assert expected_seconds(CONFIG, [ROW | {"stage_seconds": {}}]) is None
 
 
+def test_only_judged_epochs_take_time_for_judges() -> None:
+    between = ROW | {"segments_recorded": 0, "stage_seconds": {"playing": 8.192, "evaluating": 0.8192}}
+    play = 10 * (8.192 + 0.8192)
+    config = CONFIG | {"judge_interval": 4}  # epochs 0, 4 and 8 of ten
+    assert expected_seconds(config, [ROW, between, between]) == pytest.approx(10 * play + 3 * (EPOCH_S - play))
+    assert expected_seconds(CONFIG, [between]) == pytest.approx(10 * play)
+
+
 def test_the_usual_epoch_counts_more_than_a_slow_one() -> None:
     slow = ROW | {"stage_seconds": {"playing": 900.0, "judging": 900.0, "teaching": 900.0}}
     assert expected_seconds(CONFIG, [ROW, slow, ROW]) == pytest.approx(10 * EPOCH_S)

@@ -7,8 +7,10 @@ import pytest
 
 from services.judge.domain.judge_gates import JudgeThresholds, closed_gates
 from services.judge.service.gate_keeper import GateKeeper
+from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import JudgeName
 from shared.contracts.judging import EpochJudging
+from shared.contracts.run import RunConfig
 from shared.contracts.scores import counted_results
 from shared.store import keys
 from shared.store.memory import MemoryStore
@@ -83,6 +85,18 @@ async def test_without_thresholds_nothing_is_read_or_written() -> None:
     assert await GateKeeper(store, keys.RUBRIC, JudgeThresholds(), None).closed(RUN, 1) == {}
     assert await GateKeeper(store, keys.RUBRIC, LIMITS, None).closed(RUN, 0) == {}
     assert await store.list(keys.evaluations_prefix(RUN)) == []
+
+
+async def test_the_epoch_before_is_the_judged_one() -> None:
+    store = MemoryStore()
+    await put(store, report(drift=0.3))
+    for epoch, interval in ((3, 3), (2, 1)):
+        config = RunConfig(judge_interval=interval)
+        order = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, created=datetime.now(UTC))
+        await store.put(keys.epoch_start(RUN, epoch), order.to_bytes())
+    keeper = GateKeeper(store, keys.RUBRIC, LIMITS, None)
+    assert (await keeper.closed(RUN, 3)).keys() == {"state"}
+    assert await keeper.closed(RUN, 2) == {}, "with a judged epoch each, the report of epoch 1 is missing"
 
 
 async def test_a_missing_or_damaged_report_closes_no_gate() -> None:

@@ -95,13 +95,14 @@ def score(
 @dataclass
 class Harness:
     """The environment of the service. `deadline_s` is the run's judge deadline, `observation` its policy's layout,
-    `seed` the run's."""
+    `seed` and `judge_interval` the run's."""
 
     store: Store = field(default_factory=MemoryStore)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     deadline_s: float = 600.0
     seed: int = 0
     observation: ObservationName = "obs/v1"
+    judge_interval: int = 1
     group: RewardModelGroup = QUICK
     training: TrainFunction = train_in_thread
     values: dict[SegmentId, float] = field(default_factory=dict)
@@ -113,7 +114,12 @@ class Harness:
     async def play(self, epoch: int, episodes: int = 24, each: int = 4, ended: datetime | None = None) -> Envelope:
         """Write an epoch's start, archives and finished record; return its `epoch.finished`."""
         rng = np.random.default_rng(epoch)
-        config = RunConfig(judge_deadline_s=self.deadline_s, observation=self.observation, seed=self.seed)
+        config = RunConfig(
+            judge_deadline_s=self.deadline_s,
+            observation=self.observation,
+            seed=self.seed,
+            judge_interval=self.judge_interval,
+        )
         start = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, reward_model=None, created=NOW)
         await self.store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
         listed = [await self._record(rng, epoch, number, index) for number in range(episodes) for index in range(each)]

@@ -62,6 +62,13 @@ async def test_a_model_of_an_unfinished_epoch_is_refused() -> None:
         await train_epoch(QUICK, Harness().store, RUN, 0, unexpected_training)
 
 
+async def test_an_epoch_without_judges_gets_no_model() -> None:
+    world = Harness(judge_interval=2, training=unexpected_training)
+    assert await world.service().epoch_finished(await world.play(1, episodes=0)) == []
+    with pytest.raises(NotFound):
+        await world.card(1)
+
+
 async def test_a_run_with_pixel_observations_gets_a_model_of_features() -> None:
     world = Harness(observation="pixels/v1")
     finished = await world.play(0, episodes=8)

@@ -34,9 +34,10 @@ CONFIG = RunConfig(
 STEPS = 600  # twenty segments
 
 
-def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1) -> int:
+def recorded(folder: Path, plan: EpochPlan, runner: int = 1, runners: int = 1, judge_interval: int = 1) -> int:
     """How many of twenty segments are recorded under this plan by one of the runners."""
-    store, config = StoreSettings(url=f"file://{folder}"), CONFIG.model_copy(update={"env_runners": runners})
+    store, changes = StoreSettings(url=f"file://{folder}"), {"env_runners": runners, "judge_interval": judge_interval}
+    config = CONFIG.model_copy(update=changes)
     games = RLlibVectorEnv(
         {SESSION_CONFIG: TrainingSessionConfig(RunId("play"), config, store=store, runner=runner), "num_envs": 1}
     )
@@ -61,6 +62,13 @@ def test_with_more_runners_than_budget_only_the_first_ones_record(tmp_path: Path
     plan = EpochPlan(0, steps=CONFIG.epoch_steps - STEPS)
     assert recorded(tmp_path / "12", plan, runner=12, runners=20) == 1
     assert recorded(tmp_path / "13", plan, runner=13, runners=20) == 0
+
+
+def test_an_epoch_without_judges_records_nothing(tmp_path: Path) -> None:
+    rest = CONFIG.epoch_steps - STEPS
+    found = [recorded(tmp_path / str(n), EpochPlan(n, steps=rest), judge_interval=3) for n in (3, 4, 5)]
+    assert 8 <= found[0] <= 12
+    assert found[1:] == [0, 0]
 
 
 @pytest.fixture
