@@ -77,6 +77,13 @@ class PpoConfig(Contract):
     )
     epochs: int = Field(5, ge=1, le=100, description="passes over each batch")
     minibatch: int = Field(256, ge=16, le=1_000_000, description="steps per gradient; at most the size of the batch")
+    reference_batch: int | None = Field(
+        None,
+        ge=64,
+        le=10_000_000,
+        description="batch_size that `minibatch` and the learning rates are meant for: a batch k times larger gets "
+        "minibatches k times larger and sqrt(k) times the learning rate; null: they stay as they are",
+    )
     gradient_norm: float = Field(
         0.5, gt=0, le=1_000, description="gradients are clipped to this norm; those of RND are clipped separately"
     )
@@ -122,6 +129,21 @@ class PpoConfig(Contract):
     def minibatch_of(self, batch_size: int) -> int:
         """The minibatch for a batch: the whole batch if it is smaller than a minibatch."""
         return min(self.minibatch, batch_size)
+
+    def scaled_to(self, batch_size: int) -> Self:
+        """These values for a batch: in one larger than `reference_batch` the number of gradient steps stays the same.
+
+        The learning rate of Adam grows with the square root of the minibatch (Malladi et al. 2022, arXiv 2205.10287).
+        """
+        if self.reference_batch is None or batch_size <= self.reference_batch:
+            return self
+        times = batch_size / self.reference_batch
+        rates = {
+            name: min(1.0, rate * math.sqrt(times))
+            for name in ("learning_rate", "learning_rate_end")
+            if (rate := getattr(self, name)) is not None
+        }
+        return self.model_copy(update={**rates, "minibatch": round(self.minibatch * times), "reference_batch": None})
 
     def learning_rate_at(self, done: float) -> float:
         """The learning rate after `done`, the share of the planned steps in [0, 1]."""

@@ -108,6 +108,9 @@ class RunConfig(Contract):
     env_runners: int = Field(3, ge=0, le=1_000, description="Ray env runners; 0 samples in the driver")
     envs_per_runner: int = Field(1, ge=1, le=256)
     batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
+    learners: int = Field(
+        1, ge=1, le=64, description="processes that share each gradient step; each but the first takes a core of Ray"
+    )
     eval_interval: int = Field(1, ge=0, le=1_000, description="evaluate every N epochs; 0 never")
     judge_interval: int = Field(
         1,

@@ -123,9 +123,17 @@ def test_new_runs_use_the_workers(workers: int, runners: int, batch: int) -> Non
     values = merged(profile("openshift"), {"ray": {"workers": {"min": workers, "max": workers}}})
     variables = environment(render(values), "coordinator")
     defaults = json.loads(variables["ZELDA_COORDINATOR__RUN_DEFAULTS"])
-    assert defaults == {"env_runners": runners, "envs_per_runner": 4, "batch_size": batch}
+    derived = {"env_runners": runners, "envs_per_runner": 4, "batch_size": batch, "learners": 1}
+    assert defaults == {**derived, "ppo": {"reference_batch": 4096}}
     RunConfig.model_validate(defaults)
     assert variables["ZELDA_COORDINATOR__MAX_ENV_RUNNERS"] == str(workers * 4)
+
+
+def test_learners_take_the_cores_of_env_runners() -> None:
+    values = merged(profile("openshift"), {"runs": {"learners": 3}})
+    defaults = json.loads(environment(render(values), "coordinator")["ZELDA_COORDINATOR__RUN_DEFAULTS"])
+    assert (defaults["learners"], defaults["env_runners"], defaults["batch_size"]) == (3, 7, 4096)
+    RunConfig.model_validate(defaults)
 
 
 def test_values_win_over_what_the_workers_give() -> None:

@@ -15,6 +15,12 @@ class RunsValues(Section):
     )
     envs_per_runner: int = Field(4, ge=1, le=256, description="environments of each env runner")
     steps_per_env: int = Field(128, ge=8, le=4096, description="steps of each environment in a batch")
+    learners: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="processes that share each gradient step; with `fromWorkers` each but one replaces an env runner",
+    )
     defaults: dict[str, Any] = Field(
         default_factory=dict, description="fields of new runs, such as `{world: garden, epochs: 50}`; they win"
     )

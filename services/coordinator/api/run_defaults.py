@@ -37,7 +37,12 @@ class RunDefaults:
                 f"config.game: this system has no ROM of {config.game}: start it with `zelda up --rom FILE`, or on a "
                 f"cluster set `rom.source`; without a ROM it plays {', '.join(self.games)}."
             )
-        limit = self.max_env_runners
+        limit, replicas = self.max_env_runners, config.learners - 1
+        if limit is not None and 0 < replicas > limit - config.env_runners >= 0:
+            raise UnsuitableRun(
+                f"config.learners: {replicas} more learners and {config.env_runners} env runners need a core each, and "
+                f"the cluster's workers have {limit}: lower one of the two, or enlarge ray.workers."
+            )
         if limit is not None and config.env_runners > limit:
             raise UnsuitableRun(
                 f"config.env_runners: {config.env_runners} env runners need as many cores, and the cluster's workers "

@@ -27,6 +27,7 @@ from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.pack import pack_states, pack_visits, unpack_states, unpack_visits
 from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
+from services.trainer.rl.learners.learner_replicas import LearnerReplicas
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
 from services.trainer.rl.session_config import TrainingSessionConfig
@@ -47,6 +48,10 @@ class TrainingSession:
         torch.set_num_threads(threads(config.run.env_runners))
         self.config = config
         self.algorithm = algorithm.build(config, env, EpochPlanCallback)
+        self.replicas: LearnerReplicas | None = None
+        if config.run.learners > 1:
+            self.replicas = LearnerReplicas(self.learner, config.run.learners)
+            self.learner.share_with(self.replicas)
         self.epoch = -1
         self.iteration = 0
         self.steps = 0
@@ -179,7 +184,9 @@ class TrainingSession:
         group.sync_weights(from_worker_or_learner_group=self.algorithm.learner_group, inference_only=True)
 
     def close(self) -> None:
-        """Stop runners and environments."""
+        """Stop runners, environments and other learners."""
+        if self.replicas is not None:
+            self.replicas.close()
         self.algorithm.stop()
 
 

@@ -52,7 +52,7 @@ def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type
     Raises UnplayableRun first if there is nothing to play. `env` implements `EpochVectorEnv`.
     """
     check_playable(config)
-    start_ray(config.run.env_runners, driver)
+    start_ray(config.run.env_runners + config.run.learners - 1, driver)
     return TrainingSession(config, env)
 
 
@@ -63,8 +63,9 @@ def create_evaluation(config: TrainingSessionConfig) -> Evaluation:
     return Evaluation(lambda envs: RLlibVectorEnv({SESSION_CONFIG: alone, "num_envs": envs}), config.run.seed)
 
 
-def start_ray(runners: int, driver: DriverGroup) -> None:
-    """Start Ray in this process, or join a cluster. A local Ray gets a CPU to spare: with too few it hangs."""
+def start_ray(actors: int, driver: DriverGroup) -> None:
+    """Start Ray in this process, or join a cluster. A local Ray gets a CPU for each env runner and learner in `actors`,
+    and some to spare: with too few it hangs."""
     if ray.is_initialized():
         return
     if driver.ray_address is not None:
@@ -74,7 +75,7 @@ def start_ray(runners: int, driver: DriverGroup) -> None:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine
-        num_cpus=driver.ray_cpus or runners + LOCAL_CORES,
+        num_cpus=driver.ray_cpus or actors + LOCAL_CORES,
         include_dashboard=False,
         log_to_driver=False,
         configure_logging=False,

@@ -24,6 +24,14 @@ With a much shorter pause, a game that fails immediately would keep the machine 
 
 def build(config: TrainingSessionConfig, env: type, callbacks: Any | None = None) -> PPO:
     """Build the algorithm. `env` is called with RLlib's `env_config` and returns a vector environment."""
+    algorithm = configured(config, env)
+    if callbacks is not None:
+        algorithm.callbacks(callbacks)
+    return algorithm.build_algo()
+
+
+def configured(config: TrainingSessionConfig, env: type) -> PPOConfig:
+    """RLlib's configuration of the algorithm, without callbacks."""
     run = config.run
     space = observation_space(run.observation)
     algorithm = (
@@ -34,9 +42,7 @@ def build(config: TrainingSessionConfig, env: type, callbacks: Any | None = None
     )
     _sampling(algorithm, run)
     _learning(algorithm, run, config.ppo, space.shape)
-    if callbacks is not None:
-        algorithm.callbacks(callbacks)
-    return algorithm.build_algo()
+    return algorithm
 
 
 def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:

@@ -4,7 +4,7 @@ It replaces RLlib's default connectors by one pass over whole episodes. So one p
 (terminated, truncated, cut), and the two reward streams keep their own values. Minibatches are rows chosen by index.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -172,20 +172,19 @@ def explained(targets: Floats, values: list[Floats]) -> float:
     return 0.0 if variance < 1e-12 else 1.0 - float((targets - predicted).var()) / variance
 
 
-def minibatches(batch: Rows, *, size: int, epochs: int, shuffle: bool) -> Iterator[Rows]:
-    """Minibatches of `size` rows until each row of `batch` was used `epochs` times; the last ones may use some again.
+def select(batch: Mapping[str, torch.Tensor], rows: NDArray[np.int64]) -> Rows:
+    """These rows of every column."""
+    chosen = torch.from_numpy(rows)
+    return {name: column.index_select(0, chosen) for name, column in batch.items()}
+
+
+def minibatch_rows(count: int, *, size: int, epochs: int, shuffle: bool) -> Iterator[NDArray[np.int64]]:
+    """Minibatches of `size` of `count` rows until each was used `epochs` times; the last ones may use some again.
 
     Rows and random numbers are those of RLlib's MiniBatchCyclicIterator, which shuffles, slices and joins every column;
     here each minibatch is one selection per column. The first pass keeps the batch's order, as there: it is shuffled
     only after each pass. ValueError for an empty batch.
     """
-    count = len(next(iter(batch.values())))
-    for rows in _cyclic(count, size, epochs, shuffle):
-        chosen = torch.from_numpy(rows)
-        yield {name: column.index_select(0, chosen) for name, column in batch.items()}
-
-
-def _cyclic(count: int, size: int, epochs: int, shuffle: bool) -> Iterator[NDArray[np.int64]]:
     if not count:
         raise ValueError("a batch without steps has no minibatches")
     order = np.arange(count)

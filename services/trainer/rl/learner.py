@@ -4,10 +4,12 @@ Unlike RLlib's stock learner it has no KL term beside the clipping. It draws min
 and one finiteness check per step instead of one per parameter, and keeps no metrics of RLlib's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
@@ -20,13 +22,18 @@ from services.trainer.rl.batch import (
     WHITENED,
     BatchBuilder,
     Rows,
-    minibatches,
+    minibatch_rows,
+    select,
 )
+from services.trainer.rl.learners.gradient_sum import GradientSum
+from services.trainer.rl.learners.learner_replicas import LearnerReplicas
+from services.trainer.rl.learners.minibatch_share import MinibatchShare, predicted_rows
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from shared.contracts.ppo import PpoConfig
 
 HYPER = "hyper"
 CURIOSITY = "curiosity"
+PREDICTOR_LOSS = "predictor_loss"
 
 
 class Minibatch(NamedTuple):
@@ -49,6 +56,14 @@ class CuriosityPPOLearner(PPOTorchLearner):
         self._clipped = [[p for p in self._params.values() if id(p) not in apart], predictor]
         self.losses: dict[str, list[Tensor]] = {}
         self.skipped_steps = 0
+        self.replicas: LearnerReplicas | None = None
+        self.gradients: GradientSum | None = None
+        self._share: MinibatchShare | None = None  # None: alone
+        self._losses_of_replicas: list[dict[str, float]] = []
+
+    def share_with(self, replicas: LearnerReplicas) -> None:
+        """Share every batch from now on with these replicas."""
+        self.replicas, self.gradients = replicas, replicas.gradients
 
     @property
     def done(self) -> float:
@@ -83,8 +98,33 @@ class CuriosityPPOLearner(PPOTorchLearner):
             yield Minibatch({DEFAULT_MODULE_ID: batch})
             return
         size = minibatch_size or len(batch[ADVANTAGES])
-        for rows in minibatches(batch, size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch):
-            yield Minibatch({DEFAULT_MODULE_ID: rows})
+        order = minibatch_rows(len(batch[ADVANTAGES]), size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch)
+        if self.replicas is None:
+            for rows in order:
+                yield Minibatch({DEFAULT_MODULE_ID: select(batch, rows)})
+            return
+        every = list(order)
+        self.replicas.begin(self, batch, every)
+        for shared in self._shares(batch, every):
+            yield Minibatch({DEFAULT_MODULE_ID: shared})
+        self._losses_of_replicas = self.replicas.finish()
+
+    def _shares(self, columns: Mapping[str, Tensor], minibatches: Sequence[NDArray[np.int64]]) -> Iterator[Rows]:
+        """This learner's rows of every minibatch."""
+        gradients = self.gradients
+        if gradients is None:
+            raise RuntimeError("a learner shares a batch before it is connected")
+        for rows in minibatches:
+            share = MinibatchShare.of(rows, gradients.rank, gradients.ranks, self.hyper.predictor_share)
+            self._share = share
+            yield select(columns, share.rows)
+        self._share = None
+
+    def learn_share(self, columns: Mapping[str, Tensor], minibatches: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+        """In a replica: make the steps of all minibatches on its rows; return its part of the mean losses."""
+        for rows in self._shares(columns, minibatches):
+            self._update({DEFAULT_MODULE_ID: rows})
+        return self._drain_losses()
 
     def _update(self, batch: dict[str, Rows]) -> tuple[Any, Any, Any]:
         """One gradient step on a minibatch; RLlib's steps for several modules, devices and learners are left out."""
@@ -122,8 +162,15 @@ class CuriosityPPOLearner(PPOTorchLearner):
         if CURIOSITY_TARGETS in batch:
             loss = loss + self._curiosity_loss(module_id, batch, fwd_out, parts)
         for name, part in parts.items():
-            self.losses.setdefault(name, []).append(part.detach())
-        return loss
+            self.losses.setdefault(name, []).append(self._part_of_mean(name, part.detach()))
+        return loss if self._share is None else loss * self._share.weight
+
+    def _part_of_mean(self, name: str, loss: Tensor) -> Tensor:
+        """What this learner's loss contributes to the mean over the whole minibatch."""
+        share = self._share
+        if share is None:
+            return loss
+        return loss * (share.predicted_weight if name == PREDICTOR_LOSS else share.weight)
 
     def _value_loss(self, values: Tensor, targets: Tensor) -> Tensor:
         """The error of the run's kind: `squared`, `huber`, or `clamped` without gradient above the value clip."""
@@ -139,9 +186,12 @@ class CuriosityPPOLearner(PPOTorchLearner):
         parts["curiosity_value_loss"] = value
         if WHITENED not in batch:
             return self.hyper.value_coefficient * value
-        kept = batch[WHITENED][: max(1, round(len(batch[WHITENED]) * self.hyper.predictor_share))]
-        predictor: Tensor = self.module[module_id].unwrapped().novelty(kept).mean()
-        parts["predictor_loss"] = predictor
+        share, whitened = self._share, batch[WHITENED]
+        kept = predicted_rows(len(whitened), self.hyper.predictor_share) if share is None else share.predicted
+        predictor: Tensor = self.module[module_id].unwrapped().novelty(whitened[:kept]).mean()
+        parts[PREDICTOR_LOSS] = predictor
+        if share is not None:
+            predictor = predictor * share.predictor_ratio
         return self.hyper.value_coefficient * value + predictor
 
     def postprocess_gradients(self, gradients_dict: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -151,8 +201,11 @@ class CuriosityPPOLearner(PPOTorchLearner):
     def apply_gradients(self, gradients_dict: dict[str, Tensor]) -> None:
         """Clip to the norm and step. A step with a non-finite gradient is skipped and counted.
 
-        The RND predictor has its own norm: a surprising batch must not shrink the policy's step.
+        The RND predictor has its own norm: a surprising batch must not shrink the policy's step. Several learners first
+        add up their gradients, so all of them make the same step.
         """
+        if self.gradients is not None:
+            self.gradients.add_up(list(self._params.values()))
         norms = [nn.utils.clip_grad_norm_(group, self.hyper.gradient_norm, foreach=True) for group in self._clipped]
         if not all(bool(torch.isfinite(norm)) for norm in norms):
             self.skipped_steps += 1
@@ -170,7 +223,14 @@ class CuriosityPPOLearner(PPOTorchLearner):
         """
         if not self.builder.figures:
             return {}
-        figures = {name: float(torch.stack(parts).mean()) for name, parts in self.losses.items()}
+        figures = self._drain_losses()
+        for other in self._losses_of_replicas:
+            figures = {name: value + other.get(name, 0.0) for name, value in figures.items()}
         figures |= self.builder.figures | {"skipped_steps": float(self.skipped_steps)}
-        self.losses, self.builder.figures = {}, {}
+        self.builder.figures, self._losses_of_replicas = {}, []
         return figures
+
+    def _drain_losses(self) -> dict[str, float]:
+        found = {name: float(torch.stack(parts).mean()) for name, parts in self.losses.items()}
+        self.losses = {}
+        return found

@@ -26,7 +26,7 @@ class TrainingSessionConfig:
     run: RunConfig
     """The run's configuration, as the coordinator ordered it."""
     ppo: PpoConfig = field(default_factory=PpoConfig)
-    """The run's `ppo` block, with the values that the driver's settings replace."""
+    """The run's `ppo` block for its batch size, with the values that the driver's settings replace."""
     store: StoreSettings | None = None
     """Where segments are recorded; None records nothing."""
     rom: Path | None = None
@@ -42,7 +42,7 @@ class TrainingSessionConfig:
         return cls(
             run_id=run_id,
             run=run,
-            ppo=run.ppo.model_copy(update=driver.ppo_values),
+            ppo=run.ppo.model_copy(update=driver.ppo_values).scaled_to(run.batch_size),
             store=store,
             rom=driver.rom,
             start_state=driver.start_state,

@@ -77,8 +77,18 @@ class Corridor(VectorEnv):  # type: ignore[type-arg]
         return seen
 
 
+HYPER = PpoConfig(curiosity_view="novelty/v1", curiosity=0.5)  # a corridor has no cells of a game
+
+
 def corridor_session(
-    runners: int = 0, envs: int = 8, batch: int = 1024, curiosity: bool = True, seed: int = 1, env: type = Corridor
+    runners: int = 0,
+    envs: int = 8,
+    batch: int = 1024,
+    curiosity: bool = True,
+    seed: int = 1,
+    env: type = Corridor,
+    learners: int = 1,
+    hyper: PpoConfig = HYPER,
 ) -> TrainingSession:
     run = RunConfig(
         env_runners=runners,
@@ -87,6 +97,7 @@ def corridor_session(
         rnd=curiosity,
         seed=seed,
         observation="obs/v1",  # as wide as the corridor's
-        ppo=PpoConfig(curiosity_view="novelty/v1", curiosity=0.5),  # a corridor has no cells of a game
+        learners=learners,
+        ppo=hyper,
     )
     return TrainingSession(TrainingSessionConfig(RunId("corridor"), run, run.ppo), env)

@@ -6,7 +6,7 @@ import torch
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.minibatch_utils import MiniBatchCyclicIterator
 
-from services.trainer.rl.batch import minibatches
+from services.trainer.rl.batch import minibatch_rows, select
 
 
 @pytest.mark.parametrize(("steps", "size"), [(2_048, 512), (2_061, 512), (100, 512), (7, 3)])
@@ -22,7 +22,8 @@ def test_minibatches_have_the_rows_of_rllibs_iterator(steps: int, size: int, shu
     )
     wanted = [minibatch.policy_batches["policy"] for minibatch in theirs]
     np.random.seed(4)
-    found = list(minibatches(columns, size=size, epochs=3, shuffle=shuffle))
+    order = minibatch_rows(len(columns["obs"]), size=size, epochs=3, shuffle=shuffle)
+    found = [select(columns, rows) for rows in order]
     assert len(found) == len(wanted)
     for ours, other in zip(found, wanted, strict=True):
         assert all(torch.equal(ours[name], other[name]) for name in columns)
@@ -30,4 +31,4 @@ def test_minibatches_have_the_rows_of_rllibs_iterator(steps: int, size: int, shu
 
 def test_an_empty_batch_is_refused() -> None:
     with pytest.raises(ValueError, match="no minibatches"):
-        next(minibatches({"obs": torch.empty(0, 3)}, size=4, epochs=1, shuffle=True))
+        next(minibatch_rows(0, size=4, epochs=1, shuffle=True))

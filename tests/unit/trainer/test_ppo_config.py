@@ -54,6 +54,21 @@ def test_small_advantages_stay_small_below_the_floor(floor: float, divided_by_fl
     assert float(found.std(correction=0)) == pytest.approx(wanted, rel=1e-3)
 
 
+def test_minibatches_and_learning_rate_follow_the_batch() -> None:
+    ppo = PpoConfig(reference_batch=4_096, learning_rate=3e-4, learning_rate_end=1e-4)
+    larger = ppo.scaled_to(16 * 4_096)
+    assert larger.minibatch_of(16 * 4_096) == 16 * 256, "as many gradient steps as with the smaller batch"
+    assert (larger.learning_rate, larger.learning_rate_end) == pytest.approx((1.2e-3, 4e-4))
+    assert larger.scaled_to(16 * 4_096) == larger, "scaled once"
+    assert ppo.scaled_to(4_096) == ppo.scaled_to(1_024) == ppo
+    assert PpoConfig().scaled_to(76_800) == PpoConfig()
+
+
+def test_a_session_learns_with_the_values_of_its_batch() -> None:
+    run = RunConfig(batch_size=8_192, ppo=PpoConfig(reference_batch=4_096))
+    assert TrainingSessionConfig.of(RunId("m1"), run, DriverGroup(), None).ppo.minibatch == 512
+
+
 def test_schedules_fall_on_a_straight_line_to_their_end() -> None:
     ppo = PpoConfig(learning_rate=4e-4, learning_rate_end=0.0, entropy=0.02, entropy_end=0.01)
     assert [ppo.learning_rate_at(done) for done in (0.0, 0.5, 1.0, 1.2)] == pytest.approx([4e-4, 2e-4, 0.0, 0.0])

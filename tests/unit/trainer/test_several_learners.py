@@ -1,0 +1,109 @@
+"""Several learners learn what one learns from the same batch: equal shares, added gradients, the same steps."""
+
+import numpy as np
+import pytest
+import ray
+import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
+
+from services.trainer.driver.session import TrainingSession
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.learners import learner_replicas
+from services.trainer.rl.learners.minibatch_share import MinibatchShare
+from shared.contracts.ppo import PpoConfig
+from shared.errors import Fatal
+from tests.unit.trainer.corridor_env import corridor_session
+
+RND = PpoConfig(curiosity_view="novelty/v1", curiosity=0.5, warm_up_steps=0, minibatch=250)
+COUNTED_BATCHES = 3
+
+on_ray = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("ray_cluster"),
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
+]
+
+
+@pytest.mark.parametrize(("rows", "ranks"), [(256, 2), (250, 3), (5, 4), (2, 3), (1, 4)])
+def test_the_shares_of_all_learners_are_the_minibatch(rows: int, ranks: int) -> None:
+    minibatch = np.random.default_rng(0).permutation(rows)
+    shares = [MinibatchShare.of(minibatch, rank, ranks, 0.25) for rank in range(ranks)]
+    assert sum(share.weight for share in shares) == pytest.approx(1)
+    assert sum(share.predicted_weight for share in shares) == pytest.approx(1)
+    assert sorted(row for share in shares if share.weight for row in share.rows) == list(range(rows))
+    assert all(len(share.rows) for share in shares), "a learner without a row would have no gradient"
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 7])
+def test_weighted_means_add_up_to_the_mean_of_all(ranks: int) -> None:
+    losses, minibatch = np.random.default_rng(1).random(20), np.arange(20)[::-1]
+    shares = [MinibatchShare.of(minibatch, rank, ranks, 0.25) for rank in range(ranks)]
+    assert sum(losses[share.rows].mean() * share.weight for share in shares) == pytest.approx(losses.mean())
+    predicted = [losses[share.rows[: share.predicted]].mean() * share.predicted_weight for share in shares]
+    assert sum(predicted) == pytest.approx(losses[minibatch[:5]].mean())
+
+
+def played(learners: int, saved: bytes | None, hyper: PpoConfig = RND) -> TrainingSession:
+    """A session that learned three batches from this checkpoint."""
+    session = corridor_session(learners=learners, hyper=hyper)
+    if saved is not None:
+        session.load(saved)
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    for _ in range(COUNTED_BATCHES):
+        session.iterate()
+    return session
+
+
+@pytest.fixture
+def saved() -> bytes:
+    """A checkpoint of an untrained session."""
+    session = corridor_session(hyper=RND)
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    found = session.save()
+    session.close()
+    return found
+
+
+class TestOnRay:
+    """With replicas in processes of their own."""
+
+    pytestmark = on_ray
+
+    @pytest.mark.parametrize("learners", [2, 3])
+    def test_they_learn_what_one_learns(self, saved: bytes, learners: int) -> None:
+        alone, shared = played(1, saved), played(learners, saved)
+        for name, tensor in alone.network.state_dict().items():
+            other = shared.network.state_dict()[name]
+            assert torch.allclose(tensor.double(), other.double(), atol=1e-5), name
+        optimizers = [one.learner.get_optimizer(DEFAULT_MODULE_ID).state_dict()["state"] for one in (alone, shared)]
+        for index, fields in optimizers[0].items():
+            assert all(torch.allclose(tensor, optimizers[1][index][name], atol=1e-5) for name, tensor in fields.items())
+        assert alone.figures.keys() == shared.figures.keys()
+        for name, value in alone.figures.items():
+            assert shared.figures[name] == pytest.approx(value, abs=1e-4), name
+        for session in (alone, shared):
+            session.close()
+
+    def test_every_replica_makes_the_drivers_steps(self, saved: bytes) -> None:
+        session = played(3, saved)
+        assert session.replicas is not None
+        own = session.network.state_dict()
+        replicas = session.replicas.weights()
+        assert len(replicas) == 2
+        for weights in replicas:
+            assert all(torch.equal(tensor, own[name]) for name, tensor in weights.items())
+        session.close()
+
+    def test_a_lost_replica_ends_the_session_with_a_sentence(self, saved: bytes) -> None:
+        session = played(2, saved)
+        assert session.replicas is not None
+        ray.kill(session.replicas._actors[0])
+        with pytest.raises(Fatal, match="a learner process"):
+            session.iterate()
+        session.close()
+
+    def test_without_room_for_them_the_session_does_not_begin(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(learner_replicas, "PLACEMENT_S", 2.0)
+        with pytest.raises(Fatal, match=r"learners: 9 need a core each .* lower learners"):
+            corridor_session(learners=9)
