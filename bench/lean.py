@@ -34,7 +34,7 @@ KINDS = ("lean", "stock")
 
 def train(kind: str, seed: int, steps: int) -> list[float]:
     """One run in this process: mean return of the episodes that ended in each update, or NaN."""
-    from bench.harness.lean_algorithms import algorithm, plan
+    from bench.harness.learning.lean_algorithms import algorithm, plan
 
     built = algorithm(kind, seed, ENVS, BATCH)
     plan(built)

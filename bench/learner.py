@@ -1,103 +1,18 @@
 """What the learner costs, and which part of it more learners share: `python bench/learner.py`.
 
 CPU seconds of one torch thread, which other processes on the machine hardly change. Building the batch (values,
-advantages, curiosity) stays with the driver's learner; the gradient steps are shared (docs/adr/0017).
+advantages, curiosity) stays with the driver's learner; the gradient steps are shared (docs/adr/0018).
 """
 
 import argparse
 import json
 import sys
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-import numpy as np
-import torch
-from ray.rllib.core import DEFAULT_MODULE_ID
-
-from services.trainer.env.env import action_space, observation_space
-from services.trainer.rl.algorithm import configured
-from services.trainer.rl.batch import ADVANTAGES, minibatch_rows, select
-from services.trainer.rl.env_runner import Rollout
-from services.trainer.rl.learner import CuriosityPPOLearner
-from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import TrainingSessionConfig
-from services.trainer.settings import DriverGroup
-from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
-from shared.contracts.run import RunConfig
-
 BATCHES = (4_096, 5_120, 20_480, 51_200)  # of one runner shape, and of two env runners on each of 5, 20 and 50 workers
-STEPS_PER_ENV = 128
-REFERENCE = 4_096
-
-
-@dataclass(frozen=True)
-class LearnerCost:
-    """One batch: its minibatch, CPU seconds of both parts, and the gradients' size in bytes."""
-
-    batch: int
-    minibatch: int
-    building_s: float
-    gradients_s: float
-    gradient_bytes: int
-
-    @property
-    def shared(self) -> float:
-        """The part of the time that more learners share."""
-        return self.gradients_s / (self.building_s + self.gradients_s)
-
-    def row(self) -> str:
-        """The row of the table."""
-        rate = self.batch / (self.building_s + self.gradients_s)
-        return (
-            f"| {self.batch:,} | {self.minibatch:,} | {self.building_s:.2f} s | {self.gradients_s:.2f} s "
-            f"| {self.shared:.1%} | {rate:,.0f} |"
-        )
-
-
-def measured(batch: int) -> LearnerCost:
-    """Learn one batch of random observations, with the defaults of a run and minibatches for the batch."""
-    run = RunConfig(
-        env_runners=0, batch_size=batch, epoch_steps=max(300_000, batch), ppo=PpoConfig(reference_batch=REFERENCE)
-    )
-    config = TrainingSessionConfig.of(RunId("bench"), run, DriverGroup(), None)
-    learner = learner_of(config)
-    chunks = play(batch, run)
-    began = time.process_time()
-    columns = learner.builder(rl_module=learner.module, episodes=chunks)[DEFAULT_MODULE_ID]
-    built = time.process_time()
-    size, epochs = config.ppo.minibatch_of(batch), config.ppo.epochs
-    for rows in minibatch_rows(len(columns[ADVANTAGES]), size=size, epochs=epochs, shuffle=True):
-        learner._update({DEFAULT_MODULE_ID: select(columns, rows)})
-    learnt = time.process_time()
-    parameters = sum(p.numel() * p.element_size() for p in learner._params.values() if p.requires_grad)
-    return LearnerCost(batch, size, built - began, learnt - built, parameters)
-
-
-def learner_of(config: TrainingSessionConfig) -> CuriosityPPOLearner:
-    """The learner of a session, alone."""
-    space = observation_space(config.run.observation), action_space()
-    made = configured(config, RLlibVectorEnv).build_learner(spaces={"__env__": space, DEFAULT_MODULE_ID: space})
-    if not isinstance(made, CuriosityPPOLearner):
-        raise TypeError(f"the configuration builds {type(made).__name__}")
-    return made
-
-
-def play(batch: int, run: RunConfig) -> list[Any]:
-    """Random observations, actions and rewards of as many environments as fill the batch."""
-    rng, envs = np.random.default_rng(0), batch // STEPS_PER_ENV
-    shape = (envs, *observation_space(run.observation).shape)
-    running = np.zeros(envs, np.bool_)
-    rollout = Rollout(rng.random(shape, np.float32), running, [str(env) for env in range(envs)])
-    for _ in range(STEPS_PER_ENV):
-        logp = np.full(envs, -np.log(8), np.float32)
-        results = rng.random(shape, np.float32), rng.random(envs, np.float32), running, running, {}
-        rollout.add(rng.integers(0, 8, envs), logp, results)
-    return list(rollout.chunks())
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -106,7 +21,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--batches", type=int, nargs="+", default=list(BATCHES), help="steps in a batch")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     given = parser.parse_args(argv)
-    torch.set_num_threads(1)
+    from bench.harness.learning.learner_cost import measured
+
     found = [measured(batch) for batch in given.batches]
     if given.json:
         sys.stdout.write(json.dumps([asdict(one) for one in found]) + "\n")

@@ -2,6 +2,9 @@
 
 The rates are those of `python bench/train.py` on your machine: one env runner's core (sampling through RLlib, divided
 by its runners), and the learner alone: 1 / (1 / "sampling and learning" - 1 / "sampling through RLlib").
+
+The rows with learners replace one env runner of each worker by a learner. Their batches' costs are those of
+`python bench/learner.py`. The time of gradients on the network is not included; their amount is.
 """
 
 import argparse
@@ -16,6 +19,18 @@ ENVIRONMENTS, STEPS_PER_ENV = 4, 128  # of an env runner; in a batch
 SEGMENT_MB, SEGMENTS = 0.3, 200  # of an epoch
 
 
+PASSES = 5  # of a batch through the learner, `ppo.epochs`
+MINIBATCH, REFERENCE = 256, 4_096  # `ppo.minibatch`, and the batch that it is meant for
+
+
+@dataclass(frozen=True)
+class BatchCost:
+    """Measured CPU seconds of one batch: the part that the driver's learner does alone, and the part that all share."""
+
+    building: float
+    gradients: float
+
+
 @dataclass(frozen=True)
 class Rates:
     """Measured steps per second: of one env runner's core, and of the learner while nothing samples."""
@@ -26,7 +41,30 @@ class Rates:
 
 
 def row(workers: int, rates: Rates) -> list[str]:
-    """One column of the table, for a number of workers."""
+    """One column of the table, for a number of workers: with one learner, then with one more on each worker."""
+    return [*alone(workers, rates), *shared(workers, rates)]
+
+
+def shared(workers: int, rates: Rates) -> list[str]:
+    """The rows with a learner on each worker in place of an env runner."""
+    learners, runners = workers + 1, workers * (CORES - 2)
+    batch = max(REFERENCE, runners * ENVIRONMENTS * STEPS_PER_ENV)
+    cost = BATCH_COSTS[workers]
+    play, learn = runners * rates.runner, batch / (cost.building + cost.gradients / learners)
+    both = 1 / (1 / play + 1 / learn)
+    steps = PASSES * batch / (MINIBATCH * batch / REFERENCE)
+    return [
+        f"{learners} x 1, {runners} x {ENVIRONMENTS}",
+        f"{both:,.0f}",
+        f"{rates.epoch_steps / both:,.0f} s",
+        f"{SEGMENTS / (rates.epoch_steps / both):.1f}",
+        f"{2 * steps * GRADIENT_MB:,.0f} MB in {batch / both:.1f} s",
+        "the learners" if play > learn else "the env runners",
+    ]
+
+
+def alone(workers: int, rates: Rates) -> list[str]:
+    """The rows with one learner."""
     runners = workers * (CORES - 1)
     play = runners * rates.runner
     both = 1 / (1 / play + 1 / rates.learner)  # the driver samples a batch, then learns it
@@ -58,6 +96,12 @@ NAMES = (
     "judge requests/s and model, to keep up",
     "store, segments written",
     "saturates first",
+    "with learners: learners, env runners",
+    "play and learn in turns, steps/s",
+    "epoch",
+    "judge requests/s and model",
+    "gradients over each learner's network",
+    "saturates first",
 )
 
 
@@ -73,6 +117,11 @@ def table(rates: Rates) -> str:
 MEASURED = Rates(runner=4_355 / 2, learner=1 / (1 / 2_360 - 1 / 4_355), epoch_steps=300_000)
 
 
+# `python bench/learner.py`, 2 cores, 2026-11-23, beside other work: CPU seconds, batches of 10, 40 and 100 runners.
+BATCH_COSTS = {5: BatchCost(0.04, 0.72), 20: BatchCost(0.14, 2.15), 50: BatchCost(0.52, 5.51)}
+GRADIENT_MB = 0.84  # the networks on features
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python bench/scale.py", description=__doc__)
@@ -82,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     given = parser.parse_args(argv)
     rates = Rates(given.runner, given.learner, given.epoch_steps)
-    columns = {workers: dict(zip(NAMES, row(workers, rates), strict=True)) for workers in WORKERS}
+    columns = {workers: list(zip(NAMES, row(workers, rates), strict=True)) for workers in WORKERS}
     sys.stdout.write((json.dumps(columns) if given.json else table(rates)) + "\n")
     return 0
 

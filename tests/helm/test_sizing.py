@@ -4,6 +4,7 @@ import re
 
 from bench import scale
 from deploy.generate.values import Values
+from shared.contracts.ppo import PpoConfig
 from tests.helm.rendering import ROOT
 
 PAGE = (ROOT / "docs/sizing.md").read_text()
@@ -33,5 +34,28 @@ def test_the_measured_rates_are_those_of_the_trainers_page() -> None:
 
 def test_a_faster_learner_moves_the_limit() -> None:
     slow, fast = (scale.Rates(2_000, learner, 300_000) for learner in (5_000, 50_000))
-    assert scale.row(5, slow)[-1] == "the learner"
-    assert scale.row(5, fast)[-1] == "the env runners"
+    assert scale.alone(5, slow)[-1] == "the learner"
+    assert scale.alone(5, fast)[-1] == "the env runners"
+
+
+def test_the_costs_of_a_batch_are_those_of_the_page() -> None:
+    known = {
+        int(batch.replace(",", "")): scale.BatchCost(float(building), float(gradients))
+        for batch, building, gradients in re.findall(
+            r"^\| ([\d,]+) \| [\d,]+ \| ([\d.]+) s \| ([\d.]+) s", PAGE, re.MULTILINE
+        )
+    }
+    for workers, cost in scale.BATCH_COSTS.items():
+        assert known[workers * (scale.CORES - 2) * scale.ENVIRONMENTS * scale.STEPS_PER_ENV] == cost
+
+
+def test_more_learners_help_by_what_they_share() -> None:
+    steps = [float(scale.shared(workers, scale.MEASURED)[1].replace(",", "")) for workers in scale.WORKERS]
+    single = [float(scale.alone(workers, scale.MEASURED)[4].replace(",", "")) for workers in scale.WORKERS]
+    assert [one > 2 * other for one, other in zip(steps, single, strict=True)] == [True] * 3
+    assert steps == sorted(steps)
+
+
+def test_minibatches_are_those_of_a_run() -> None:
+    ppo = PpoConfig()
+    assert (ppo.minibatch, ppo.epochs) == (scale.MINIBATCH, scale.PASSES)

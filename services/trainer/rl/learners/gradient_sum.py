@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
-from torch.distributed import ProcessGroupGloo, TCPStore
+from torch.distributed import ProcessGroupGloo, TCPStore  # type: ignore[attr-defined]
 
 from shared.errors import Fatal
 
@@ -28,10 +28,11 @@ class GradientSum:
         """Connect; it waits for the other learners. `host` is this node's address, `store` that of rank 0."""
         self.rank, self.ranks = rank, meeting.ranks
         self._store = store or TCPStore(meeting.host, meeting.port, None, False, TIMEOUT)
-        options = ProcessGroupGloo._Options()
-        options._devices = [ProcessGroupGloo.create_device(hostname=host)]
+        gloo: Any = ProcessGroupGloo  # torch's type stubs lack its options
+        options = gloo._Options()
+        options._devices = [gloo.create_device(hostname=host)]
         options._timeout = TIMEOUT
-        self._group = ProcessGroupGloo(self._store, rank, self.ranks, options)
+        self._group = gloo(self._store, rank, self.ranks, options)
 
     def add_up(self, parameters: Sequence[torch.nn.Parameter]) -> None:
         """Replace each gradient by the sum over all learners. Raises Fatal if one of them is gone.
@@ -44,6 +45,6 @@ class GradientSum:
             self._group.allreduce([flat]).wait()
         except RuntimeError as error:
             raise Fatal(f"a learner process is gone ({error}): the driver starts again from its checkpoint") from error
-        sums = flat.split([gradient.numel() for gradient in gradients])
+        sums = torch.split(flat, [gradient.numel() for gradient in gradients])
         for gradient, total in zip(gradients, sums, strict=True):
             gradient.copy_(total.view_as(gradient))

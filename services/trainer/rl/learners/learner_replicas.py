@@ -9,7 +9,7 @@ import structlog
 from numpy.typing import NDArray
 from ray.exceptions import GetTimeoutError, RayError
 from torch import Tensor
-from torch.distributed import TCPStore
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from services.trainer.rl.learners.gradient_sum import TIMEOUT, GradientSum, Meeting
 from services.trainer.rl.learners.replica import LearnerReplica, LearnerWork, SharingLearner, learner_state
@@ -29,7 +29,8 @@ class LearnerReplicas:
         store = TCPStore(host, 0, None, True, TIMEOUT, False)
         options = {"num_cpus": 1, "scheduling_strategy": "SPREAD"}
         config, spec = learner.config, learner._module_spec
-        self._actors = [LearnerReplica.options(**options).remote(config, spec) for _ in range(1, learners)]
+        actor: Any = LearnerReplica  # Ray's decorator hides its type
+        self._actors = [actor.options(**options).remote(config, spec) for _ in range(1, learners)]
         self._wait_for_cores(learners)
         meeting = Meeting(host, store.port, learners)
         joining = [actor.connect.remote(meeting, rank) for rank, actor in enumerate(self._actors, start=1)]

@@ -1,0 +1,1 @@
+"""What PPO learns in this project and in stock RLlib, and what one batch of it costs."""
