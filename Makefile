@@ -6,10 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 SOAK_ARGS ?=
+SIMULATE_ARGS ?=
 # Many tests wait for servers: two workers fill two cores. The tests of a file stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-llm up test test-fast gate test-llm soak check format bramble contracts images charts docs clean
+.PHONY: help setup demo demo-llm up test test-fast gate test-llm soak simulate check format bramble contracts images charts docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +53,9 @@ test-llm: $(VENV)/.dev ## test the judges against a real inference server with a
 
 soak: $(VENV)/.dev ## inject random faults into the whole ring (SOAK_ARGS="--kind kills --rounds 100")
 	@$(BIN)/python -m tests.faults.soak $(SOAK_ARGS)
+
+simulate: $(VENV)/.dev ## play 200,000 simulated histories of the ring under faults (SIMULATE_ARGS="--state FILE" resumes)
+	@$(BIN)/python -m tests.faults.simulation $(SIMULATE_ARGS)
 
 check: $(VENV)/.dev ## check format, lint, types and import contracts
 	@$(BIN)/ruff format --check .

@@ -102,8 +102,8 @@ class MemoryBus:
             queue.messages.clear()
 
     def delete_consumer(self, name: str) -> None:
-        """Lose a consumer, as an operator could."""
-        del self._queues[name]
+        """Lose a consumer, as an operator could; without effect if it is lost already."""
+        self._queues.pop(name, None)
 
     @property
     def dead(self) -> "MemoryDeadLetters":

@@ -5,6 +5,7 @@ after the store is back.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -18,18 +19,25 @@ async def always_available() -> bool:
 
 
 class OutageDetector:
-    """`available` reports whether the dependencies can be used now; it is called at most once a second."""
+    """`available` reports whether the dependencies can be used now; it is called at most once a second.
 
-    def __init__(self, available: Callable[[], Awaitable[bool]] = always_available) -> None:
-        self._available = available
+    `clock` is monotonic, in seconds.
+    """
+
+    def __init__(
+        self,
+        available: Callable[[], Awaitable[bool]] = always_available,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._available, self._clock = available, clock
         self._lock = asyncio.Lock()
-        self._checked_at = -CHECK_S
+        self._checked_at = -math.inf
         self.active = False
 
     async def check(self) -> bool:
         """Whether there is an outage; the answer is at most a second old."""
         async with self._lock:
-            if time.monotonic() - self._checked_at >= CHECK_S:
+            if self._clock() - self._checked_at >= CHECK_S:
                 self.active = not await self._available()
-                self._checked_at = time.monotonic()
+                self._checked_at = self._clock()
         return self.active

@@ -7,6 +7,7 @@ skipped; other runs proceed.
 import asyncio
 import itertools
 import time
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -34,8 +35,9 @@ class RunRecords:
     2026-11-24 does not touch the entry, and clocks may differ.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since the Unix epoch, as the store's modification times do."""
+        self._store, self._clock = store, clock
         self._settled: dict[ObjectEntry, RunRecord] = {}
         self._running: asyncio.Task[list[RunRecord]] | None = None
         self._following: asyncio.Task[list[RunRecord]] | None = None
@@ -106,7 +108,7 @@ class RunRecords:
             self._unreadable.report(name, error, run=name)
             return None
         self._unreadable.clear(name)
-        if time.time() - entry.modified > SETTLED_S:
+        if self._clock() - entry.modified > SETTLED_S:
             self._settled[entry] = record
         return record
 

@@ -22,7 +22,7 @@ class ReadModels:
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store
-        self.runs = RunRecords(store)
+        self.runs = RunRecords(store, lambda: now().timestamp())
         self.views = RunViewReader(store)
         self.scores = ScoreCounters(store)
         self.rows = EpochRows(store, self.scores, now)

@@ -85,9 +85,11 @@ class Reconciler:
             fence = self.fence()
             if fence is None:
                 return
-            view, decision, events = await self.state_machine.step(run, fence)
+            view, decision, events = await self.state_machine.step(run, fence, self.fence)
             for event in events:
                 await self.bus.publish(wrap(event, source=SOURCE, fence=fence, time=self.now()))
+            if isinstance(decision, Wait) and self.fence() != fence:
+                return
             if isinstance(decision, Wait):
                 await self._republish(view, fence)
             else:

@@ -34,10 +34,14 @@ class RunStateMachine:
         self._store, self._models, self._timeouts, self._now = store, models, timeouts, now
         self._silence_timers: dict[RunId, SilenceTimer] = {}
 
-    async def step(self, run: RunId, fence: int) -> tuple[RunView, Decision, list[EventData]]:
-        """One step of one run: the view, the decision, and the events to publish."""
+    async def step(
+        self, run: RunId, fence: int, held: Callable[[], int | None]
+    ) -> tuple[RunView, Decision, list[EventData]]:
+        """One step of one run: the view, the decision, and the events to publish. `held` is the fence held now."""
         record = await self._models.runs.latest(run)
         view = await self._view(record)
+        if held() != fence:  # it slept: what it read may follow from the decisions of a newer coordinator
+            return view, Wait("Another coordinator decides."), []
         now = self._now()
         timer = self._silence_timers.setdefault(run, SilenceTimer())
         silence = timer.observe((record.revision, view.last_heartbeat), now)

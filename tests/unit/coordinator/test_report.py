@@ -95,7 +95,9 @@ async def test_the_report_waits_for_the_final_summary() -> None:
     await harness.passes()
     await harness.judge_segment(3)
     await harness.train_reward_model(0)
-    await harness.reconciler.state_machine.step(RUN, 1)  # the record says that it is finished, the summary not yet
+    await harness.reconciler.state_machine.step(
+        RUN, 1, lambda: 1
+    )  # the record says that it is finished, the summary not yet
     assert await harness.state() == "finished"
     assert isinstance(harness.store, Asked)
     harness.store.summary.clear()

@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 
 from services.coordinator.domain.decisions import CARD_GRACE, ChangeState, Timeouts, decide
+from services.coordinator.domain.run_view import RunView
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart
 from shared.contracts.progress import RunProgress, RunSummary
+from shared.contracts.run import RunRecord
 from shared.store import keys
 from shared.store.port import NotFound
 from tests.unit.coordinator.harness import RUN, Harness, judged_epoch, segment, started_run, trained_epoch
@@ -129,6 +131,22 @@ async def test_a_coordinator_without_the_lease_does_nothing() -> None:
     harness.fence = None
     await harness.reconciler.reconcile(RUN)
     assert await harness.state() == "created"
+
+
+async def test_a_coordinator_that_slept_after_its_lease_check_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its successor's fence is higher: an order with the old one would make the fences of the epochs decrease."""
+    harness = await judged_epoch()
+    await harness.train_reward_model(0)
+    read = harness.models.views.read
+
+    async def sleep_and_read(record: RunRecord) -> RunView:
+        harness.fence = None
+        return await read(record)
+
+    monkeypatch.setattr(harness.models.views, "read", sleep_and_read)
+    await harness.reconciler.reconcile(RUN)
+    with pytest.raises(NotFound):
+        await harness.start_order(1)
 
 
 async def test_another_coordinator_completes_a_half_written_start() -> None:
