@@ -22,6 +22,7 @@ from shared.store import keys
 from shared.store.port import Store
 
 INTERVAL_S: Final = 5.0
+ATTEMPT_S: Final = 10.0  # a server that gives no answer counts as one that refuses
 REFUSED_S: Final = 15.0  # a restarted or busy server refuses some writes; a longer refusal does not end alone
 PATIENCE_S: Final = 45.0  # after a restart, before the next one
 SPACE_MB: Final = 64  # with less the disk is full: SeaweedFS grows its files in steps of some megabytes
@@ -50,17 +51,18 @@ class ServerGuard:
 
     async def check(self) -> None:
         """Make one attempt; restart the server when attempts have failed for too long though there is space."""
-        name = self.server.spec.name
+        name, began = self.server.spec.name, self.clock()
         try:
-            await self.attempt()
+            async with asyncio.timeout(ATTEMPT_S):
+                await self.attempt()
         except (ZeldaError, OSError, TimeoutError) as error:
             now = self.clock()
-            self._refused_since = now if self._refused_since is None else self._refused_since
+            self._refused_since = began if self._refused_since is None else self._refused_since
             free, refused = self.free_mb(), now - self._refused_since
             if free < SPACE_MB:
                 self._report_disk(name, free)
             elif refused >= REFUSED_S and now >= self._not_before:
-                self.server.report(f"{name} refuses to store for {refused:.0f} s ({error}); restarting it")
+                self.server.report(f"{name} refuses to store for {refused:.0f} s ({_reason(error)}); restarting it")
                 self._not_before = now + PATIENCE_S
                 self._restart()
             return
@@ -77,6 +79,10 @@ class ServerGuard:
         """End the process; its supervisor starts it again."""
         if self.server.process is not None and self.server.exit_code is None:
             self.server.process.send_signal(signal.SIGKILL)  # both servers recover from it; SIGTERM may hang
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or f"no answer in {ATTEMPT_S:.0f} s"
 
 
 def guard_servers(

@@ -17,9 +17,8 @@ from nats.aio.client import Client
 from cli.stack.port_owner import family
 from cli.stack.services import SERVICES
 from shared.bus.topology import STREAMS
-from shared.store import keys
 from tests.faults.fault_proxy import FaultProxy
-from tests.faults.live_system import RUN, LiveSystem
+from tests.faults.live_system import LiveSystem
 from tests.faults.stub_process import memory_mb
 
 KILLS: Final = 15
@@ -193,25 +192,11 @@ async def _outage(ring: LiveSystem, proxies: Proxies, rng: random.Random, name: 
     before = _service_memory(ring)
     await asyncio.sleep(OUTAGE_S[name] - DETECTION_S)
     growth = max(after - held for after, held in zip(_service_memory(ring), before, strict=True))
-    objects = await _object_count(ring)
     proxies[name].reconnect()
-    reconnected = time.monotonic()
-    await ring.wait_until(lambda: _has_progressed(ring, objects))
-    recovery = time.monotonic() - reconnected
+    recovery = await ring.wait_for_progress()
     return f"{name} away {OUTAGE_S[name]:.0f} s, memory grew by at most {growth:.1f} MB, recovered in {recovery:.1f} s"
 
 
 def _service_memory(ring: LiveSystem) -> list[float]:
     """Resident memory of each running service, in megabytes."""
     return [memory_mb(process) for name in SERVICES if (process := ring.process(name).process) is not None]
-
-
-async def _object_count(ring: LiveSystem) -> int:
-    """Number of the run's objects in the store: a measure of progress."""
-    scores = (keys.scores_prefix(RUN, epoch) for epoch in range(ring.epochs))
-    prefixes = (keys.segments_prefix(RUN), keys.run_prefix(RUN), *scores)
-    return sum([len(await ring.store.list(prefix)) for prefix in prefixes])
-
-
-async def _has_progressed(ring: LiveSystem, objects: int) -> bool:
-    return await _object_count(ring) > objects

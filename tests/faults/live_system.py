@@ -16,6 +16,7 @@ from cli.stack.local_stack import LocalStack, StackOptions, build_stack, run_bui
 from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES
 from shared.contracts.ids import RunId
+from shared.errors import Transient
 from shared.store import keys
 from shared.store.port import Store
 from tests.faults.fault_proxy import FaultProxy
@@ -130,6 +131,45 @@ class LiveSystem:
     async def has_finished(self, epoch: int) -> bool:
         """Whether the epoch is played, so that its reward model is due."""
         return await self.store.exists(keys.epoch_finished(RUN, epoch))
+
+    async def object_count(self) -> int:
+        """Number of the run's objects in the store: a measure of progress."""
+        scores = (keys.scores_prefix(RUN, epoch) for epoch in range(self.epochs))
+        prefixes = (keys.segments_prefix(RUN), keys.run_prefix(RUN), *scores)
+        return sum([len(await self.store.list(prefix)) for prefix in prefixes])
+
+    async def wait_for_progress(self, seconds: float = 120) -> float:
+        """Wait until the run has more objects than now; return the seconds that it took."""
+        began = time.monotonic()
+        objects = await self._count_when_back(seconds)
+        await self.wait_until(lambda: self._has_more(objects), seconds)
+        return time.monotonic() - began
+
+    async def wait_for_segments(self, seconds: float) -> None:
+        """Wait until the run has recorded another segment."""
+        recorded = len(await self.store.list(keys.segments_prefix(RUN)))
+
+        async def more() -> bool:
+            return len(await self.store.list(keys.segments_prefix(RUN))) > recorded
+
+        await self.wait_until(more, seconds)
+
+    async def _count_when_back(self, seconds: float) -> int:
+        """The number of objects, as soon as the store answers."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return await self.object_count()
+            except Transient:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.5)
+
+    async def _has_more(self, objects: int) -> bool:
+        try:
+            return await self.object_count() > objects
+        except Transient:  # the store is restarting
+            return False
 
     def kill(self, name: str) -> None:
         """`kill -9` of one process; the supervisor restarts it."""

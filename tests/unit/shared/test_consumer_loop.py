@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-from shared.bus import outage
 from shared.bus.consumer import Consumer
 from shared.bus.consumer_loop import PAUSES_S, ConsumerLoop
 from shared.bus.delivery_handler import BACKOFF_S
@@ -194,16 +192,15 @@ async def test_lost_progress_signal_is_followed_by_others() -> None:
     assert await bus.pending(JUDGE_SEGMENTS) == 0
 
 
-async def test_store_is_checked_once_a_second_however_many_events_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_is_checked_once_a_second_however_many_events_fail() -> None:
     clock, asked = Clock(), 0
-    monkeypatch.setattr(outage, "time", SimpleNamespace(monotonic=clock))
 
     async def answers() -> bool:
         nonlocal asked
         asked += 1
         return asked > 1
 
-    away = OutageDetector(answers)
+    away = OutageDetector(answers, clock)
     assert await asyncio.gather(*(away.check() for _ in range(20))) == [True] * 20
     assert asked == 1
     clock.now += CHECK_S
