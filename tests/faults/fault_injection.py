@@ -15,10 +15,13 @@ from typing import Any, Final
 from nats.aio.client import Client
 
 from cli.stack.port_owner import family
+from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES
 from shared.bus.topology import STREAMS
 from tests.faults.fault_proxy import FaultProxy
 from tests.faults.live_system import LiveSystem
+from tests.faults.small_disk import full
+from tests.faults.stepped_clock import CLOCK_FILE, step_clock
 from tests.faults.stub_process import memory_mb
 
 KILLS: Final = 15
@@ -32,11 +35,16 @@ CHILDREN: Final = {
 }
 PAUSES: Final = 6
 PAUSE_S: Final = (3.0, 12.0)  # the lease of the tests lasts four seconds
+LEADER_PAUSE_S: Final = (5.0, 12.0)  # longer than that lease
 WIPES: Final = 2
 PURGES: Final = 6
 FAULT_RATE: Final = 0.1
 RESETS: Final = 5
 OUTAGE_S: Final = {"bus": 300.0, "store": 60.0}
+HANG_S: Final = 45.0  # longer than any call may wait for an answer
+FULL_S: Final = 40.0  # longer than several writes of each process
+CLOCK_STEPS_S: Final = (3_600, -3_600)
+STEPPED_S: Final = 20.0
 DETECTION_S: Final = 5.0  # services notice an unreachable server within this time
 
 Proxies = dict[str, FaultProxy]
@@ -93,16 +101,41 @@ async def pauses(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str
     """SIGSTOP of random processes, one after the other: a stopped leader wakes up behind its successor."""
     for _ in range(PAUSES):
         await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
-        process = ring.process(rng.choice((*SERVICES, "rules-judge"))).process
-        if process is None or process.returncode is not None:
-            continue
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGSTOP)
-            try:
-                await asyncio.sleep(rng.uniform(*PAUSE_S))
-            finally:
-                os.kill(process.pid, signal.SIGCONT)
+        await _pause(ring.process(rng.choice((*SERVICES, "rules-judge"))), rng.uniform(*PAUSE_S))
     return f"{PAUSES} pauses"
+
+
+async def two_leaders(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """SIGSTOP of one of two coordinators for longer than the lease lasts: a leader wakes up beside another leader."""
+    other = ring.second_coordinator()
+    await other.start()
+    try:
+        for _ in range(PAUSES):
+            await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
+            await _pause(rng.choice((ring.process("coordinator"), other)), rng.uniform(*LEADER_PAUSE_S))
+    finally:
+        await other.stop()
+    return f"{PAUSES} pauses of two coordinators"
+
+
+async def full_disk(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """The disk of store, bus, logs and driver is full for a while."""
+    await asyncio.sleep(rng.uniform(5.0, 20.0))
+    with full(ring.system.layout.root):
+        await asyncio.sleep(FULL_S)
+    recovery = await ring.wait_for_progress()
+    return f"disk full for {FULL_S:.0f} s, progress after {recovery:.1f} s"
+
+
+async def clock_steps(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+    """The clock of all services jumps by an hour, in both directions, and back; those of store and bus do not."""
+    clock = ring.system.layout.root / CLOCK_FILE
+    for step in rng.sample(CLOCK_STEPS_S, len(CLOCK_STEPS_S)):
+        await asyncio.sleep(rng.uniform(3.0, 10.0))
+        step_clock(clock, step)
+        await asyncio.sleep(STEPPED_S)
+        step_clock(clock, 0)
+    return f"clock steps of {', '.join(f'{step:+} s' for step in CLOCK_STEPS_S)}"
 
 
 async def bus_wiped(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
@@ -132,6 +165,16 @@ async def faulty_store(ring: LiveSystem, proxies: Proxies, rng: random.Random) -
     return f"{FAULT_RATE:.0%} faults, {RESETS} resets of all store connections"
 
 
+async def hanging_bus(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+    """The bus accepts connections and answers nothing."""
+    return await _hang(ring, proxies, rng, "bus")
+
+
+async def hanging_store(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+    """The store accepts connections and answers nothing."""
+    return await _hang(ring, proxies, rng, "store")
+
+
 async def purge_streams(ring: LiveSystem) -> None:
     """Purge every stream, as an operator could."""
     client = Client()
@@ -154,8 +197,14 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
     "purges": purges,
     "store-away": store_outage,
     "store-faults": faulty_store,
+    "two-leaders": two_leaders,
+    "bus-hangs": hanging_bus,
+    "store-hangs": hanging_store,
+    "full-disk": full_disk,
+    "clock-steps": clock_steps,
 }
-DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults"})  # recorders drop and count what exceeds their memory
+# Recorders drop and count what exceeds their memory.
+DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", "full-disk", "clock-steps"})
 
 
 async def _child(ring: LiveSystem, service: str, module: str) -> int | None:
@@ -175,6 +224,29 @@ def _runs_module(pid: int, module: str) -> bool:
         return module in Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:  # it has ended
         return False
+
+
+async def _pause(paused: SupervisedProcess, seconds: float) -> None:
+    """SIGSTOP of a process for some seconds, unless it has ended."""
+    process = paused.process
+    if process is None or process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+
+
+async def _hang(ring: LiveSystem, proxies: Proxies, rng: random.Random, name: str) -> str:
+    """Let one server hang; report the recovery time."""
+    await asyncio.sleep(rng.uniform(2.0, 15.0))
+    proxies[name].swallow()
+    await asyncio.sleep(HANG_S)
+    proxies[name].release()
+    recovery = await ring.wait_for_progress()
+    return f"{name} hung for {HANG_S:.0f} s, progress after {recovery:.1f} s"
 
 
 def _kill(ring: LiveSystem, name: str) -> None:

@@ -42,6 +42,7 @@ class FaultProxy:
     seed: int = 0
     port: int = 0
     disconnected: bool = False
+    swallowing: bool = False
     faults: "Counter[str]" = field(default_factory=Counter)
     connections: set[ProxiedConnection] = field(default_factory=set)
 
@@ -57,6 +58,16 @@ class FaultProxy:
         """Drop all further packets of the open connections without closing them."""
         for connection in self.connections:
             connection.silent = True
+
+    def swallow(self) -> None:
+        """Let the server hang, as a black hole does: connections open, and no byte of any of them arrives."""
+        self.swallowing = True
+        self.half_open()
+
+    def release(self) -> None:
+        """Let the server answer again, on new connections."""
+        self.swallowing = False
+        self.reset_connections()
 
     def disconnect(self) -> None:
         """Make the server unreachable."""
@@ -76,7 +87,7 @@ class FaultProxy:
         except OSError:
             writer.transport.abort()
             return
-        connection = ProxiedConnection(writer, server)
+        connection = ProxiedConnection(writer, server, silent=self.swallowing)
         self.connections.add(connection)
         try:
             with suppress(OSError):

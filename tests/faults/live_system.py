@@ -6,15 +6,16 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cli.client import open_client
 from cli.stack.connections import local_store
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack, run_built_stack
+from cli.stack.ports import PortAllocator
 from cli.stack.process import SupervisedProcess
-from cli.stack.services import SERVICES
+from cli.stack.services import SERVICES, service_spec
 from shared.contracts.ids import RunId
 from shared.errors import Transient
 from shared.store import keys
@@ -176,6 +177,13 @@ class LiveSystem:
         process = self.process(name).process
         assert process is not None
         os.kill(process.pid, signal.SIGKILL)
+
+    def second_coordinator(self) -> SupervisedProcess:
+        """Another coordinator on the same bus and store, with its own port, not started."""
+        ports = replace(self.system.ports, api=PortAllocator().allocate())
+        settings = {**self.system.settings, **FAST_COORDINATOR["coordinator"]}
+        spec = service_spec("coordinator", self.system.layout, ports, settings)
+        return SupervisedProcess(spec, self.system.layout.logs / "second-coordinator.log", self.messages.append)
 
     def process(self, name: str) -> SupervisedProcess:
         """One process by name."""

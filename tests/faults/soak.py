@@ -11,18 +11,23 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.faults.fault_injection import DROPS_SEGMENTS, SCENARIOS, FaultScenario, Proxies, no_faults
+from cli.stack.services import SERVICES
+from tests.faults.fault_injection import DROPS_SEGMENTS, SCENARIOS, Proxies, no_faults
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
 from tests.faults.live_system import RUN, live_system
 from tests.faults.raw_audit import raw_problems
 from tests.faults.run_audit import RunAudit
+from tests.faults.small_disk import mountable, small_disk
+from tests.faults.stepped_clock import CLOCK_FILE, library, stepped_environment
 
 EPOCHS: Final = 4
+UNDISTURBED: Final = "undisturbed"
 MAX_ROUND_S: Final = 900.0  # the supervisor waits up to 15 s before it restarts a process that died often
 
 
@@ -63,14 +68,40 @@ class SoakRound:
         return f"{self.state} after {self.seconds:.0f} s; {self.faults}; {end}"
 
 
-async def run_round(scenario: FaultScenario, seed: int) -> SoakRound:
+def unavailable(kind: str) -> str | None:
+    """Why this kind cannot run here, or None."""
+    if kind == "full-disk" and not mountable():
+        return "it needs root, to mount a small disk"
+    if kind == "clock-steps" and library() is None:
+        return "it needs libfaketime (apt-get install libfaketime)"
+    return None
+
+
+@contextmanager
+def prepared_root(kind: str) -> Iterator[Path]:
+    """The directory of a system, on a small disk where the kind fills it."""
+    with tempfile.TemporaryDirectory(prefix="soak-") as name, ExitStack() as stack:
+        if kind == "full-disk":
+            stack.enter_context(small_disk(Path(name)))
+        yield Path(name)
+
+
+def environment(kind: str, root: Path) -> dict[str, dict[str, str]]:
+    """Further variables of each service."""
+    if kind != "clock-steps":
+        return {}
+    return {name: dict(stepped_environment(root / CLOCK_FILE)) for name in SERVICES}
+
+
+async def run_round(kind: str, seed: int) -> SoakRound:
     """Run one round, with its bus and store behind proxies."""
+    scenario = SCENARIOS.get(kind, no_faults)
     proxies: Proxies = {"bus": FaultProxy(seed=seed), "store": FaultProxy(seed=seed)}
-    with tempfile.TemporaryDirectory(prefix="soak-") as root:
+    with prepared_root(kind) as root:
         async with (
             serve_proxy(proxies["bus"]),
             serve_proxy(proxies["store"]),
-            live_system(Path(root), proxies["store"], proxies["bus"]) as ring,
+            live_system(root, proxies["store"], proxies["bus"], **environment(kind, root)) as ring,
             asyncio.TaskGroup() as group,
         ):
             await ring.start_run(epochs=EPOCHS)
@@ -86,13 +117,16 @@ async def run_round(scenario: FaultScenario, seed: int) -> SoakRound:
 
 async def soak(kinds: Sequence[str], seeds: Sequence[int]) -> bool:
     """Run every kind with every seed; return whether all rounds passed."""
-    undisturbed = await run_round(no_faults, 0)
+    undisturbed = await run_round(UNDISTURBED, 0)
     violations = undisturbed.violations()
     passed = not violations
     _print(f"undisturbed: {undisturbed.line(violations)}")
     for seed in seeds:
         for kind in kinds:
-            result = await run_round(SCENARIOS[kind], seed)
+            if reason := unavailable(kind):
+                _print(f"{kind}, seed {seed}: skipped, because {reason}")
+                continue
+            result = await run_round(kind, seed)
             violations = result.violations()
             if kind not in DROPS_SEGMENTS:
                 violations += result.differences(undisturbed.audit)

@@ -2,24 +2,20 @@
 
 import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cli.stack.ports import PortAllocator
-from cli.stack.process import SupervisedProcess
-from cli.stack.services import service_spec
 from shared.contracts.epoch import EpochStart
 from shared.store import keys
-from tests.faults.live_system import FAST_COORDINATOR, RUN, LiveSystem, live_system
+from tests.faults.live_system import RUN, live_system
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: Path) -> None:
     async with live_system(tmp_path) as live:
-        other = second_coordinator(live, tmp_path)
+        other = live.second_coordinator()
         await other.start()
         try:
             await live.start_run(epochs=2)
@@ -35,11 +31,3 @@ async def test_a_frozen_leader_is_replaced_and_harmless_when_it_wakes(tmp_path: 
         orders = [EpochStart.from_bytes(await live.store.get(keys.epoch_start(RUN, epoch))) for epoch in (0, 1)]
         assert orders[0].fence < orders[1].fence
         assert (await live.audit()).violations() == []
-
-
-def second_coordinator(live: LiveSystem, tmp_path: Path) -> SupervisedProcess:
-    """Another coordinator on the same bus and store, with its own port."""
-    stack_ports = replace(live.system.ports, api=PortAllocator().allocate())
-    settings = {**live.system.settings, **FAST_COORDINATOR["coordinator"]}
-    spec = service_spec("coordinator", live.system.layout, stack_ports, settings)
-    return SupervisedProcess(spec, tmp_path / "logs" / "second-coordinator.log", live.messages.append)
