@@ -34,12 +34,15 @@ def run_trials(
     waiting = [trial for trial, file in results.items() if not file.exists()]
     total, failed = len(waiting), []
     running: dict[Trial, subprocess.Popen[bytes]] = {}
+    if waiting:
+        print_status(f"Training {total} trials, {min(jobs, total)} at a time; each writes to {folder / 'logs'}.")
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 with defer_signals():
                     trial = waiting.pop(0)
                     running[trial] = _start(folder, trial)
+                print_status(f"{trial.name}: started")
             time.sleep(POLL_S)
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 code = running.pop(trial).returncode

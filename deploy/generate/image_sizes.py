@@ -5,7 +5,7 @@ image and the project's code (a few megabytes) are extra.
 """
 
 import sys
-from importlib.metadata import distribution, requires
+from importlib.metadata import PackageNotFoundError, distribution, requires
 from typing import Final
 
 from packaging.requirements import Requirement
@@ -46,8 +46,14 @@ def size(service: str) -> float:
 
 
 def main() -> int:
-    """Print one line per image. Returns 1 if an image exceeds its budget."""
-    sizes = {service: size(service) for service in INSTALLED}
+    """Print one line per image. Returns 1 if an image exceeds its budget, 2 if this environment lacks a package."""
+    try:
+        sizes = {service: size(service) for service in INSTALLED}
+    except PackageNotFoundError as error:
+        sys.stderr.write(
+            f"The package {error.name} is not installed, so its image cannot be measured: run `make setup`.\n"
+        )
+        return 2
     for service, found in sizes.items():
         sys.stdout.write(
             f"{service:<12} {found:6.0f} MB of {BUDGET[service]:>5} in {len(closure(INSTALLED[service]))} packages\n"

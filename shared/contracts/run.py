@@ -95,18 +95,18 @@ class RunConfig(Contract):
     # In requests only: `from_bytes` ignores unknown fields, because a newer version may have written the document.
     model_config = ConfigDict(extra="forbid")
 
-    game: Game = "bramble"
+    game: Game = Field("bramble", description="the free game, or `oracle-of-seasons` with your own ROM")
     world: World = Field("vale", description="Bramble world; ignored for other games")
-    difficulty: Difficulty = "normal"
-    seed: int = Field(0, ge=0, le=2**31 - 1, strict=True)
+    difficulty: Difficulty = Field("normal", description="of Bramble: how many enemies there are, and their strength")
+    seed: int = Field(0, ge=0, le=2**31 - 1, strict=True, description="of policy, games and sampling")
     epochs: int | None = Field(None, ge=1, le=100_000, description="epochs to run; default 3 unless run_hours is given")
     run_hours: float | None = Field(None, gt=0, le=10_000, description="hours after which no epoch starts")
     epoch_steps: int = Field(300_000, ge=300, le=1_000_000_000, description="environment steps per epoch")
     episode_length: int = Field(30_000, ge=300, le=10_000_000, description="steps until an episode is truncated")
-    segment_steps: int = Field(300, ge=10, le=5_000)
+    segment_steps: int = Field(300, ge=10, le=5_000, description="steps of a recorded segment")
     frame_skip: int = Field(4, ge=1, le=60, description="emulator frames per step")
     env_runners: int = Field(3, ge=0, le=1_000, description="Ray env runners; 0 samples in the driver")
-    envs_per_runner: int = Field(1, ge=1, le=256)
+    envs_per_runner: int = Field(1, ge=1, le=256, description="environments of each env runner")
     batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
     learners: int = Field(
         1, ge=1, le=64, description="processes that share each gradient step; each but the first takes a core of Ray"
@@ -133,11 +133,11 @@ class RunConfig(Contract):
         "default", description="reward profile"
     )
     rnd: bool = Field(True, description="curiosity; `ppo.curiosity_view` says what is new to it")
-    ppo: PpoConfig = PpoConfig()
-    shaping: ShapingConfig = ShapingConfig()
-    sampling: SamplingConfig = SamplingConfig()
-    planner: PlannerConfig = PlannerConfig()
-    restarts: RestartsConfig = RestartsConfig()
+    ppo: PpoConfig = Field(PpoConfig(), description="values of PPO")
+    shaping: ShapingConfig = Field(ShapingConfig(), description="the reward that the reward model adds")
+    sampling: SamplingConfig = Field(SamplingConfig(), description="which segments are recorded and judged")
+    planner: PlannerConfig = Field(PlannerConfig(), description="who acts in dialogs and puzzles")
+    restarts: RestartsConfig = Field(RestartsConfig(), description="episodes that continue from saved states")
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
     judge_deadline_s: float = Field(
         600, gt=0, le=86_400, description="longest wait for scores after an epoch, in seconds"

@@ -159,6 +159,28 @@ async def test_every_view_is_accessible_and_fits_its_screen(tmp_path: Path, them
         assert problems == []
 
 
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+async def test_the_interface_is_documented_accessibly_and_once(tmp_path: Path, theme: Theme, width: int) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        page = await open_tab(browser, f"http://127.0.0.1:{coordinator.port}/docs", width=width, theme=theme)
+        await expect(page.get_by_role("heading", name="RunConfig")).to_be_visible()
+        await expect(page.get_by_text("the token is missing or unknown", exact=True)).to_have_count(1)
+        routes = page.locator("section", has=page.get_by_role("heading", name="POST /runs", exact=True))
+        await expect(routes).to_contain_text("the run already exists: same key, same body")
+        found = await Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_login_is_accessible(tmp_path: Path, theme: Theme) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        page = await open_tab(browser, coordinator.address("an-unknown-token-0123"), theme=theme)
+        await expect(page.locator("#refused")).to_have_text("The token is unknown.")
+        found = await Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
 async def test_charts_name_their_figures_and_draw_training_and_evaluation(tmp_path: Path) -> None:
     async with serving(tmp_path) as coordinator, browsing() as browser:
         await two_epochs(coordinator.harness)
@@ -229,6 +251,8 @@ async def test_stages_and_the_least_remaining_time_are_shown(tmp_path: Path) -> 
         page = await open_tab(browser, coordinator.address())
         await expect(page.locator(".stages [aria-current]")).to_have_text("judging 50 %")
         await expect(page.locator(".figures")).to_contain_text("over 1 min 30 s")
+        await expect(page.locator(".figures")).to_contain_text("of 0 to 2")  # epochs count from 0, also here
+        await expect(page.locator(".timeline li")).to_have_text(["0", "1", "2"])
 
 
 @pytest.mark.parametrize("token", [VIEWER, OPERATOR])

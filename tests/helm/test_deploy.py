@@ -253,6 +253,13 @@ def test_an_image_stays_within_its_budget(service: str) -> None:
     assert image_sizes.size(service) <= image_sizes.BUDGET[service]
 
 
+def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(image_sizes.INSTALLED, "judge", "judge,no-such-extra")
+    monkeypatch.setattr(image_sizes, "closure", lambda extras: {"a-package-of-no-one"})
+    assert image_sizes.main() == 2
+    assert capsys.readouterr().err.startswith("The package a-package-of-no-one is not installed, so its image")
+
+
 def test_judge_and_coordinator_images_lack_torch_and_ray() -> None:
     for service in ("judge", "coordinator"):
         assert not {"torch", "ray", "pyboy", "gymnasium"} & image_sizes.closure(image_sizes.INSTALLED[service])

@@ -38,7 +38,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": problems.ProblemDetail, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
         401: "the token is missing or unknown",
-        403: "the token can only read",
+        403: "the token can only read, and no logs",
         404: "the run, or what the path names within it, does not exist",
         408: "the body did not arrive in time",
         409: "the command conflicts with the state of the run",

@@ -1,12 +1,14 @@
-"""Broadcasts the updates of runs to live readers: one poll a second per watched run, for any number of readers.
+"""Broadcasts the updates of runs to live readers: about one poll a second per watched run, for any number of readers.
 
 A slow reader gets the newest update of each document and the last scores. So its backlog is bounded, and it delays no
 other reader. A new reader waits for the next poll: an older state of a resumed run would be wrong.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +20,9 @@ from shared.telemetry.log_once import LogOnce
 
 MAX_BACKLOG: Final = 200  # unread scores of one reader
 RECENT_SCORES: Final = 30  # scores that a new reader gets first
+POLL_SHARE: Final = 1 / 40  # of the time: a poll of a run with hundreds of epochs takes a tenth of a second
+MAX_PAUSE_S: Final = 5.0  # between two polls, however slow the store is
+MIN_PAUSE_S: Final = 0.2  # before the poll of a new reader, so that many who come together share a few polls
 log = structlog.get_logger(__name__)
 
 
@@ -70,6 +75,7 @@ class _Channel:
     documents: dict[tuple[str, str], RunUpdate] = field(default_factory=dict)
     scores: deque[RunUpdate] = field(default_factory=lambda: deque(maxlen=RECENT_SCORES))
     readers: set[_Reader] = field(default_factory=set)
+    joining: asyncio.Event = field(default_factory=asyncio.Event)
 
     def broadcast(self, updates: Sequence[RunUpdate]) -> None:
         """Store the updates of a poll and pass them to the joined readers."""
@@ -106,6 +112,7 @@ class EventBroadcaster:
             self._channels[run] = channel
         reader = _Reader()
         channel.readers.add(reader)
+        channel.joining.set()
         try:
             while True:
                 yield await reader.next()
@@ -124,11 +131,18 @@ class EventBroadcaster:
         poll, channel = self._poller(run), self._channels[run]
         while True:
             # Readers that come during the poll wait for the next one.
+            channel.joining.clear()
             new_readers = [reader for reader in channel.readers if not reader.joined]
+            began = time.monotonic()
             try:
                 channel.broadcast(await poll())
                 channel.join(new_readers)
                 self._problems.clear(run)
             except Exception as error:  # any error: for a reader, a dead poll looks like a run without updates
                 self._problems.report(run, error, run=run, exc_info=not isinstance(error, ZeldaError))
-            await asyncio.sleep(self._interval_s)
+            took = time.monotonic() - began
+            await asyncio.sleep(min(self._interval_s, MIN_PAUSE_S))
+            with suppress(TimeoutError):  # a new reader does not wait for the end of a long pause
+                await asyncio.wait_for(
+                    channel.joining.wait(), max(self._interval_s, min(took / POLL_SHARE, MAX_PAUSE_S))
+                )

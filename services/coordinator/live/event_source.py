@@ -1,5 +1,6 @@
 """Finds the updates of one run: each poll compares the store with what the polls before it returned."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from services.coordinator.live.broadcaster import Poll, RunUpdate
 from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.ids import RunId
+from shared.contracts.progress import EpochRow
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
 from shared.store.port import ObjectEntry
@@ -19,6 +21,7 @@ class _Sent:
     """What one channel got. It changes only after a complete poll: the next one finds again what a failed one found."""
 
     documents: dict[tuple[str, str], str] = field(default_factory=dict)
+    rows: dict[int, EpochRow] = field(default_factory=dict)
     scores: set[ObjectEntry] | None = None  # None before the first poll
 
 
@@ -34,22 +37,23 @@ class RunEventSource:
 
         async def poll() -> list[RunUpdate]:
             record = await self._models.runs.latest(run)
-            documents = await self._documents(record)
+            rows = await self._models.epochs(record)
+            # Rows of complete epochs stay the same objects: only others are written as JSON and compared.
+            new_rows = {row.epoch: row for row in rows if row is not sent.rows.get(row.epoch)}
+            documents = await self._documents(record, new_rows.values())
             changed = [update for update in documents if sent.documents.get(update.key) != update.data]
             skipped, new = await self._new_scores(record, sent.scores)
             scores = await self._score_updates(new)
             sent.documents.update({update.key: update.data for update in changed})
+            sent.rows |= new_rows
             sent.scores = {*(sent.scores or ()), *skipped, *new}
             return changed + scores
 
         return poll
 
-    async def _documents(self, record: RunRecord) -> list[RunUpdate]:
-        view = await self._models.views.read(record)
+    async def _documents(self, record: RunRecord, rows: Iterable[EpochRow]) -> list[RunUpdate]:
         updates = [RunUpdate("run", record.model_dump_json())]
-        updates += [
-            RunUpdate("epoch", row.model_dump_json(), str(row.epoch)) for row in await self._models.rows.finished(view)
-        ]
+        updates += [RunUpdate("epoch", row.model_dump_json(), str(row.epoch)) for row in rows]
         # The next pass of the reconciler overwrites a damaged one.
         with suppress(ContractError):
             progress = await self._models.progress(record.run)

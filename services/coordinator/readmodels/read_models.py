@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from services.coordinator.readmodels.ended_rows import EndedRows
 from services.coordinator.readmodels.epoch_rows import EpochRows
 from services.coordinator.readmodels.judge_replies import JudgeRepliesReader
 from services.coordinator.readmodels.run_notes import RunNotesReader
@@ -10,7 +11,8 @@ from services.coordinator.readmodels.run_views import RunViewReader
 from services.coordinator.readmodels.score_counters import ScoreCounters
 from services.coordinator.readmodels.segment_archives import SegmentArchives
 from shared.contracts.ids import RunId
-from shared.contracts.progress import RunProgress
+from shared.contracts.progress import EpochRow, RunProgress
+from shared.contracts.run import RunRecord
 from shared.state.runs import RunRecords
 from shared.state.segments import list_segments
 from shared.store import keys
@@ -26,9 +28,15 @@ class ReadModels:
         self.views = RunViewReader(store)
         self.scores = ScoreCounters(store)
         self.rows = EpochRows(store, self.scores, now)
+        self.ended = EndedRows(store)
         self.notes = RunNotesReader(store)
         self.archives = SegmentArchives(store)
         self.replies = JudgeRepliesReader(store)
+
+    async def epochs(self, record: RunRecord) -> list[EpochRow]:
+        """The rows of all finished epochs of a run, oldest first."""
+        rows = await self.ended.read(record)
+        return rows if rows is not None else await self.rows.finished(await self.views.read(record))
 
     async def segments(self, run: RunId, epoch: int) -> dict[ObjectEntry, keys.SegmentPlace]:
         """The recorded segments of an epoch."""

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import struct
 import sys
 import termios
@@ -17,6 +18,7 @@ from rich.console import Console
 from cli import errors, watch
 from cli.client import CoordinatorClient
 from cli.commands.run import watch_to_exit_code
+from cli.console import print_epochs
 from cli.live_view import STAGES, LiveView
 from services.coordinator.domain import stages
 from shared.contracts.progress import RunProgress
@@ -46,6 +48,24 @@ def picture(width: int, *updates: tuple[str, dict[str, Any]]) -> list[str]:
 
 def test_the_view_knows_the_stages_of_the_coordinator() -> None:
     assert STAGES == stages.STAGES
+
+
+def test_every_figure_of_an_epoch_is_whole_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    figures = {"epoch": 299, "steps": 983_040, "steps_per_s": 1_234.5, "agreement": 0.97, "score_mean": 0.41}
+    model = {"reward_model": "ab" * 32, "reward_model_epoch": 298, "reward_model_passed": False}
+    row = EPOCH | figures | model | {"segments_judged": 200, "segments_recorded": 200}
+    print_epochs("Epochs of demo-20261123-041956", [row])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)  # without bold
+    lines = [line.rstrip() for line in plain.splitlines() if line.strip()]
+    assert max(map(len, lines)) <= 80
+    heads = ["epoch", "steps", "steps/s", "judged", "agree", "score", "shaped", "by", "accuracy", "model"]
+    assert lines[1].split() == heads
+    cells = ["299", "983,040", "1,234", "200/200", "0.97", "0.41", "epoch", "298", "0.81", "refused"]
+    assert lines[-1].split() == cells
 
 
 @pytest.mark.parametrize("width", [80, 60])

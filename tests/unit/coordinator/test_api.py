@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from shared.contracts.ids import RunId
@@ -145,6 +146,15 @@ async def test_a_reader_gets_the_current_state_then_updates() -> None:
     await news.aclose()
     assert kinds[:4] == ["run", "epoch", "progress", "score"]
     assert harness.broadcaster._channels == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["RunConfig", "PpoConfig", "ShapingConfig", "SamplingConfig", "PlannerConfig", "RestartsConfig"]
+)
+async def test_every_field_of_a_configuration_has_a_meaning(tmp_path: Path, name: str) -> None:
+    async with client(Harness(), tmp_path) as http:
+        fields = (await http.get("/openapi.json")).json()["components"]["schemas"][name]["properties"]
+    assert [field for field, schema in fields.items() if not schema.get("description")] == []
 
 
 async def test_pages_and_openapi_need_no_token(tmp_path: Path) -> None:

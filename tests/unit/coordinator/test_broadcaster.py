@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from structlog.testing import capture_logs
 
-from services.coordinator.live.broadcaster import MAX_BACKLOG, EventBroadcaster, RunUpdate
+from services.coordinator.live.broadcaster import MAX_BACKLOG, EventBroadcaster, Poll, RunUpdate
 from shared.contracts.ids import RunId
 from shared.errors import Transient
 from tests.unit.coordinator.harness import RUN
@@ -106,6 +106,33 @@ async def test_a_failing_poll_is_logged_once_and_polling_continues() -> None:
     await stream.aclose()
     logged = [(line["error"], line["exc_info"]) for line in logs if line["event"] == "live poll failed"]
     assert logged == [("store: no answer", False), ("unexpected", True)]
+
+
+async def test_a_slow_poll_makes_long_pauses_but_no_new_reader_waits_for_them() -> None:
+    source, polls = Source(), 0
+
+    def slow(run: RunId) -> Poll:
+        poll = source.poller(run)
+
+        async def slow_poll() -> list[RunUpdate]:
+            nonlocal polls
+            polls += 1
+            await asyncio.sleep(0.05)
+            return await poll()
+
+        return slow_poll
+
+    source.updates = [RunUpdate("run", "running")]
+    broadcaster = EventBroadcaster(slow, interval_s=0.001)
+    first_reader = broadcaster.follow(RUN)
+    assert await anext(first_reader) == RunUpdate("run", "running")
+    await asyncio.sleep(0.6)
+    assert polls == 1  # a pause is forty times as long as its poll
+    second_reader = broadcaster.follow(RUN)
+    assert await asyncio.wait_for(anext(second_reader), 1) == RunUpdate("run", "running")
+    assert polls == 2
+    await second_reader.aclose()
+    await first_reader.aclose()
 
 
 async def test_a_new_reader_does_not_get_an_outdated_state() -> None:

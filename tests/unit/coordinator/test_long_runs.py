@@ -152,6 +152,72 @@ async def test_a_restarted_coordinator_reads_no_score_of_complete_epochs() -> No
     assert [key for key in harness.store.reads if key.startswith(keys.EPISODES)] == []
 
 
+async def ended_run(kind: type[MemoryStore] = CountingStore) -> Harness:
+    """A finished run of three epochs, and a coordinator that has read nothing yet."""
+    harness = Harness(kind)
+    await harness.create_run()
+    await harness.passes()
+    for epoch in range(3):
+        await harness.complete_epoch(epoch, passed=False)
+    await harness.passes()
+    assert await harness.state() == "finished"
+    harness.wire()
+    return harness
+
+
+async def test_an_ended_run_is_shown_from_its_summary_alone() -> None:
+    harness = await ended_run()
+    assert isinstance(harness.store, CountingStore)
+    record = await harness.models.runs.latest(RUN)
+    harness.store.reads.clear()
+    rows = await harness.models.epochs(record)
+    assert harness.store.reads == [keys.run_summary(RUN)]
+    assert rows == await harness.models.rows.finished(await view(harness))
+    assert all(one is other for one, other in zip(rows, await harness.models.epochs(record), strict=True))
+
+
+async def test_an_ended_runs_later_figures_are_shown() -> None:
+    harness = await ended_run()
+    record = await harness.models.runs.latest(RUN)
+    await harness.models.epochs(record)
+    summary = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
+    changed = [row.model_copy(update={"votes": 99}) for row in summary.epochs]
+    await harness.store.put(keys.run_summary(RUN), summary.model_copy(update={"epochs": changed}).to_bytes())
+    assert [row.votes for row in await harness.models.epochs(record)] == [99] * 3
+
+
+@pytest.mark.parametrize("lacking", [{"not_shaped": None}, {"reason": None}])
+async def test_the_summary_of_an_earlier_version_gets_its_reasons(lacking: dict[str, None]) -> None:
+    harness = await ended_run()
+    summary = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN)))
+    earlier = [row.model_copy(update=lacking) for row in summary.epochs]
+    await harness.store.put(keys.run_summary(RUN), summary.model_copy(update={"epochs": earlier}).to_bytes())
+    assert await harness.models.epochs(await harness.models.runs.latest(RUN)) == summary.epochs
+
+
+@pytest.mark.parametrize("raw", [b"{", None])
+async def test_a_run_without_a_readable_summary_is_shown_from_its_documents(raw: bytes | None) -> None:
+    harness = await ended_run()
+    before = RunSummary.from_bytes(await harness.store.get(keys.run_summary(RUN))).epochs
+    if raw is None:
+        await harness.store.delete(keys.run_summary(RUN))
+    else:
+        await harness.store.put(keys.run_summary(RUN), raw)
+    assert await harness.models.epochs(await harness.models.runs.latest(RUN)) == before
+
+
+async def test_a_resumed_run_is_not_shown_from_its_summary() -> None:
+    harness = await started_run()
+    await harness.complete_epoch(0)
+    await harness.service.stop(RUN)
+    harness.time += timedelta(minutes=2)
+    await harness.passes(3)
+    record = await harness.models.runs.latest(RUN)
+    assert await harness.models.ended.read(record) is not None
+    await harness.service.resume(RUN)
+    assert await harness.models.ended.read(await harness.models.runs.latest(RUN)) is None
+
+
 async def test_a_summary_of_a_deleted_run_of_the_same_name_is_ignored() -> None:
     harness = await started_run()
     await harness.complete_epoch(0)

@@ -39,7 +39,9 @@ def test_trials_of_two_machines_come_together(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["garden.json"]
 
 
-def test_a_trial_in_the_results_file_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_in_the_results_file_is_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     started: list[Trial] = []
     finished: list[Trial] = []
 
@@ -51,8 +53,12 @@ def test_a_trial_in_the_results_file_is_not_trained_again(tmp_path: Path, monkey
     monkeypatch.setattr("cli.trial_processes.POLL_S", 0.01)
     run_trials(tmp_path, PLAN, 1, done=PLAN.trials())
     assert started == []
+    assert capsys.readouterr().err == ""
     run_trials(tmp_path, PLAN, 1, PLAN.trials()[1:], finished.append)
     assert started == finished == PLAN.trials()[:1]
+    (name,) = [trial.name for trial in started]
+    said = [f"Training 1 trials, 1 at a time; each writes to {tmp_path / 'logs'}.", f"{name}: started"]
+    assert capsys.readouterr().err.splitlines() == [*said, f"{name}: done; 0 left"]
 
 
 @pytest.mark.parametrize(

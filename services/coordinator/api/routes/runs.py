@@ -94,4 +94,4 @@ async def show_run(models: Models, run: RunParam) -> RunDetail:
 @router.get("/runs/{run}/epochs")
 async def list_epochs(models: Models, run: RunParam) -> list[EpochRow]:
     """List the finished epochs: what was played, judged and learned, and what the judging cost."""
-    return await models.rows.finished(await models.views.read(await models.runs.latest(run)))
+    return await models.epochs(await models.runs.latest(run))
