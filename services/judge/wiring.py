@@ -3,6 +3,7 @@
 import dataclasses
 from contextlib import suppress
 
+from services.judge import telemetry
 from services.judge.config import ConfigError, load_service_judges
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeSettings
@@ -15,7 +16,7 @@ from shared.state.deleted_runs import ignore_deleted_runs
 
 
 async def wire(settings: JudgeSettings, ports: ServicePorts) -> Service:
-    """Return the service: one consumer of `segment.ready`, the ledger's flush loop and the route probe."""
+    """Return the service: a consumer of `segment.ready`, flush loop, route probe, removal of ended runs' metrics."""
     try:
         file = load_service_judges(settings.judges_file, settings.judge.default_url)
         runtime = JudgeRuntime(ports.store, file, settings.judge)
@@ -26,5 +27,9 @@ async def wire(settings: JudgeSettings, ports: ServicePorts) -> Service:
     subscription = dataclasses.replace(topology.JUDGE_SEGMENTS, slots=settings.judge.slots)
     judge = ignore_deleted_runs(ports.store, runtime.handlers.segment_ready)
     consumer = Consumer(subscription, judge, on_dead=runtime.handlers.segment_dead, room=runtime.segments_at_once)
-    background = [runtime.ledgers.run_flush_loop, runtime.probe_routes]
+    background = [
+        runtime.ledgers.run_flush_loop,
+        runtime.probe_routes,
+        lambda: telemetry.OF_RUNS.watch(ports.store),
+    ]
     return Service(consumers=[consumer], background=background, drain=runtime.close)

@@ -185,11 +185,12 @@ def _trained_event(stored: StoredCard, cause: Envelope) -> Envelope:
 def _record_metrics(card: RewardModelCard, result: TrainingResult) -> None:
     telemetry.TRAINING_SECONDS.labels("final").observe(result.seconds)
     telemetry.TRAINED.labels(str(card.gates_passed).lower()).inc()
-    telemetry.SEGMENTS.set(card.segments)
+    telemetry.OF_RUNS.show(card.run)
+    telemetry.SEGMENTS.labels(card.run).set(card.segments)
     for gate, passed in card.gates.items():
-        telemetry.GATES.labels(gate).set(passed)
+        telemetry.GATES.labels(card.run, gate).set(passed)
     if card.accuracy.confident is not None:
-        telemetry.ACCURACY.labels("final").set(card.accuracy.confident)
+        telemetry.ACCURACY.labels(card.run, "final").set(card.accuracy.confident)
     failed = [gate for gate, passed in card.gates.items() if not passed]
     log.info(
         "reward model trained",

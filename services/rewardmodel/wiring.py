@@ -1,5 +1,6 @@
 """Assembles the reward model service: the only place that chooses its adapters."""
 
+from services.rewardmodel import telemetry
 from services.rewardmodel.adapters.model_store import RewardModelStore
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.adapters.segment_features import SegmentFeatureLoader
@@ -16,13 +17,14 @@ from shared.state.deleted_runs import ignore_deleted_runs
 
 
 async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
-    """Return the service: two consumers."""
+    """Return the service: two consumers, and the removal of ended runs' metrics."""
     handlers = build_handlers(settings.rewardmodel, ports, train_in_subprocess)
     return Service(
         consumers=[
             Consumer(topology.REWARDMODEL_SCORES, handlers.score_ready),
             Consumer(topology.REWARDMODEL_EPOCHS, ignore_deleted_runs(ports.store, handlers.epoch_finished)),
         ],
+        background=[lambda: telemetry.OF_RUNS.watch(ports.store)],
     )
 
 

@@ -16,7 +16,8 @@ SELECTED_NAMESPACES = 'namespace=~"$namespace"'
 # Learning figures have a series for each active run.
 SELECTED_RUNS = ', run=~"$run"'
 RUNS = 'label_values(zelda_epoch_number{namespace=~"$namespace"}, run)'
-OF_A_RUN = ("zelda_epoch_", "zelda_reward_model_")
+JUDGING = ("agreement_ratio", "krippendorff_alpha", "progress_correlation", "canary_drift")
+OF_A_RUN = ("zelda_epoch_", "zelda_reward_model_", *(f"zelda_judge_{figure}" for figure in JUDGING))
 SERIES = re.compile(r"\b(?P<name>(?:zelda|process)_\w+)(?P<selector>{)?|{(?=__name__)")
 
 

@@ -112,20 +112,22 @@ class LedgerStore:
 
 
 def export_metrics(merged: EpochJudging) -> None:
-    """Set the gauges of the report. Unknown values keep their gauge unset."""
+    """Set the gauges of the report's run. Unknown values keep their gauge unset."""
+    run = merged.run
+    telemetry.OF_RUNS.show(run)
     for name, judge in merged.judges.items():
         alphas = [value for value in judge.alpha.values() if value is not None]
         if judge.unanimous is not None:
-            telemetry.AGREEMENT.labels(name).set(judge.unanimous)
+            telemetry.AGREEMENT.labels(run, name).set(judge.unanimous)
         if alphas:
-            telemetry.ALPHA.labels(name).set(sum(alphas) / len(alphas))
+            telemetry.ALPHA.labels(run, name).set(sum(alphas) / len(alphas))
         if judge.drift is not None:
-            telemetry.DRIFT.labels(name).set(judge.drift)
+            telemetry.DRIFT.labels(run, name).set(judge.drift)
         for when, value in (("segment", judge.correlation.segment), ("next", judge.correlation.next)):
             if value is not None:
-                telemetry.CORRELATION.labels(name, when).set(value)
+                telemetry.CORRELATION.labels(run, name, when).set(value)
     if merged.pairs.bias is not None:
-        telemetry.POSITION_BIAS.set(merged.pairs.bias)
+        telemetry.POSITION_BIAS.labels(run).set(merged.pairs.bias)
     if merged.pairs.consistent is not None:
-        telemetry.INCONSISTENT.set(1 - merged.pairs.consistent)
-    telemetry.EXHAUSTED.set(merged.budget_exhausted)
+        telemetry.INCONSISTENT.labels(run).set(1 - merged.pairs.consistent)
+    telemetry.EXHAUSTED.labels(run).set(merged.budget_exhausted)

@@ -5,14 +5,17 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import REGISTRY
 from scipy import stats
 
+from services.judge import telemetry
 from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, ranks, spearman
 from services.judge.domain.ledger_rows import CanaryRow, JudgeRow, LedgerPart, PairRow, SegmentRow, segment_row
 from services.judge.domain.phases import DimensionWeights, Phase, select_phase, weighted_mean
 from services.judge.domain.replies import Vote
 from services.judge.domain.report import build_report
 from services.judge.domain.vote_merge import VoteSchedule, has_quorum, merge
+from services.judge.service.ledger_store import export_metrics
 from shared.contracts.ids import EpisodeId, JudgeName, RunId, SegmentId
 from shared.contracts.scores import SegmentScores, Usage, values_of
 from shared.contracts.segment import SegmentManifest
@@ -237,6 +240,15 @@ def test_report_counts_votes_agreement_abstentions_and_exhausted_budget() -> Non
     assert (merged.agreement, state.unanimous) == (0.5, 0.5)
     assert set(state.alpha) == {"progress", "dialog"}
     assert merged.budget_exhausted
+
+
+def test_each_run_has_its_own_figures() -> None:
+    for run, exhausted in (("first", False), ("second", True)):
+        part = LedgerPart(replica="a", rows=[row(0, 0, None)], exhausted=exhausted)
+        export_metrics(build_report(RunId(run), 0, "default", [part], datetime(2026, 1, 1, tzinfo=UTC)))
+    name = "zelda_judge_budget_exhausted_state"
+    assert [REGISTRY.get_sample_value(name, {"run": run}) for run in ("first", "second")] == [0, 1]
+    assert {"first", "second"} <= telemetry.OF_RUNS.shown
 
 
 def test_judge_that_sees_no_difference_has_no_position_bias() -> None:
