@@ -37,10 +37,7 @@ class ReportWriter:
 
     async def update(self, view: RunView) -> None:
         """Write the tables of an ended run again if the judges' last figures have changed them."""
-        try:
-            stored = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
-        except (NotFound, ContractError):
-            stored = None
+        stored = await self._stored(view)
         summary = run_summary(view, await self._models.rows.finished(view), self._now())
         if stored is None or not _same(stored, summary):
             await self._write_changed(stored, summary)
@@ -60,12 +57,21 @@ class ReportWriter:
     async def _write_tables(self, view: RunView, now: datetime) -> None:
         run = view.record.run
         summary = run_summary(view, await self._models.rows.finished(view), now)
-        before = self._written.get(run)
-        if before is not None and _same(before, summary):
+        # After a restart, the stored summary shows what is written: a long run has tens of thousands of scores to read.
+        before = self._written.get(run) or await self._stored(view)
+        if run in self._written and before is not None and _same(before, summary):
             return
         await self._write_changed(before, summary)
         self._set_metrics(view, summary)
         self._written[run] = summary
+
+    async def _stored(self, view: RunView) -> RunSummary | None:
+        """The summary in the store, unless it cannot be read or is that of a deleted run of the same name."""
+        try:
+            stored = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
+        except (NotFound, ContractError):
+            return None
+        return stored if stored.created == view.record.created else None
 
     def _set_metrics(self, view: RunView, summary: RunSummary) -> None:
         """Show the run's newest finished epoch as metrics."""

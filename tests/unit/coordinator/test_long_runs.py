@@ -112,10 +112,12 @@ async def test_a_failing_list_of_runs_is_retried_in_the_next_pass() -> None:
     harness.store.list = list_  # type: ignore[method-assign]
     harness.reconciler.interval_s = 0.001
     running = asyncio.create_task(harness.reconciler.run())
-    await asyncio.sleep(0.05)
+    for _ in range(1_000):
+        await asyncio.sleep(0.005)
+        if not left[0] and await harness.state() == "running":
+            break
     running.cancel()
-    assert left == [0]
-    assert await harness.state() == "running"
+    assert (left, await harness.state()) == ([0], "running")
 
 
 async def view(harness: Harness) -> RunView:
@@ -150,6 +152,20 @@ async def test_a_restarted_coordinator_reads_no_score_of_complete_epochs() -> No
     assert after == before
     assert after[1].not_shaped is not None
     assert [key for key in harness.store.reads if key.startswith(keys.EPISODES)] == []
+
+
+async def test_a_restarted_coordinator_reads_no_old_score_of_an_active_run() -> None:
+    harness = Harness(CountingStore)
+    await harness.create_run(epochs=5)
+    await harness.passes()
+    for epoch in range(4):
+        await harness.complete_epoch(epoch)
+    harness.wire()
+    assert isinstance(harness.store, CountingStore)
+    harness.store.reads.clear()
+    await harness.passes()
+    assert [key for key in harness.store.reads if "/scores/" in key and "/epoch_3/" not in key] == []
+    assert keys.run_summary(RUN) in harness.store.reads
 
 
 async def ended_run(kind: type[MemoryStore] = CountingStore) -> Harness:
