@@ -25,6 +25,9 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         await ring.start_run()
         await ring.wait_until(lambda: ring.has_segments(0), 240)
         assert await unexpected_answers(ring) == []
+        assert readable_by_others(ring) == []
+        key = ring.system.layout.secret("s3-access-key").read_bytes()
+        assert key not in (ring.system.layout.logs / "store.log").read_bytes()
         assert await ring.wait_for_end() == "finished"
         found = await ring.audit()
         assert found.violations() == []
@@ -69,3 +72,12 @@ async def zelda(ring: LiveSystem, *words: str) -> str:
     said, _ = await process.communicate()
     assert process.returncode == 0
     return said.decode()
+
+
+def readable_by_others(ring: LiveSystem) -> list[str]:
+    """Files of store, bus and secrets that another user of this machine could read."""
+    layout = ring.system.layout
+    folders = (layout.store, layout.bus, layout.secret("operator").parent)
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    return [str(path) for path in files if path.stat().st_mode & 0o077]

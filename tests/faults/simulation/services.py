@@ -81,7 +81,7 @@ class SimulatedService:
         for name, turn in (("step", self.step), ("consume", lambda: self._consume(rng))):
             running = self._loops.get(name)
             if turn is not None and (running is None or running.done()):
-                self._loops[name] = self.process.start(_tolerate(turn()))
+                self._loops[name] = self.process.start(tolerate(turn()))
 
     async def _consume(self, rng: random.Random) -> None:
         """Fetch what is due and handle it concurrently, in random order."""
@@ -107,8 +107,8 @@ class SimulatedService:
             keeper.cancel()
 
 
-async def _tolerate(work: Coroutine[Any, Any, None]) -> None:
-    """The loops of a service log these errors and go on."""
+async def tolerate(work: Coroutine[Any, Any, None]) -> None:
+    """The loops of a service log these errors and go on; a request is refused with them."""
     try:
         await work
     except ZeldaError:

@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 from unittest.mock import patch
@@ -13,14 +13,12 @@ import structlog
 
 from services.coordinator.api.models import NewRun
 from services.coordinator.api.run_service import RunService
-from shared.bus import topology
 from shared.bus.memory import MemoryBus
 from shared.contracts.base import Contract
 from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
-from shared.errors import ZeldaError
 from shared.store import keys
 from tests.faults.simulation import services
 from tests.faults.simulation.clock import Clock
@@ -35,8 +33,11 @@ CONFIG: Final = RunConfig(epochs=EPOCHS, epoch_steps=600, batch_size=64, env_run
 REQUEST: Final = NewRun(run=RUN, config=CONFIG)
 ROUND_S: Final = 61.0  # longer than the reconciler's quiet time and than any lease
 MAX_ROUNDS: Final = 60
-SUBSCRIPTIONS: Final = {one.name: one for role in topology.ROLES.values() for one in role.subscriptions}
-Builder = Callable[[SimulatedProcess, Clock], SimulatedService]
+BUILDERS: Final[dict[str, Callable[[SimulatedProcess, Clock], SimulatedService]]] = {
+    "coordinator": services.coordinator,
+    "judge": services.judge,
+    "rewardmodel": services.reward_model,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,8 @@ class EpochResult:
 
 @dataclass
 class Simulation:
-    """One ring. `build` may replace the builder of a service, to plant an error.
+    """One ring. `expected` are the results of an undisturbed run, None to compare nothing."""
 
-    `expected` are the results of an undisturbed run, None to compare nothing.
-    """
-
-    build: dict[str, Builder] = field(default_factory=dict)
     expected: list[EpochResult] | None = None
 
     def __post_init__(self) -> None:
@@ -72,16 +69,9 @@ class Simulation:
 
     def _start(self, name: str) -> SimulatedService:
         process = SimulatedProcess(name, self.servers)
-        kind = name.partition("-")[0]
-        if kind in self.build:
-            return self.build[kind](process, self.clock)
-        builders: dict[str, Builder] = {
-            "coordinator": services.coordinator,
-            "judge": services.judge,
-            "rewardmodel": services.reward_model,
-            "trainer": lambda process, clock: services.trainer(process, clock, self.drivers),
-        }
-        return builders[kind](process, self.clock)
+        if name == "trainer":
+            return services.trainer(process, self.clock, self.drivers)
+        return BUILDERS[name.partition("-")[0]](process, self.clock)
 
     def play(self, steps: Sequence[Step]) -> list[str]:
         """Play the steps, repair everything, and return each violated guarantee."""
@@ -137,13 +127,6 @@ class Simulation:
     def _work(self, name: str) -> None:
         self.services[name].work(self.rng)
 
-    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
-        """A service's loops retry after these errors."""
-        try:
-            await work
-        except ZeldaError:
-            return
-
     def _kill(self, name: str) -> None:
         if name == "driver":
             for driver in self.drivers.values():
@@ -169,7 +152,7 @@ class Simulation:
         """A user's request to one of the coordinators; a retry asks either of them."""
         service = self.services[self.rng.choice(("coordinator-a", "coordinator-b"))]
         assert service.commands is not None
-        service.process.start(self._guarded(self._request(service.commands, kind, key)))
+        service.process.start(services.tolerate(self._request(service.commands, kind, key)))
 
     async def _request(self, commands: RunService, kind: str, key: str) -> None:
         match kind:
@@ -294,9 +277,9 @@ def undisturbed() -> list[EpochResult]:
     return simulation.results()
 
 
-def violations_of(steps: Sequence[Step], build: dict[str, Builder] | None = None) -> list[str]:
+def violations_of(steps: Sequence[Step]) -> list[str]:
     """Every guarantee that this history violates."""
-    return Simulation(build or {}, undisturbed()).play(steps)
+    return Simulation(undisturbed()).play(steps)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.responses import PlainTextResponse
 
+from shared.runtime import health
 from shared.runtime.health import Health, listen, serve
 from shared.runtime.http_protocol import BoundedHttpProtocol
 
@@ -40,6 +41,21 @@ async def test_a_connection_without_a_whole_header_is_closed(port: int) -> None:
 async def test_headers_in_time_are_answered(port: int) -> None:
     whole = b"Host: x\r\nConnection: close\r\n\r\n"
     assert (await answer(port, b"GET /here HTTP/1.1\r\n", whole, pause=0.05)).endswith(b"here")
+
+
+async def test_too_many_connections_get_a_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "MAX_CONNECTIONS", 3)
+    listener = listen("127.0.0.1", 0)
+    number = listener.getsockname()[1]
+    async with serve(Health(app=PlainTextResponse("here")), listener):
+        idle = [await asyncio.open_connection("127.0.0.1", number) for _ in range(3)]
+        await asyncio.sleep(0.1)  # the server has accepted all of them
+        request = b"GET /here HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        assert (await answer(number, request)).startswith(b"HTTP/1.1 503")
+        for _, writer in idle:
+            writer.close()
+        await asyncio.sleep(0.1)
+        assert (await answer(number, request)).endswith(b"here")
 
 
 async def test_connect_is_refused_without_a_traceback(port: int, caplog: pytest.LogCaptureFixture) -> None:
