@@ -87,17 +87,19 @@ class RunRecords:
             del self._settled[entry]
         entries = await self._store.list(keys.run_index_prefix())
         gate = asyncio.Semaphore(PARALLEL)
-        found = await asyncio.gather(*(self._newest(entry, gate) for entry in entries))
+        # Only what must be read gets a task: ten thousand of them would take most of the listing's time.
+        known = {entry: self._settled[entry] for entry in entries if entry in self._settled}
+        unknown = [entry for entry in entries if entry not in known]
+        read = await asyncio.gather(*(self._newest(entry, gate) for entry in unknown))
+        found = known | dict(zip(unknown, read, strict=True))
         names = {_name(entry) for entry in entries}
         self._unreadable.keep_only(names)
         listed = set(entries)
         self._settled = {entry: record for entry, record in self._settled.items() if entry in listed}
         UNREADABLE.set(len(self._unreadable))
-        return [record for record in found if record is not None]
+        return [record for entry in entries if (record := found[entry]) is not None]
 
     async def _newest(self, entry: ObjectEntry, gate: asyncio.Semaphore) -> RunRecord | None:
-        if entry in self._settled:
-            return self._settled[entry]
         name = _name(entry)
         try:
             async with gate:
