@@ -1,0 +1,1 @@
+"""What the live page needs with many runs: `python -m bench.page`."""
