@@ -1,4 +1,4 @@
-"""1,000 runs, one of 300 epochs and 60,000 segments, for `python -m bench.page`: the recorded run of tests/data, repeated.
+"""1,000 runs, one of 300 epochs and 60,000 segments, for `python -m bench.page`: copies of the run in tests/data.
 
 Every document is a real one under another name. Archives keep their size; only those of the newest epochs have their
 own name inside, because the page opens no older ones.
