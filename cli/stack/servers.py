@@ -93,6 +93,7 @@ def s3_spec(layout: StackLayout, allocator: PortAllocator, port: int) -> Process
     Only S3 serves objects over HTTP, and its requests are signed. Parts of the server talk by gRPC with a certificate.
     """
     layout.store.mkdir(parents=True, exist_ok=True)
+    layout.store.chmod(0o700)  # SeaweedFS lets everybody read some of its files
     other_ports = {name: allocator.allocate() for name in ("master", "volume", "filer", "admin")}
     environment = {
         **{name: layout.secret("s3-part-key").read_text(encoding="utf-8") for name in SIGNING_KEYS},

@@ -21,6 +21,7 @@ async def test_pictures_votes_and_a_video_show_a_segment(tmp_path: Path) -> None
         store = coordinator.harness.store
         await add_earlier_run(store)
         page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
+        await page.locator("#votes img").first.scroll_into_view_if_needed()  # pictures load where they are seen
         await expect(page.locator("#votes img.drawn").first).to_be_visible(timeout=15_000)
         await page.click("#nav a[href='#/segments']")
         await expect(page.locator(".gallery .card")).to_have_count(SEGMENTS)

@@ -35,7 +35,7 @@ async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
         assert found.recovered == set()
         rows = await ring.request("GET", f"/runs/{RUN}/epochs")
         for row in rows:
-            assert row["steps"] == 2_400
+            assert row["steps"] == 1_200
             assert row["segments_recorded"] == row["segments_judged"] + row["segments_dead"] > 0
             assert row["votes"] >= 3 * row["segments_judged"]
             assert 0 <= row["agreement"] <= 1
@@ -80,4 +80,10 @@ def readable_by_others(ring: LiveSystem) -> list[str]:
     folders = (layout.store, layout.bus, layout.secret("operator").parent)
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 10
-    return [str(path) for path in files if path.stat().st_mode & 0o077]
+    return [str(path) for path in files if path.stat().st_mode & 0o077 and not closed(path.parent, layout.root)]
+
+
+def closed(folder: Path, root: Path) -> bool:
+    """Whether this folder, or one between it and the system's root, admits only its owner."""
+    between = [one for one in (folder, *folder.parents) if root in one.parents]
+    return any(not one.stat().st_mode & 0o077 for one in between)
