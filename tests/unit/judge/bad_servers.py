@@ -32,10 +32,12 @@ class Server:
 async def serving(reply: Reply) -> AsyncIterator[Server]:
     """A server that answers every request by `reply`."""
     server = Server(0, reply)
+    connections: set[asyncio.Task[None] | None] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # The client closes the connection after a timeout.
-        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
+        connections.add(asyncio.current_task())
+        # The client closes the connection after a timeout; the end of `serving` cancels what is left.
+        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError), closing(writer):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
@@ -50,6 +52,10 @@ async def serving(reply: Reply) -> AsyncIterator[Server]:
         yield server
     finally:
         running.close()
+        left = [task for task in connections if task is not None]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left)  # otherwise the loop would end with open connections
 
 
 def response(status: int, body: bytes = GOOD, **headers: str) -> bytes:
