@@ -15,7 +15,7 @@ def claim(summary: Mapping[str, Any], steps: int) -> str:
     rows = "; ".join(f"`{name}` {compared(row)}" for name, row in against.items())
     return (
         f"In {', '.join(summary['worlds'])}, with rewards for exploration only, {_finishing(arms[SUBJECT])} trials "
-        f"with a reward model of the judges' votes finish the world within {steps:,} steps; without it: {others}. "
+        f"with a reward model of the judges' votes finish the world within {steps:,} steps; other arms: {others}. "
         f"Probability that a trial with judges learns faster (95 % interval, exact p), against each arm: {rows}."
     )
 
