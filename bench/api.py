@@ -5,7 +5,6 @@ time while 50 viewers follow a run that changes.
 """
 
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
@@ -21,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.
 
 import httpx
 
-from bench.harness.measure import Figures, arguments, report
+from bench.harness.measure import Figures, arguments, process_cpu, report
 from cli.stack.connections import local_store
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
 from shared.contracts.driver import DriverHeartbeat
@@ -65,12 +64,6 @@ async def fill(store: Store, number: int) -> None:
             await runs.create(record(one))
 
     await asyncio.gather(*map(write, range(number)))
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def list_runs(client: httpx.AsyncClient, number: int) -> tuple[float, list[float]]:
@@ -141,9 +134,9 @@ async def watch(client: httpx.AsyncClient, pid: int, viewers: int, seconds: floa
     await asyncio.sleep(5)  # all are connected and have their first documents
     if broken := [task.exception() for task in following if task.done()]:
         raise RuntimeError(f"{len(broken)} viewers were refused: nothing was measured") from broken[0]
-    began, used = time.perf_counter(), cpu_seconds(pid)
+    began, used = time.perf_counter(), process_cpu(pid)
     await asyncio.sleep(seconds)
-    share = (cpu_seconds(pid) - used) / (time.perf_counter() - began)
+    share = (process_cpu(pid) - used) / (time.perf_counter() - began)
     for task in following:
         task.cancel()
     await asyncio.gather(*following, return_exceptions=True)

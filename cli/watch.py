@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 from cli.client import CoordinatorClient
 from cli.console import done_epochs, print_line, print_status, run_status
 from cli.errors import UNREACHABLE, CliError
+from shared.contracts.events import ENDED_STATES
 
-FINAL_STATES: Final = ("finished", "failed", "stopped")
 NO_ANSWER_TIMEOUT_S: Final = 60.0  # after this silence the system counts as gone
 RECONNECT_PAUSE_S: Final = 1.0
 HINT: Final = "ctrl-C ends this view; the run continues."
@@ -42,7 +42,7 @@ def watch_run(client: CoordinatorClient, run: str, as_json: bool, stop: threadin
     try:
         for kind, document in _events(client, run, stop or threading.Event(), view.show_outage):
             view(kind, document)
-            if kind == "run" and document["state"] in FINAL_STATES:
+            if kind == "run" and document["state"] in ENDED_STATES:
                 end = document
                 break
     finally:

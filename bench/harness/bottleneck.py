@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.harness.measure import process_cpu
+
 SAMPLE_S = 0.05
 SATURATED = 0.9  # share of a core from which a single-threaded process counts as CPU-bound
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -86,7 +88,7 @@ class LoadProbe:
     def start(self) -> None:
         """Begin to sample. Call it in the thread of the event loop."""
         self._begun, self._loop_begun = time.monotonic(), time.thread_time()
-        self._client, self._server, self._machine = time.process_time(), _process_cpu(self.server), _machine_cpu()
+        self._client, self._server, self._machine = time.process_time(), process_cpu(self.server), _machine_cpu()
         self._task = asyncio.create_task(self._sample())
 
     def stop(self) -> Load:
@@ -94,7 +96,7 @@ class LoadProbe:
         self._task.cancel()
         wall = time.monotonic() - self._begun
         client = (time.process_time() - self._client) / wall
-        server = (_process_cpu(self.server) - self._server) / wall
+        server = (process_cpu(self.server) - self._server) / wall
         busy = (_machine_cpu() - self._machine) / wall
         return Load(
             client_cpu=client,
@@ -110,12 +112,6 @@ class LoadProbe:
             due = time.monotonic() + SAMPLE_S
             await asyncio.sleep(SAMPLE_S)
             self._samples.append(Sample(*self.look(), time.monotonic() - due))
-
-
-def _process_cpu(process: int) -> float:
-    """CPU seconds of a process: user and system."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def _machine_cpu() -> float:

@@ -7,6 +7,7 @@ more between minutes than most differences are large.
 import argparse
 import json
 import math
+import os
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,12 @@ def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float,
     reach = 0.98 * math.sqrt(len(ratios))
     first, last = len(ratios) / 2 - reach, len(ratios) / 2 + reach
     return ratios[max(0, math.floor(first))], ratios[min(len(ratios) - 1, math.ceil(last))]
+
+
+def process_cpu(pid: int) -> float:
+    """CPU seconds of a process: user and system. Raises OSError after its end."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def report(title: str, rows: Sequence[tuple[str, str]], figures: Figures, target: Path | None) -> None:

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench.harness.measure import Figures, arguments, report
+from bench.harness.measure import Figures, arguments, process_cpu, report
 from bench.page.long_run import LONG, RecordedRun, add_long_run, add_runs, beat
 from cli.console import print_status
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
@@ -46,10 +46,9 @@ VIEWS: Final = {
 def cpu_s(pid: int) -> float:
     """Seconds of processor time of a process since its start; 0 after its end."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return process_cpu(pid)
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def browser_cpu_s() -> float:

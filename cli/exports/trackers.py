@@ -8,13 +8,13 @@ from cli.console import overwrite_line
 from cli.stored_runs import read_store
 from services.exporter.adapters.trackers import Tracker
 from services.exporter.domain.scalars import PLAY, epoch_scalars, is_settled, steps_so_far
+from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunSummary
 from shared.store import keys
 from shared.store.port import Store
 
 POLL_S: Final = 5.0
-FINAL: Final = ("finished", "failed", "stopped")
 Read = Callable[[], RunSummary]
 
 
@@ -32,7 +32,7 @@ def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> int:
     written: dict[int, set[str]] = {}
     summary = first
     while True:
-        ended = summary.state in FINAL
+        ended = summary.state in ENDED_STATES
         _write_new(tracker, summary, written, everything=ended or not follow)
         if ended or not follow:
             return len(written)

@@ -1,6 +1,6 @@
 """The data of every event. An event says that an object exists: it carries key and digest, never the content."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 Key = Annotated[str, Field(min_length=1, max_length=512)]
 Epoch = Annotated[int, Field(ge=0, le=1_000_000)]
 RunState = Literal["created", "running", "stopping", "stopped", "finished", "failed"]
+ENDED_STATES: Final[frozenset[RunState]] = frozenset({"stopped", "finished", "failed"})
 ScoreStatus = Literal["judged", "abstained", "dead"]
 
 

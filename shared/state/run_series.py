@@ -5,13 +5,12 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from shared.contracts.events import RunState
+from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
 from shared.errors import Permanent
 from shared.state.runs import RunRecords
 from shared.store.port import NotFound, Store
 
-ENDED: Final[frozenset[RunState]] = frozenset({"stopped", "finished", "failed"})
 PASS_S: Final = 150.0
 """Seconds between two passes. A series goes in the second one that finds its run ended: after several scrapes."""
 
@@ -52,7 +51,7 @@ class RunSeries:
 
 async def _has_ended(runs: RunRecords, run: RunId) -> bool:
     try:
-        return (await runs.latest(run)).state in ENDED
+        return (await runs.latest(run)).state in ENDED_STATES
     except NotFound:  # deleted
         return True
     except Permanent:  # the coordinator reports unreadable records

@@ -16,6 +16,7 @@ from cli.stack.local_stack import LocalStack, StackOptions, build_stack, run_bui
 from cli.stack.ports import PortAllocator
 from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES, service_spec
+from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
 from shared.errors import Transient
 from shared.store import keys
@@ -65,7 +66,6 @@ PASSABLE_GATES = {
 }
 NO_EXPORTS = {"exporter": {"ZELDA_EXPORT__POLICY": "none"}}
 SETTINGS_OF_TESTS = FAST_COORDINATOR | PASSABLE_GATES | NO_EXPORTS
-ENDED = ("finished", "failed", "stopped")
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class LiveSystem:
         return await self.run_state()
 
     async def _has_ended(self) -> bool:
-        return await self.run_state() in ENDED
+        return await self.run_state() in ENDED_STATES
 
     async def wait_until(self, condition: Callable[[], Awaitable[bool]], seconds: float = 120) -> None:
         """Wait until the condition holds; on timeout, fail with the last log line of each process."""

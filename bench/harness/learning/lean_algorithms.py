@@ -10,7 +10,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from torch import Tensor
 
 from services.trainer.env.env import action_space, observation_space
-from services.trainer.rl.algorithm import build
+from services.trainer.rl.algorithm import build, rllib_values
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.rllib_env import RLlibVectorEnv
@@ -75,20 +75,7 @@ def stock(config: TrainingSessionConfig) -> Any:
         .env_runners(
             num_env_runners=0, num_envs_per_env_runner=run.envs_per_runner, gym_env_vectorize_mode="vector_entry_point"
         )
-        .training(
-            train_batch_size=run.batch_size,
-            minibatch_size=HYPER.minibatch_of(run.batch_size),
-            num_epochs=HYPER.epochs,
-            lr=HYPER.learning_rate,
-            gamma=HYPER.discount,
-            lambda_=HYPER.gae_lambda,
-            clip_param=HYPER.clip,
-            vf_clip_param=HYPER.value_clip,
-            vf_loss_coeff=HYPER.value_coefficient,
-            entropy_coeff=HYPER.entropy,
-            grad_clip=HYPER.gradient_norm,
-            use_kl_loss=False,
-        )
+        .training(**rllib_values(run, HYPER))
         .learners(num_learners=0)
         .callbacks(EpochPlanCallback)
         .rl_module(

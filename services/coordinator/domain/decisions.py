@@ -8,7 +8,7 @@ from typing import Final
 from services.coordinator.domain.reward_model_selection import select_reward_model
 from services.coordinator.domain.run_view import EpochView, RunView
 from shared.contracts.epoch import RewardModelRef
-from shared.contracts.events import RunState
+from shared.contracts.events import ENDED_STATES, RunState
 
 CARD_GRACE: Final = timedelta(seconds=180)
 """The reward model service trains by quorum after the judges' deadline. Without this time its model is never used."""
@@ -53,7 +53,7 @@ Decision = Wait | StartEpoch | ChangeState
 
 def decide(view: RunView, now: datetime, timeouts: Timeouts, silence: timedelta) -> Decision:
     """The next step of this run. `silence` is how long its driver was observed without a new heartbeat."""
-    if view.record.state in ("stopped", "finished", "failed"):
+    if view.record.state in ENDED_STATES:
         return Wait(f"The run is {view.record.state}.")
     if view.failure is not None:
         return ChangeState("failed", view.failure)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from services.trainer.exploration.rollout import FoundState
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive
-from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.cell import ArchiveCell, parse_cell
 from shared.errors import ContractError, DigestMismatch, Permanent
 from shared.game.recording.segment import unpack_state
 
@@ -137,5 +137,4 @@ def _text(cell: ArchiveCell) -> str:
 
 
 def _cell(text: str) -> ArchiveCell:
-    group, room, column, row, counters = json.loads(text)
-    return ArchiveCell(group, room, column, row, tuple(counters))
+    return parse_cell(json.loads(text))

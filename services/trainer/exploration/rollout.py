@@ -13,7 +13,8 @@ import numpy as np
 
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.state_archive.archive import PathQuality, is_better
-from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell, cell_of, coarse_tile, may_restart
+from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
+from services.trainer.state_archive.cell_watch import CellWatch
 from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
@@ -25,7 +26,6 @@ from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.recording.segment import unpack_state
 
-QUARTERS: Final = 4
 LEVEL: Final = 1  # of compression: a state shrinks from 186 kB to 11 kB in 0.4 ms
 ACTIONS_VERSION: Final[ActionsName] = "actions/v2"
 
@@ -141,7 +141,7 @@ class _Rollout:
         self._found: dict[ArchiveCell, FoundState] = {}
         self._left = plan.patience
         self._died = False
-        self._tile, self._scene, self._packed = (-1, -1), state.scene, b""
+        self._watch = CellWatch(plan.tiles_per_cell)
 
     @property
     def ended(self) -> bool:
@@ -159,15 +159,11 @@ class _Rollout:
 
     def look(self, state: GameState, image: bytes, emulator: Emulator) -> None:
         """Count the cell as seen, and keep the state if its cell is new or reached by a better path."""
-        tile = coarse_tile(state.x, state.y, self._plan.tiles_per_cell)
-        packed = self._counters.packed
-        same = tile == self._tile and state.scene is self._scene and packed is self._packed
-        if same or not may_restart(state):
+        cell = self._watch.enter(state, self._counters)
+        if cell is None:
             return
-        self._tile, self._scene, self._packed = tile, state.scene, packed
-        cell = cell_of(state, self._counters.values, self._plan.tiles_per_cell)
         self._seen[cell] = None
-        quality = PathQuality(-(-state.inventory.health // QUARTERS), self._before + len(self._actions))
+        quality = PathQuality.at(state, self._before + len(self._actions))
         found = self._found.get(cell)
         known = self._known.get(cell) if found is None else found.quality
         if known is None or is_better(quality, known):

@@ -61,7 +61,7 @@ class RolloutWorkers:
     def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
         """Play all tasks. `news` is what became known since the last call. Raises Fatal if a worker died."""
         for worker in self._workers:
-            worker.pipe.send(news)
+            _send(worker, news)
         results: dict[int, PlayedRollout] = {}
         upcoming = iter(enumerate(tasks))
         for _ in range(AHEAD):
@@ -80,21 +80,32 @@ def _send_next(worker: _Worker, upcoming: "enumerate[RolloutTask]") -> None:
     number, task = next(upcoming, (-1, None))
     if task is not None:
         worker.waiting.append(number)
-        worker.pipe.send(task)
+        _send(worker, task)
+
+
+def _send(worker: _Worker, message: Known | RolloutTask) -> None:
+    try:
+        worker.pipe.send(message)
+    except OSError as error:  # its end of the pipe is closed
+        raise _died(worker) from error
 
 
 def _receive(worker: _Worker) -> PlayedRollout:
     try:
         result = worker.pipe.recv()
     except (EOFError, OSError) as error:
-        worker.process.join()
-        raise Fatal(
-            f"a process that explores ended with code {worker.process.exitcode}: its error is printed above; "
-            "run the command again, it continues"
-        ) from error
+        raise _died(worker) from error
     if not isinstance(result, PlayedRollout):
         raise TypeError(f"a worker sent {type(result).__name__} instead of a result")
     return result
+
+
+def _died(worker: _Worker) -> Fatal:
+    worker.process.join()
+    return Fatal(
+        f"a process that explores ended with code {worker.process.exitcode}: its error is printed above; "
+        "run the command again, it continues"
+    )
 
 
 def _work(pipe: Connection, plan: ExplorationPlan) -> None:

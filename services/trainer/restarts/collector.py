@@ -6,17 +6,14 @@ A look costs a comparison while the hero stays in his cell. The state is saved o
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
 from services.trainer.state_archive.archive import PathQuality, is_better
-from services.trainer.state_archive.cell import ArchiveCell, cell_of, coarse_tile, may_restart
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.cell_watch import CellWatch
 from shared.contracts.base import sha256
-from shared.game.decoding.state import Scene
 from shared.game.observation.episode_memory import EpisodeMemory
-
-QUARTERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class CellCollector:
     def __init__(self, environments: int, known: Known, starts: Mapping[str, PathStart]) -> None:
         """`known` is the quality of the best path into each cell of the archive."""
         self._known, self._starts = known, starts
-        self._places: list[tuple[tuple[int, int], Scene | None, bytes]] = [((-1, -1), None, b"")] * environments
+        self._watches = [CellWatch() for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
         self._episodes: list[int] = [-1] * environments
         self._found: dict[ArchiveCell, CollectedState] = {}
@@ -66,18 +63,14 @@ class CellCollector:
         """Look at the present state of an environment's game."""
         if session.episode.number != self._episodes[env]:
             self._begin(env, session.episode.number)
-        state, packed = session.state, session.counters.packed
-        place = (coarse_tile(state.x, state.y), state.scene, packed)
-        before = self._places[env]
-        if (before[0] == place[0] and before[1] is place[1] and before[2] is packed) or not may_restart(state):
+        cell = self._watches[env].enter(session.state, session.counters)
+        if cell is None:
             return
-        self._places[env] = place
-        cell = cell_of(state, session.counters.values)
         if cell not in self._seen[env]:
             self._seen[env].add(cell)
             self._visits[cell] += 1
         start = self._starts.get(session.episode.start.name, PathStart())
-        quality = PathQuality(-(-state.inventory.health // QUARTERS), start.steps + session.episode.steps)
+        quality = PathQuality.at(session.state, start.steps + session.episode.steps)
         best = self._best.get(cell) or self._known.get(cell)
         if best is None or is_better(quality, best):
             self._best[cell] = quality
@@ -92,7 +85,7 @@ class CellCollector:
     def _begin(self, env: int, episode: int) -> None:
         self._episodes[env] = episode
         self._seen[env] = set()
-        self._places[env] = ((-1, -1), None, b"")
+        self._watches[env] = CellWatch()
 
 
 def _collected(session: GameSession, cell: ArchiveCell, start: PathStart, quality: PathQuality) -> CollectedState:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from services.trainer.restarts.collector import CollectedState
 from services.trainer.state_archive.archive import PathQuality
-from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.cell import ArchiveCell, parse_cell
 from shared.contracts.base import sha256
 from shared.contracts.epoch import ArchiveRef
 from shared.errors import ContractError, DigestMismatch
@@ -92,7 +92,7 @@ def pack_visits(visits: Mapping[ArchiveCell, int]) -> list[list[Any]]:
 
 def unpack_visits(data: Sequence[Sequence[Any]]) -> Counter[ArchiveCell]:
     """The inverse of `pack_visits`."""
-    return Counter({_cell(cell): int(count) for cell, count in data})
+    return Counter({parse_cell(cell): int(count) for cell, count in data})
 
 
 def _fields(state: CollectedState) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _fields(state: CollectedState) -> dict[str, Any]:
 
 def _from_fields(fields: Mapping[str, Any], state: bytes, memory: bytes) -> CollectedState:
     return CollectedState(
-        cell=_cell(fields["cell"]),
+        cell=parse_cell(fields["cell"]),
         parent=None if fields["parent"] is None else int(fields["parent"]),
         seed=int(fields["seed"]),
         actions=_bytes(fields["actions"]),
@@ -126,11 +126,6 @@ def _state(name: str, number: int, fields: Mapping[str, Any], state: bytes, memo
     if sha256(unpack_state(state)) != collected.digest:
         raise DigestMismatch(f"{name}: the state of entry {number} is damaged: restore the object or start a new run")
     return collected
-
-
-def _cell(data: Sequence[Any]) -> ArchiveCell:
-    group, room, column, row, counters = data
-    return ArchiveCell(int(group), int(room), int(column), int(row), tuple(map(int, counters)))
 
 
 def _text(data: bytes) -> str:

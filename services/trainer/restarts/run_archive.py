@@ -47,7 +47,7 @@ class RunArchive:
             reference = pack.previous
         made = cls()
         for reference, pack in reversed(packs):
-            made._add_pack(reference, pack)
+            made.append(reference, pack)
         return made
 
     @property
@@ -69,10 +69,6 @@ class RunArchive:
                 kept.append(state)
         return ArchivePack(self.newest, len(self.archive.entries), tuple(kept), dict(visits))
 
-    def append(self, reference: ArchiveRef, pack: ArchivePack) -> None:
-        """Continue with a pack that was stored under `reference`."""
-        self._add_pack(reference, pack)
-
     def draw(
         self, seed: Sequence[int], share: float, selection: RestartSelection, score: Score | None = None
     ) -> tuple[list[StartState | None], dict[str, PathStart]]:
@@ -92,7 +88,8 @@ class RunArchive:
         state = self.states[entry.number]
         return StartState(start_name(entry.number), unpack_state(state.state), state.memory)
 
-    def _add_pack(self, reference: ArchiveRef, pack: ArchivePack) -> None:
+    def append(self, reference: ArchiveRef, pack: ArchivePack) -> None:
+        """Continue with a pack that is stored under `reference`. Raises ContractError if it belongs elsewhere."""
         if pack.previous != self.newest or pack.first != len(self.archive.entries):
             raise ContractError(f"{reference.key} does not continue the archive of states before it")
         for state in pack.states:

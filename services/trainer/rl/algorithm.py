@@ -64,22 +64,27 @@ def _sampling(algorithm: PPOConfig, run: RunConfig) -> None:
     )
 
 
+def rllib_values(run: RunConfig, hyper: PpoConfig) -> dict[str, Any]:
+    """The run's values of PPO under RLlib's names, for `PPOConfig.training`."""
+    return {
+        "train_batch_size": run.batch_size,
+        "minibatch_size": hyper.minibatch_of(run.batch_size),
+        "num_epochs": hyper.epochs,
+        "lr": hyper.learning_rate,
+        "gamma": hyper.discount,
+        "lambda_": hyper.gae_lambda,
+        "clip_param": hyper.clip,
+        "vf_clip_param": hyper.value_clip,
+        "vf_loss_coeff": hyper.value_coefficient,
+        "entropy_coeff": hyper.entropy,
+        "grad_clip": hyper.gradient_norm,
+        "use_kl_loss": False,
+    }
+
+
 def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tuple[int, ...]) -> None:
     """Configure our module and learner. The learner ignores RLlib's own loss settings; they are set to equal values."""
-    algorithm.training(
-        train_batch_size=run.batch_size,
-        minibatch_size=hyper.minibatch_of(run.batch_size),
-        num_epochs=hyper.epochs,
-        lr=hyper.learning_rate,
-        gamma=hyper.discount,
-        lambda_=hyper.gae_lambda,
-        clip_param=hyper.clip,
-        vf_clip_param=hyper.value_clip,
-        vf_loss_coeff=hyper.value_coefficient,
-        entropy_coeff=hyper.entropy,
-        grad_clip=hyper.gradient_norm,
-        use_kl_loss=False,
-    )
+    algorithm.training(**rllib_values(run, hyper))
     algorithm.learners(
         num_learners=0,
         learner_class=CuriosityPPOLearner,

@@ -7,9 +7,11 @@ path gets a new entry.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from services.trainer.state_archive.cell import ArchiveCell
+from shared.game.decoding.state import GameState
+from shared.game.observation.counters import QUARTERS
 
 WORTHWHILE: Final = 7 / 8  # a path replaces another one of equal health only if it is shorter by an eighth
 
@@ -19,6 +21,11 @@ class PathQuality(NamedTuple):
 
     hearts: int
     steps: int
+
+    @classmethod
+    def at(cls, state: GameState, steps: int) -> Self:
+        """The quality of a path of so many steps that ends in this state."""
+        return cls(-(-state.inventory.health // QUARTERS), steps)
 
 
 @dataclass(frozen=True, slots=True)

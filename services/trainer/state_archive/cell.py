@@ -4,8 +4,8 @@ A cell is group, room, coarse tile and the lasting event counters of the episode
 what measures progress must not guide it. Two states of one cell count as the same place to continue from.
 """
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from shared.game.decoding.state import GameState
 
@@ -29,6 +29,12 @@ class ArchiveCell(NamedTuple):
     column: int
     row: int
     counters: tuple[int, ...]
+
+
+def parse_cell(data: Sequence[Any]) -> ArchiveCell:
+    """The cell that was written as JSON. Raises ValueError or TypeError for anything else."""
+    group, room, column, row, counters = data
+    return ArchiveCell(int(group), int(room), int(column), int(row), tuple(map(int, counters)))
 
 
 def coarse_tile(x: int, y: int, tiles: int = TILES_PER_CELL) -> tuple[int, int]:

@@ -95,13 +95,19 @@ def video_files(folder: Path) -> list[Path]:
     return list(folder.glob("*.mp4*"))
 
 
-async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store: Store) -> None:
+async def shape_the_epoch(store: Store) -> tuple[EpochStart, bytes, Digest]:
+    """Let a random reward model shape epoch 0; return the order before, and the model's file with its digest."""
     raw = rewardnet.dump(rewardnet.random_weights(3, 1, "counters/v1"))
     key = f"{keys.reward_model_prefix(RUN, 0)}rm.safetensors"
     digest = Digest(await store.put(key, raw))
     model = RewardModelRef(epoch=0, weights_key=key, weights_digest=digest, card_key=key, card_digest=digest)
     order = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
     await store.put(keys.epoch_start(RUN, 0), order.model_copy(update={"reward_model": model}).to_bytes())
+    return order, raw, digest
+
+
+async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store: Store) -> None:
+    order, raw, digest = await shape_the_epoch(store)
     segment = await recorded_segment(store)
     assert await Potentials(store).of(segment) is None, "nothing shaped it"
     shaped = replace(segment, manifest=segment.manifest.model_copy(update={"reward_model": digest}))
@@ -115,12 +121,7 @@ async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store:
 
 
 async def test_an_export_holds_the_potential_of_a_shaped_segment(store: Store) -> None:
-    raw = rewardnet.dump(rewardnet.random_weights(3, 1, "counters/v1"))
-    key = f"{keys.reward_model_prefix(RUN, 0)}rm.safetensors"
-    digest = Digest(await store.put(key, raw))
-    model = RewardModelRef(epoch=0, weights_key=key, weights_digest=digest, card_key=key, card_digest=digest)
-    order = EpochStart.from_bytes(await store.get(keys.epoch_start(RUN, 0)))
-    await store.put(keys.epoch_start(RUN, 0), order.model_copy(update={"reward_model": model}).to_bytes())
+    _, _, digest = await shape_the_epoch(store)
     options = RenderOptions(frames=False, video=False)
     exporter = SegmentExporter(store, ScoreLookup(store), game_opener(None), options)
     shaped, plain = (await list_segments(store, RUN)).items()
