@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from tests.tcp_server import serve_tcp
+
 METHODS = (b"GET ", b"PUT ", b"HEAD ", b"POST ", b"DELETE ")
 SERVICE_UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 # Weights. response_lost: the server acts, the client gets no answer. hung: rare, because a client waits ten seconds.
@@ -136,11 +138,5 @@ class FaultProxy:
 @asynccontextmanager
 async def serve_proxy(proxy: FaultProxy) -> AsyncIterator[FaultProxy]:
     """Listen on a free port, `proxy.port`, for the duration of the body."""
-    server = await asyncio.start_server(proxy._handle, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
-    try:
+    async with serve_tcp(proxy._handle) as proxy.port:
         yield proxy
-    finally:
-        server.close()
-        proxy.reset_connections()
-        await server.wait_closed()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
+from tests.tcp_server import serve_tcp
 
 
 @pytest.fixture
@@ -15,12 +16,9 @@ async def proxy() -> AsyncIterator[FaultProxy]:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while packet := await reader.read(1_000):
             writer.write(packet)
-        writer.close()
 
-    server = await asyncio.start_server(echo, "127.0.0.1", 0)
-    async with serve_proxy(FaultProxy(server.sockets[0].getsockname()[1])) as one:
+    async with serve_tcp(echo) as port, serve_proxy(FaultProxy(port)) as one:
         yield one
-    server.close()
 
 
 async def test_a_black_hole_takes_bytes_and_answers_nothing_until_its_release(proxy: FaultProxy) -> None:

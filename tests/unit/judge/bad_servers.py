@@ -3,10 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tests.servers import free_ports
+from tests.tcp_server import serve_tcp
 
 VOTE = {"reason": "x", "progress": 2, "dialog": 0, "efficiency": 3}
 CHOICES = [{"message": {"content": json.dumps(VOTE)}, "finish_reason": "stop"}] * 3
@@ -32,30 +33,18 @@ class Server:
 async def serving(reply: Reply) -> AsyncIterator[Server]:
     """A server that answers every request by `reply`."""
     server = Server(0, reply)
-    connections: set[asyncio.Task[None] | None] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.add(asyncio.current_task())
-        # The client closes the connection after a timeout; the end of `serving` cancels what is left.
-        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError), closing(writer):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
-                await reader.readexactly(length)
-                server.requests += 1
-                await server.reply(server, writer)
-                await writer.drain()
+    async def requested(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
+            await reader.readexactly(length)
+            server.requests += 1
+            await server.reply(server, writer)
+            await writer.drain()
 
-    running = await asyncio.start_server(connected, "127.0.0.1", 0)
-    server.port = running.sockets[0].getsockname()[1]
-    try:
+    async with serve_tcp(requested) as server.port:
         yield server
-    finally:
-        running.close()
-        left = [task for task in connections if task is not None]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left)  # otherwise the loop would end with open connections
 
 
 def response(status: int, body: bytes = GOOD, **headers: str) -> bytes:
