@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from bench.harness.measure import ROOT
+from services.coordinator.domain.reasons import refusal_of
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
 from shared.contracts.driver import DriverHeartbeat, DriverStopped
@@ -105,7 +106,7 @@ def _row(source: RecordedRun, epoch: int, segments: int) -> EpochRow:
     else:
         about |= {"not_shaped": "not shaped: epoch 0 has no reward model yet"}
     if not source.row.reward_model_passed:
-        about |= {"reason": "not used: it missed its gates"}
+        about |= {"reason": refusal_of(source.card)}
     return source.row.model_copy(update={**about, "judging": _judging(source, epoch)})
 
 

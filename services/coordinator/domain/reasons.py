@@ -15,9 +15,11 @@ Words = Callable[[RewardModelCard, Needed], str]
 
 def refusal(epoch: EpochView) -> str | None:
     """Why the reward model trained after `epoch` shapes nothing, or None: it may shape, or there is no card yet."""
-    if epoch.card is None:
-        return None
-    card = epoch.card.document
+    return None if epoch.card is None else refusal_of(epoch.card.document)
+
+
+def refusal_of(card: RewardModelCard) -> str | None:
+    """Why this reward model shapes nothing, or None: it may shape."""
     if not card.gates_passed:
         return f"not used: {_failed_gates(card)}"
     if card.observation not in REWARD_MODEL_VIEWS:
