@@ -30,12 +30,17 @@ NEXT_STATES: Final = {
 
 
 class CheckedStore(MemoryStore):
-    """`violations` lists every wrong write. `recorded` maps each archive ever written to its SHA-256."""
+    """`violations` lists every wrong write. `recorded` maps each archive ever written to its SHA-256.
+
+    `damaged_unnoted` holds the digests of archives damaged before their digest was noted: nothing could show the damage,
+    and the announcer hashes what is there.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         super().__init__(clock)
         self.violations: list[str] = []
         self.recorded: dict[str, str] = {}
+        self.damaged_unnoted: set[tuple[str, str]] = set()
 
     async def put(self, key: str, data: bytes) -> str:
         """Write and check."""
@@ -58,9 +63,12 @@ class CheckedStore(MemoryStore):
         return sorted(key for key in self._objects if key.startswith(prefix))
 
     def corrupt(self, key: str) -> None:
-        """Flip a bit of an object."""
+        """Flip a bit of an archive."""
         data, modified = self._objects[key]
-        self._objects[key] = (bytes([data[0] ^ 1]) + data[1:], modified)
+        data = bytes([data[0] ^ 1]) + data[1:]
+        self._objects[key] = (data, modified)
+        if key not in keys.noted_digests(self.keys_below(key)):
+            self.damaged_unnoted.add((key, sha256(data)))
 
     def _check(self, key: str, data: bytes) -> None:
         before = self.content(key)
@@ -125,5 +133,6 @@ class CheckedStore(MemoryStore):
             self.violations.append(f"the record returned from epoch {before.epoch} to epoch {record.epoch}")
 
     def _check_score(self, scores: SegmentScores) -> None:
-        if self.recorded.get(scores.segment_key) != scores.segment_digest:
+        judged = scores.segment_key, scores.segment_digest
+        if self.recorded.get(scores.segment_key) != scores.segment_digest and judged not in self.damaged_unnoted:
             self.violations.append(f"{scores.segment} has a score and was never recorded")
