@@ -32,8 +32,8 @@ NEXT_STATES: Final = {
 class CheckedStore(MemoryStore):
     """`violations` lists every wrong write. `recorded` maps each archive ever written to its SHA-256.
 
-    `damaged_unnoted` holds the digests of archives damaged before their digest was noted: nothing could show the damage,
-    and the announcer hashes what is there.
+    `damaged_unnoted` holds the digests of archives that were damaged before their digest was noted: nothing shows the
+    damage, and the announcer hashes what is there.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
