@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +202,19 @@ def archives(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
 
 def spoil(store: Store, key: str, how: Callable[[bytes], bytes]) -> None:
     asyncio.run(store.put(key, how(asyncio.run(store.get(key)))))
+
+
+def test_an_export_shows_progress_and_omits_pictures_with_video_only(
+    tmp_path: Path, archives: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ZELDA_EXPORT__FRAMES")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert exit_code_of(["export", "segments", RUN, "--video-only", "--to", str(tmp_path / "out")]) == OK
+    shown = capsys.readouterr().err
+    assert [shown.count(f"{done} of 2 segments") for done in (0, 1)] == [1, 1]
+    written = {path.suffix for path in (tmp_path / "out").rglob("*.*")}
+    assert ".mp4" in written
+    assert ".png" not in written
 
 
 @pytest.mark.parametrize(("how", "reason"), [(cut, "not a segment archive: BadZipFile"), (outdated, OUTDATED)])
