@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.helm.custom_resources import FOLDER, problems
 from tests.helm.rendering import CHART, NAMESPACE, PROFILES, RELEASE, ROOT
 
 HELM = os.environ.get("HELM") or shutil.which("helm")
@@ -52,3 +53,23 @@ def test_auto_follows_the_apis_of_the_cluster(group: str) -> None:
     having = {one["kind"] for one in template("dev", "--api-versions", group)}
     assert not GROUPS[group] & without
     assert GROUPS[group] <= having
+
+
+@pytest.mark.parametrize("profile", ["openshift", "prod"])
+@pytest.mark.parametrize(
+    ("served", "expected"), [(["v1beta1"], "v1beta1"), (["v1beta1", "v1beta2"], "v1beta2"), ([], "v1beta2")]
+)
+def test_kueue_gets_objects_that_it_serves(profile: str, served: list[str], expected: str) -> None:
+    """Red Hat's build serves v1beta2 from release 1.3 on (release notes of OpenShift 4.21, AI workloads). Values `on`
+    without a cluster take the newest version."""
+    apis = [word for one in served for word in ("--api-versions", f"kueue.x-k8s.io/{one}")]
+    queues = ["--set", f"kueue.admin.enabled=true,apis.kueue={'auto' if served else 'on'}"]
+    objects = template(profile, *apis, *queues)
+    made = [one for one in objects if one["kind"] in ("LocalQueue", "ClusterQueue", "ResourceFlavor")]
+    assert {(one["kind"], one["apiVersion"]) for one in made} == {
+        (kind, f"kueue.x-k8s.io/{expected}") for kind in ("LocalQueue", "ClusterQueue", "ResourceFlavor")
+    }
+    (cluster,) = (one for one in objects if one["kind"] == "RayCluster")
+    assert "kueue.x-k8s.io/queue-name" in cluster["metadata"]["labels"]
+    if FOLDER.is_dir():
+        assert [problems(one) for one in made] == [[], [], []]

@@ -14,6 +14,12 @@ Identity = tuple[str, str, str]
 LIMITS = {"RayCluster": 53, "RayJob": 47, "LLMInferenceService": 50, "Service": 63, "StatefulSet": 52}
 
 
+MODELS_OF_OTHERS: dict[str, Any] = {
+    "judges": {"mode": "llmd"},
+    "llm": {"enabled": False, "shared": {"namespace": "models", "createRoleBinding": True}},
+}
+
+
 def everything(name: str) -> dict[str, Any]:
     """A profile with each optional object. The administrator's quota is separate and shared on purpose."""
     values = merged(merged(profile(name), switched("on")), EVERYTHING)
@@ -21,8 +27,15 @@ def everything(name: str) -> dict[str, Any]:
 
 
 def identities(objects: list[Object], namespace: str) -> set[Identity]:
-    """(kind, namespace, name); objects of the whole cluster have no namespace."""
-    return {(one["kind"], "" if one["kind"] in CLUSTER_WIDE else namespace, one["metadata"]["name"]) for one in objects}
+    """(kind, namespace, name); objects of the whole cluster have no namespace, and some are in another release's."""
+    return {
+        (
+            one["kind"],
+            "" if one["kind"] in CLUSTER_WIDE else one["metadata"].get("namespace", namespace),
+            one["metadata"]["name"],
+        )
+        for one in objects
+    }
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -35,12 +48,16 @@ def identities(objects: list[Object], namespace: str) -> set[Identity]:
     ],
     ids=["one namespace", "two namespaces", "names that begin alike"],
 )
-def test_two_releases_share_no_name(name: str, first: tuple[str, str], second: tuple[str, str]) -> None:
+@pytest.mark.parametrize("models", ["own models", "shared models"])
+def test_two_releases_share_no_name(name: str, first: tuple[str, str], second: tuple[str, str], models: str) -> None:
+    """With shared models both releases make their permission in the models' namespace."""
+    values = everything(name) if models == "own models" else merged(everything(name), MODELS_OF_OTHERS)
     made = [
-        identities(render(everything(name), release=release, namespace=namespace), namespace)
+        identities(render(values, release=release, namespace=namespace), namespace)
         for release, namespace in (first, second)
     ]
     assert made[0] & made[1] == set()
+    assert ("models" in {namespace for _, namespace, _ in made[0]}) == (models == "shared models")
 
 
 @pytest.mark.parametrize("name", PROFILES)

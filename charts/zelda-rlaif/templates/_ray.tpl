@@ -2,8 +2,20 @@
 {{- .Values.kueue.localQueue | default (include "zelda.fullname" .) }}
 {{- end }}
 
+{{/* The newest version of Kueue's objects that the cluster serves; releases before 1.3 of Red Hat's build lack v1beta2. The
+     fields of the chart's objects are the same in both. */}}
+{{- define "zelda.kueueVersion" -}}
+{{- $served := .Capabilities.APIVersions }}
+{{- if and ($served.Has "kueue.x-k8s.io/v1beta1") (not ($served.Has "kueue.x-k8s.io/v1beta2")) }}kueue.x-k8s.io/v1beta1{{ else }}kueue.x-k8s.io/v1beta2{{ end }}
+{{- end }}
+
+{{/* "true" to create objects of Kueue */}}
+{{- define "zelda.kueue" -}}
+{{- include "zelda.api" (dict "root" . "api" "kueue" "group" (include "zelda.kueueVersion" .)) }}
+{{- end }}
+
 {{- define "zelda.queueLabel" -}}
-{{- if include "zelda.api" (dict "root" . "api" "kueue" "group" "kueue.x-k8s.io/v1beta2") }}
+{{- if include "zelda.kueue" . }}
 kueue.x-k8s.io/queue-name: {{ include "zelda.localQueue" . }}
 {{- end }}
 {{- end }}

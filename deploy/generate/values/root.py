@@ -58,7 +58,7 @@ class ApisValues(Section):
     monitoring: ApiSwitch = Field("auto", description="monitoring.coreos.com/v1: monitors and alert rules")
     grafana: ApiSwitch = Field("auto", description="grafana.integreatly.org/v1beta1")
     keda: ApiSwitch = Field("auto", description="keda.sh/v1alpha1")
-    kueue: ApiSwitch = Field("auto", description="kueue.x-k8s.io/v1beta2")
+    kueue: ApiSwitch = Field("auto", description="kueue.x-k8s.io/v1beta2, or v1beta1 where it is the newest")
     ray: ApiSwitch = Field("auto", description="ray.io/v1")
     llm_inference_service: ApiSwitch = Field("auto", description="serving.kserve.io LLMInferenceService")
     inference_objective: ApiSwitch = Field("auto", description="InferenceObjective of the llm-d router")
