@@ -1,11 +1,11 @@
-"""The audit of bench/parallel_runs.py: what it must find in runs that lost something or were mixed up."""
+"""The audit of `python -m bench.parallel_runs`: what it must find in runs that lost something or were mixed up."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bench.harness.parallel.progress import StepCurve, rates
-from bench.harness.parallel.separation import RunsOnOneSystem, audit, counted, gauge_problems
+from bench.parallel_runs.progress import StepCurve, rates
+from bench.parallel_runs.separation import RunsOnOneSystem, audit, counted, gauge_problems
 from services.trainer.documents import DriverName, Heartbeat
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.ids import RunId

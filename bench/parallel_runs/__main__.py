@@ -1,4 +1,4 @@
-"""Five runs at the same time against one alone, on one local system: `python bench/parallel_runs.py [--quick]`.
+"""Five runs at the same time against one alone, on one local system: `python -m bench.parallel_runs [--quick]`.
 
 One run trains alone, five train together, then one alone again, so that a drifting machine shows. Steps per second
 count while all runs train (waiting for judges and reward models included), and from the order to the end. Then every
@@ -12,13 +12,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
+from typing import Any, Final
 
 import httpx
 
 from bench.harness.measure import Figures, parser, report
+from bench.parallel_runs.progress import RatesTogether, follow, rates
+from bench.parallel_runs.separation import audit, counted, gauge_problems
 from cli.console import print_status
 from cli.new_run.runner_shape import with_runner_shape
 from cli.stack.connections import local_store
@@ -26,9 +26,6 @@ from cli.stack.local_stack import LocalStack, StackOptions, run_stack
 from shared.contracts.ids import RunId
 from shared.process.cores import usable_cores
 from shared.store.port import Store
-
-if TYPE_CHECKING:
-    from bench.harness.parallel.progress import RatesTogether
 
 CONFIG: Final[dict[str, Any]] = {
     "world": "garden",
@@ -57,10 +54,8 @@ class ParallelRuns:
         self._system, self._config = system, config
         self._store: Store = local_store(system.settings)
 
-    async def measure(self, prefix: str, number: int) -> "RatesTogether":
+    async def measure(self, prefix: str, number: int) -> RatesTogether:
         """Train so many runs at the same time, check what they left, and return their rates."""
-        from bench.harness.parallel.progress import follow, rates
-
         names = [RunId(f"{prefix}-{one}") for one in range(number)]
         began = time.monotonic()
         await self._order(names)
@@ -80,8 +75,6 @@ class ParallelRuns:
                 (await client.post("/runs", json={"run": name, "config": config})).raise_for_status()
 
     async def _check(self, names: Sequence[RunId]) -> None:
-        from bench.harness.parallel.separation import audit, counted, gauge_problems
-
         await asyncio.sleep(SETTLE_S)
         found = await audit(self._store, names, self._config["epochs"])
         pages = {name: await self._metrics(name) for name in GAUGED}
