@@ -18,7 +18,7 @@ from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import EVENTS, EventData
 from shared.contracts.judging import EpochJudging
-from shared.contracts.progress import RunNotes, RunProgress, RunSummary
+from shared.contracts.progress import ArchiveCoverage, RunNotes, RunProgress, RunSummary
 from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
@@ -32,6 +32,7 @@ DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "run-progress": RunProgress,
     "run-summary": RunSummary,
     "run-notes": RunNotes,
+    "archive-coverage": ArchiveCoverage,
     "epoch-start": EpochStart,
     "epoch-finished": EpochFinishedRecord,
     "segment-manifest": SegmentManifest,

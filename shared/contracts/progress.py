@@ -17,6 +17,24 @@ MAX_TAGS: Final = 20
 MetricName = Annotated[str, Field(max_length=100)]
 
 
+class ArchivedRoom(Contract):
+    """How far a run's archive of states reaches in one room."""
+
+    group: int = Field(ge=0)
+    room: int = Field(ge=0)
+    cells: int = Field(ge=1, description="places in the room where an episode may begin")
+    new_cells: int = Field(ge=0, description="those that this epoch was the first to reach: the frontier")
+    visits: int = Field(ge=0, description="episodes that came through each cell, added up")
+
+
+class ArchiveCoverage(Contract):
+    """The rooms of a run's archive of states after an epoch, for map and report."""
+
+    run: RunId
+    epoch: Epoch
+    rooms: list[ArchivedRoom] = Field(max_length=10_000)
+
+
 class EpochRow(Contract):
     """The figures of one epoch. segments_recorded = judged + abstained + dead + waiting."""
 

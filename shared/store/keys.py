@@ -201,6 +201,11 @@ def archive_pack(run: RunId, epoch: int, digest: str) -> str:
     return f"{run_prefix(run)}archive/epoch_{epoch}_{digest[:16]}.zip"
 
 
+def archive_coverage(run: RunId, epoch: int) -> str:
+    """The rooms of the archive of states after an epoch."""
+    return f"{run_prefix(run)}archive/epoch_{epoch}_coverage.json"
+
+
 def checkpoint_prefix(run: RunId, epoch: int) -> str:
     """Checkpoint objects of one epoch."""
     return f"{run_prefix(run)}checkpoints/epoch_{epoch}/"

@@ -6,6 +6,7 @@ from pathlib import Path
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 
+from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
 from shared.store import keys
 from tests.browser.live_page import browsing, needs_chromium, open_tab, serving
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, add_earlier_run
@@ -52,12 +53,19 @@ async def test_pictures_votes_and_a_video_show_a_segment(tmp_path: Path) -> None
 async def test_the_map_pictures_each_room_with_its_steps(tmp_path: Path) -> None:
     async with serving(tmp_path) as coordinator, browsing() as browser:
         await add_earlier_run(coordinator.harness.store)
+        reached = ArchivedRoom(group=0, room=200, cells=7, new_cells=2, visits=9)
+        coverage = ArchiveCoverage(run=EARLIER, epoch=0, rooms=[reached])
+        await coordinator.harness.store.put(keys.archive_coverage(EARLIER, 0), coverage.to_bytes())
         page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"), width=390, theme="dark")
         await page.click("#nav a[href='#/map']")
         await expect(page.locator(".map li").first).to_be_visible()
         steps = await page.locator(".map .steps").all_inner_texts()
         assert sum(int(text.replace(",", "")) for text in steps) == SEGMENTS * 300
         await expect(page.locator(".map img.drawn").first).to_be_visible()
+        await expect(page.locator(".map li.frontier")).to_have_attribute("title", re.compile("7 archive cells, 2 new"))
+        await expect(page.locator("#view")).to_contain_text(
+            "archive of states has 7 cells in 1 room, 2 of them new"
+        )
         found = await Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

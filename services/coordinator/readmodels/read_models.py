@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from services.coordinator.readmodels.archived_rooms import read_archived_rooms
 from services.coordinator.readmodels.ended_rows import EndedRows
 from services.coordinator.readmodels.epoch_rows import EpochRows
 from services.coordinator.readmodels.judge_replies import JudgeRepliesReader
@@ -11,7 +12,7 @@ from services.coordinator.readmodels.run_views import RunViewReader
 from services.coordinator.readmodels.score_counters import ScoreCounters
 from services.coordinator.readmodels.segment_archives import SegmentArchives
 from shared.contracts.ids import RunId
-from shared.contracts.progress import EpochRow, RunProgress
+from shared.contracts.progress import ArchivedRoom, EpochRow, RunProgress
 from shared.contracts.run import RunRecord
 from shared.state.runs import RunRecords
 from shared.state.segments import list_segments
@@ -41,6 +42,10 @@ class ReadModels:
     async def segments(self, run: RunId, epoch: int) -> dict[ObjectEntry, keys.SegmentPlace]:
         """The recorded segments of an epoch."""
         return await list_segments(self._store, run, epoch)
+
+    async def archived_rooms(self, run: RunId, epoch: int) -> list[ArchivedRoom]:
+        """The rooms of the run's archive of states after an epoch."""
+        return await read_archived_rooms(self._store, run, epoch)
 
     async def progress(self, run: RunId) -> RunProgress | None:
         """The progress that the reconciler wrote last, or None before its first pass; raises ContractError."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from services.coordinator.domain.room_map import RoomMap, room_map
+from services.coordinator.readmodels.archived_rooms import read_archived_rooms
 from services.coordinator.readmodels.segment_archives import SegmentArchives
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunSummary
@@ -90,7 +91,9 @@ async def _with_rooms(store: Store, summary: RunSummary) -> ReportData:
     archives, places = SegmentArchives(store), await list_segments(store, summary.run)
     sample = _even_sample(list(places), MAX_SEGMENTS)
     summaries = await archives.summaries(sample)
-    found = room_map(len(places), [(places[entry], one) for entry, one in summaries.items()])
+    read = [(places[entry], one) for entry, one in summaries.items()]
+    newest = max((row.epoch for row in summary.epochs), default=0)
+    found = room_map(len(places), read, await read_archived_rooms(store, summary.run, newest))
     data = ReportData(summary, found, unreadable=[entry.key for entry in sample if entry not in summaries])
     for room in found.rooms:
         place = room.place(summary.run)

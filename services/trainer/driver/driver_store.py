@@ -17,6 +17,7 @@ from shared.contracts.base import sha256
 from shared.contracts.driver import DriverStopped
 from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId
+from shared.contracts.progress import ArchiveCoverage
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError, DigestMismatch, Permanent, Transient
 from shared.state.epochs import first_unfinished_epoch
@@ -120,6 +121,10 @@ class DriverStore:
         reference = ArchiveRef(key=keys.archive_pack(self.run, epoch, digest), digest=digest)
         self.retry(lambda: self.store.put(reference.key, data))
         return reference
+
+    def save_coverage(self, coverage: ArchiveCoverage) -> None:
+        """Store the rooms of the state archive after an epoch."""
+        self.retry(lambda: self.store.put(keys.archive_coverage(self.run, coverage.epoch), coverage.to_bytes()))
 
     def recorded_episodes(self, epoch: int) -> list[EpisodeId]:
         """The episode of each segment of the epoch that is in the store."""

@@ -10,8 +10,10 @@ from services.trainer.restarts.pack import write_pack
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive, score_by
 from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import ArchiveRef, EpochStart
+from shared.contracts.progress import ArchiveCoverage
 from shared.game.observation import counters
 from shared.rewardnet import view_of
 
@@ -27,6 +29,10 @@ class PackStore(Protocol):
 
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
         """Store a pack."""
+        ...
+
+    def save_coverage(self, coverage: ArchiveCoverage) -> None:
+        """Store the rooms of the archive after an epoch."""
         ...
 
 
@@ -61,6 +67,8 @@ class EpochRestarts:
         pack = self._archive.merge(states, visits)
         reference = self._store.save_archive(write_pack(pack), order.epoch)
         self._archive.append(reference, pack)
+        rooms = archived_rooms(self._archive.archive, pack.first)
+        self._store.save_coverage(ArchiveCoverage(run=order.run, epoch=order.epoch, rooms=rooms))
         log.info("archive stored", epoch=order.epoch, new=len(pack.states), cells=len(self._archive.archive))
         return reference
 

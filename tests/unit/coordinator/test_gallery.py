@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from services.coordinator.domain.segment_summary import timeline
+from services.coordinator.report.data import collect_report_data
 from shared.bus.topology import EXPORTER_SEGMENTS
 from shared.contracts.events import ExportRequested
+from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
 from shared.store import keys
 from tests.unit.coordinator.api_client import VIEWER, client
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, ROUTE, add_earlier_run
@@ -105,6 +107,19 @@ async def test_the_map_counts_every_step_and_pictures_rooms(tmp_path: Path) -> N
     assert (found["recorded"], found["read"]) == (6, 6)
     assert sum(room["steps"] for room in found["rooms"]) == 6 * 300
     assert any(room["picture"] is not None for room in found["rooms"])
+
+
+async def test_the_map_shows_how_far_the_archive_of_states_reaches(tmp_path: Path) -> None:
+    harness = await recorded()
+    reached = ArchivedRoom(group=0, room=200, cells=7, new_cells=2, visits=9)
+    coverage = ArchiveCoverage(run=EARLIER, epoch=0, rooms=[reached])
+    await harness.store.put(keys.archive_coverage(EARLIER, 0), coverage.to_bytes())
+    found = await get(harness, tmp_path, f"/runs/{EARLIER}/epochs/0/rooms")
+    unseen = next(room for room in found["rooms"] if room["room"] == 200)
+    assert (unseen["steps"], unseen["cells"], unseen["new_cells"], unseen["picture"]) == (0, 7, 2, None)
+    assert sum(room["cells"] for room in found["rooms"]) == 7
+    data = await collect_report_data(harness.store, EARLIER)
+    assert [room.cells for room in data.rooms.rooms if room.cells] == [7]
 
 
 async def test_the_potential_of_an_export_is_served(tmp_path: Path) -> None:

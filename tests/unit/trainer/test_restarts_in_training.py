@@ -16,6 +16,7 @@ from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart
 from shared.contracts.ids import RunId
+from shared.contracts.progress import ArchiveCoverage
 from shared.contracts.run import RestartsConfig, RunConfig
 from shared.store import keys
 from shared.store.object_store import local_store
@@ -71,6 +72,10 @@ def test_each_epoch_adds_to_the_archive_and_a_repeated_one_plays_the_same(tmp_pa
     second = train(store, "d2", 1, first.archive)
     assert second.archive is not None
     assert second.metrics["restarts/cells"] > first.metrics["restarts/cells"] > 10
+    coverage = ArchiveCoverage.from_bytes(asyncio.run(store.get(keys.archive_coverage(RUN, 1))))
+    assert sum(room.cells for room in coverage.rooms) == second.metrics["restarts/cells"]
+    grown = second.metrics["restarts/cells"] - first.metrics["restarts/cells"]
+    assert sum(room.new_cells for room in coverage.rooms) == grown
     asyncio.run(forget(store, 1))
     assert train(store, "d3", 1, first.archive).archive == second.archive
     whole = RunArchive.load(second.archive, lambda one: asyncio.run(store.get(one.key, one.digest)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive, is_better
 from services.trainer.state_archive.cell import LASTING, ArchiveCell, coarse_tile
+from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import SELECTIONS, select, weights
 from shared.contracts.run import RestartSelection
 from shared.game.observation import counters
@@ -67,6 +68,19 @@ def test_a_trajectory_leads_from_the_true_start_to_its_entry(paths: list[tuple[A
     archive = archive_of(paths)
     last = archive.entries[-1]
     assert [part.seed for part in archive.trajectory(last)] == list(range(last.number + 1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(PATHS, VISITS, st.integers(0, 30))
+def test_coverage_counts_each_cell_and_visit_once(
+    paths: list[tuple[ArchiveCell, PathQuality]], visits: list[int], first: int
+) -> None:
+    archive = archive_of(paths, visits)
+    rooms = archived_rooms(archive, first)
+    assert sum(one.cells for one in rooms) == len(archive)
+    assert sum(one.visits for one in rooms) == sum(archive.visits.values())
+    before = {one.cell for one in archive.entries[:first]}
+    assert sum(one.new_cells for one in rooms) == len(archive) - len(before)
 
 
 @settings(max_examples=30, deadline=None)

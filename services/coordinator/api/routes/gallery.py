@@ -151,13 +151,17 @@ async def show_potential(
 
 @router.get("/runs/{run}/epochs/{epoch}/rooms")
 async def show_rooms(models: Models, run: RunParam, epoch: EpochPath) -> RoomMap:
-    """Show the steps in each room over an epoch's recorded segments, with a picture of each room."""
+    """Show the steps in each room over an epoch's recorded segments, with a picture of each room.
+
+    If the run keeps an archive of states, `cells` and `new_cells` show how far it reaches after the epoch.
+    """
     await models.runs.latest(run)
     places = await models.segments(run, epoch)
     entries = list(places)
     sample = entries[:: -(-len(entries) // MAX_MAPPED) or 1]
     summaries = await models.archives.summaries(sample)
-    return room_map(len(entries), [(places[entry], summary) for entry, summary in summaries.items()])
+    read = [(places[entry], summary) for entry, summary in summaries.items()]
+    return room_map(len(entries), read, await models.archived_rooms(run, epoch))
 
 
 async def _scores(models: ReadModels, run: RunId, epoch: int, segment: SegmentId) -> SegmentScores | None:

@@ -1,15 +1,24 @@
 // Rooms as pictures at their places, paler where the agent was seldom; for the page and for the report.
+// Of a run with an archive of states: its cells in each room, and a frame around rooms with new ones, the frontier.
 
-import { count, make, section } from "./dom.js";
+import { count, counted, make, section } from "./dom.js";
 
 const COLUMNS = 16;   // a map of the games has 16 rooms a row
 const AREAS = ["overworld", "underworld", "tree", "indoors", "dungeon", "dungeon", "side view", "side view"];
 
 // One section per area. `picture(room, label)` makes the image of a room that has a key frame.
 export function roomMap(rooms, note, picture) {
-  const most = Math.max(...rooms.map((room) => room.steps));
+  const most = Math.max(1, ...rooms.map((room) => room.steps));
   const groups = [...new Set(rooms.map((room) => room.group))].sort((a, b) => a - b);
-  return groups.map((group) => area(group, rooms.filter((room) => room.group === group), most, note, picture));
+  const full = [note, archived(rooms)].filter(Boolean).join(" ");
+  return groups.map((group) => area(group, rooms.filter((room) => room.group === group), most, full, picture));
+}
+
+function archived(rooms) {
+  const reached = rooms.filter((room) => room.cells), total = (name) => reached.reduce((all, room) => all + room[name], 0);
+  if (!reached.length) return "";
+  const found = total("new_cells") ? `, ${count(total("new_cells"))} of them new: in the framed rooms` : "";
+  return `The archive of states has ${counted(total("cells"), "cell")} in ${counted(reached.length, "room")}${found}.`;
 }
 
 function area(group, rooms, most, note, picture) {
@@ -24,10 +33,12 @@ function area(group, rooms, most, note, picture) {
 }
 
 function cell(room, column, line, most, picture) {
-  const share = Math.log1p(room.steps) / Math.log1p(most), label = `room ${room.room}: ${count(room.steps)} steps`;
+  const share = Math.log1p(room.steps) / Math.log1p(most);
+  const label = `room ${room.room}: ${count(room.steps)} steps${room.cells ? `, ${counted(room.cells, "archive cell")}, ${count(room.new_cells)} new` : ""}`;
   const screen = room.picture === null ? make("span", "", "screen") : picture(room, label);
   screen.style.opacity = String(0.25 + 0.75 * share);
-  const item = make("li", [screen, make("span", count(room.steps), "steps")], "", { title: label });
+  const cells = room.cells ? [make("span", `${count(room.cells)}${room.new_cells ? ` +${count(room.new_cells)}` : ""}`, "cells")] : [];
+  const item = make("li", [screen, ...cells, make("span", count(room.steps), "steps")], room.new_cells ? "frontier" : "", { title: label });
   item.style.gridColumn = String(column + 1);
   item.style.gridRow = String(line + 1);
   return item;

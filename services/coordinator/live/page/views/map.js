@@ -55,9 +55,10 @@ async function load(choice_) {
 
 function sum(maps, sampled) {
   const rooms = new Map();
-  for (const room of maps.flatMap((one) => one.rooms)) {
+  for (const room of maps.flatMap((one) => one.rooms)) {   // oldest first: the newest epoch's archive holds the older ones'
     const key = `${room.group}:${room.room}`, known = rooms.get(key);
-    rooms.set(key, { ...known, ...room, ...(room.picture === null && known ? known : {}), steps: (known?.steps || 0) + room.steps });
+    const { cells, new_cells } = room;
+    rooms.set(key, { ...known, ...room, ...(room.picture === null && known ? known : {}), cells, new_cells, steps: (known?.steps || 0) + room.steps });
   }
   const total = (name) => maps.reduce((all, one) => all + one[name], 0);
   return { rooms: [...rooms.values()], read: total("read"), recorded: total("recorded"), epochs: maps.length, sampled };
