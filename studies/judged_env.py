@@ -99,7 +99,11 @@ class SegmentScoreRewarder:
         self._sums[:] = 0.0
 
     def advance(
-        self, observations: NDArray[np.float32], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
+        self,
+        observations: NDArray[np.float32],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+        held: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
         """Return what the segments that ended with this step earned, (N,)."""
         extra = np.array([self._recorder.pop(env) for env in range(len(self._sums))]) * self._factor

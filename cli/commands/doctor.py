@@ -232,7 +232,8 @@ def check_judging_speed(judges: Path | None, saved: Connection | None) -> Iterat
 
 
 async def _check_routes(path: Path) -> list[CheckResult]:
-    from services.judge.config import ConfigError, load_judges
+    from services.judge.config import load_judges
+    from shared.config.yaml_document import ConfigError
 
     try:
         file = load_judges(path, "")

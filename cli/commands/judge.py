@@ -151,7 +151,8 @@ def plot_comparison(result: "Comparison", path: Path) -> None:
 
 
 def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, rules: bool) -> "JudgesFile":
-    from services.judge.config import ConfigError, load_judges, rules_only
+    from services.judge.config import load_judges, rules_only
+    from shared.config.yaml_document import ConfigError
 
     try:
         file = rules_only() if rules else load_judges(judges or own.judges_file, own.judge.default_url)

@@ -103,7 +103,8 @@ def _variant(name: str) -> "Variant":
 
 
 def _judges_file(path: Path | None) -> "JudgesFile":
-    from services.judge.config import ConfigError, load_judges, rules_only
+    from services.judge.config import load_judges, rules_only
+    from shared.config.yaml_document import ConfigError
 
     try:
         return rules_only() if path is None else load_judges(path, "")

@@ -35,6 +35,7 @@ def up(
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for runs with game=oracle-of-seasons")] = None,
     judges: Annotated[Path | None, typer.Option(help="YAML file with your own routes and judges")] = None,
     llm: Annotated[Path | None, typer.Option(help="GGUF file of a language model that judges on this machine")] = None,
+    planner: Annotated[Path | None, typer.Option(help="YAML file with the models of planner and guidance")] = None,
     without: Annotated[list[str] | None, typer.Option(help="do not start this service, e.g. exporter")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the addresses as JSON")] = False,
 ) -> None:
@@ -43,7 +44,7 @@ def up(
     if unknown:
         raise CliError(USAGE, f"--without {unknown.pop()}: choose from {', '.join(SERVICES)}.")
     services = [name for name in SERVICES if name not in (without or [])]
-    extra = user_settings(os.environ, rom, judges, llm=llm is not None)
+    extra = user_settings(os.environ, rom, judges, llm=llm is not None, planner=planner)
     model = None if llm is None else find_model(llm)
     options = StackOptions(
         root=root, store=store, api_port=port or usual_port(root), extra=extra, services=services, llm=model

@@ -21,8 +21,9 @@ class SpeedFinding(NamedTuple):
 
 def check_speed(path: Path | None, default_url: str) -> Iterator[SpeedFinding]:
     """Measure the routes of a judges file, or the built-in judges at this address."""
-    from services.judge.config import ConfigError, load_judges
+    from services.judge.config import load_judges
     from services.judge.offline.speed import measure_speed
+    from shared.config.yaml_document import ConfigError
 
     try:
         file = load_judges(path, default_url)

@@ -14,6 +14,7 @@ from shared.config.groups import GROUPS
 SERVICES = tuple(GROUPS)
 BUS_CREDENTIALS = "ZELDA_BUS__CREDENTIALS_FILE"
 JUDGE_URL = "ZELDA_JUDGE__DEFAULT_URL"
+PLANNER_URL = "ZELDA_DRIVER__PLANNER_URL"
 TRAINER_GRACE_S = 120.0  # its driver writes a checkpoint before it exits
 
 
@@ -93,6 +94,8 @@ def service_spec(
         own["ZELDA_COORDINATOR__LOGS_DIR"] = str(layout.logs)
     if name == "judge":
         own[JUDGE_URL] = rules_judge_url(ports)
+    if name == "trainer" and PLANNER_URL not in settings:
+        own[PLANNER_URL] = rules_judge_url(ports)  # it plans as well
     return ProcessSpec(
         name=name,
         command=[sys.executable, "-m", f"services.{name}"],

@@ -1,4 +1,4 @@
-"""What the user provides to a local stack: a ROM, a judges file, and `ZELDA_*` variables.
+"""What the user provides to a local stack: a ROM, files of judges and planners, and `ZELDA_*` variables.
 
 Each service receives only the variables of its own groups, because it rejects unknown ones.
 """
@@ -24,11 +24,17 @@ EXPORTER_ROM: Final = "ZELDA_ROM__FILE"
 GAMES: Final = "ZELDA_COORDINATOR__GAMES"
 MAX_ROM_BYTES: Final = 8 << 20
 JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
+PLANNER_FILE: Final = "ZELDA_DRIVER__PLANNER_FILE"
 KEEP_REPLIES: Final = "ZELDA_JUDGE__KEEP_REPLIES"
 
 
 def user_settings(
-    environ: Mapping[str, str], rom: Path | None = None, judges: Path | None = None, *, llm: bool = False
+    environ: Mapping[str, str],
+    rom: Path | None = None,
+    judges: Path | None = None,
+    *,
+    llm: bool = False,
+    planner: Path | None = None,
 ) -> dict[str, dict[str, str]]:
     """Return the settings by service. Options win over the environment; CliError for an unusable file.
 
@@ -44,6 +50,8 @@ def user_settings(
     file = None if llm else find_judges_file(environ, judges)
     if image is not None:
         settings["trainer"][DRIVER_ROM] = settings["exporter"][EXPORTER_ROM] = str(image)
+    if (plans := find_planner_file(environ, planner)) is not None:
+        settings["trainer"][PLANNER_FILE] = str(plans)
     # The coordinator refuses a run whose game nothing here can open.
     settings["coordinator"].setdefault(GAMES, json.dumps(["bramble", *(["oracle-of-seasons"] if image else [])]))
     if file is not None:
@@ -95,10 +103,26 @@ def find_judges_file(environ: Mapping[str, str], judges: Path | None) -> Path | 
     place, path = _option_or_variable(environ, "--judges", judges, JUDGES_FILE)
     if path is None:
         return None
-    from services.judge.config import ConfigError, load_service_judges
+    from services.judge.config import load_service_judges
+    from shared.config.yaml_document import ConfigError
 
     try:
         load_service_judges(path, "")
+    except ConfigError as error:
+        raise CliError(USAGE, end_sentence(f"{place} {error}")) from error
+    return path.absolute()
+
+
+def find_planner_file(environ: Mapping[str, str], planner: Path | None) -> Path | None:
+    """Find the planner file: the option, or the variable. CliError if it is invalid."""
+    place, path = _option_or_variable(environ, "--planner", planner, PLANNER_FILE)
+    if path is None:
+        return None
+    from services.trainer.planning.planner_file import load_planner_file
+    from shared.config.yaml_document import ConfigError
+
+    try:
+        load_planner_file(path, "")
     except ConfigError as error:
         raise CliError(USAGE, end_sentence(f"{place} {error}")) from error
     return path.absolute()

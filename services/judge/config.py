@@ -5,14 +5,14 @@ Addresses come from this file only, never from an event or a segment. An error i
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
-from shared.config.problems import first_problem
+from shared.config.yaml_document import ConfigError, StrictModel, parse_document, read_yaml
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
 from shared.llm.budget import TokenPrices
@@ -20,19 +20,6 @@ from shared.llm.route_spec import RouteSpec
 from shared.store import keys
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-
-
-T = TypeVar("T", bound="StrictModel")
-
-
-class ConfigError(ValueError):
-    """A judges file or phases file is invalid. The message names file and field."""
-
-
-class StrictModel(BaseModel):
-    """Base class: unknown fields are rejected, values are immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class JudgeSpec(StrictModel):
@@ -124,7 +111,7 @@ class JudgesFile(StrictModel):
 
     def with_rubric(self, rubric: str) -> "JudgesFile":
         """Return the same judges under another rubric version."""
-        return _parse(JudgesFile, {**self.model_dump(), "rubric": rubric}, "rubric version")
+        return parse_document(JudgesFile, {**self.model_dump(), "rubric": rubric}, "rubric version")
 
 
 class PhasesFile(StrictModel):
@@ -139,11 +126,11 @@ class PhasesFile(StrictModel):
 def load_judges(path: Path | None, default_url: str) -> JudgesFile:
     """Load a judges file, or the three built-in judges, all served at `default_url`."""
     if path is not None:
-        return _parse(JudgesFile, _read(path), str(path))
+        return parse_document(JudgesFile, read_yaml(path), str(path))
     data = yaml.safe_load(resources.files("services.judge").joinpath("judges.yaml").read_text("utf-8"))
     for route in data["routes"].values():
         route["url"] = default_url
-    return _parse(JudgesFile, data, "the built-in judges")
+    return parse_document(JudgesFile, data, "the built-in judges")
 
 
 def load_service_judges(path: Path | None, default_url: str) -> JudgesFile:
@@ -160,31 +147,12 @@ def load_service_judges(path: Path | None, default_url: str) -> JudgesFile:
 def rules_only() -> JudgesFile:
     """Return one judge for all dimensions that scores by rules in this process: no model, no server."""
     judge = {"name": "rules", "kind": "rules", "dimensions": list(DIMENSIONS), "votes": [1]}
-    return _parse(JudgesFile, {"rubric": "rules", "judges": [judge]}, "the rules judge")
+    return parse_document(JudgesFile, {"rubric": "rules", "judges": [judge]}, "the rules judge")
 
 
 def load_phases(path: Path | None) -> PhasesFile:
     """Load a phases file, or the built-in phases of Bramble and Oracle of Seasons."""
     if path is not None:
-        return _parse(PhasesFile, _read(path), str(path))
+        return parse_document(PhasesFile, read_yaml(path), str(path))
     text = resources.files("services.judge").joinpath("phases.yaml").read_text("utf-8")
-    return _parse(PhasesFile, yaml.safe_load(text), "the built-in phases")
-
-
-def _read(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not readable ({error}): give a readable YAML file") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
-
-
-def _parse(model: type[T], data: Any, where: str) -> T:
-    if not isinstance(data, dict):
-        raise ConfigError(f"{where}: not a mapping; give a mapping with {', '.join(model.model_fields)}")
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        problem = first_problem(error, model).removeprefix("document: ")
-        raise ConfigError(f"{where}: {problem}") from error
+    return parse_document(PhasesFile, yaml.safe_load(text), "the built-in phases")

@@ -4,11 +4,12 @@ import dataclasses
 from contextlib import suppress
 
 from services.judge import telemetry
-from services.judge.config import ConfigError, load_service_judges
+from services.judge.config import load_service_judges
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeSettings
 from shared.bus import topology
 from shared.bus.consumer import Consumer
+from shared.config.yaml_document import ConfigError
 from shared.errors import Fatal
 from shared.llm.port import RouteUnavailable
 from shared.runtime.service import Service, ServicePorts

@@ -1,10 +1,12 @@
 """Settings of the trainer service and of its drivers. Imports nothing heavy."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from services.trainer.domain.curriculum import CurriculumShares
+from services.trainer.planning.planner_file import load_planner_file
 from shared.config.settings import HttpUrl, ReadableFile, ServiceSettings, SettingsGroup
 
 
@@ -38,6 +40,12 @@ class DriverGroup(SettingsGroup):
         None,
         description="saved state of that ROM that episodes start from, with a hero who can walk; Bramble ignores it",
     )
+    planner_file: ReadableFile | None = Field(
+        None, description="YAML with the routes of planner and guidance; default: the built-in ones at planner_url"
+    )
+    planner_url: HttpUrl = Field(
+        "http://127.0.0.1:8089/v1", description="address of the built-in routes; unused with a planner file"
+    )
     learning_rate: float | None = Field(None, gt=0, le=1, description="replaces ppo.learning_rate of every run")
     entropy: float | None = Field(None, ge=0, le=1, description="replaces ppo.entropy of every run")
     curiosity: float | None = Field(None, ge=0, le=100, description="replaces ppo.curiosity of every run")
@@ -46,6 +54,13 @@ class DriverGroup(SettingsGroup):
         max_length=64,
         description="share of episodes that start after milestone 1, 2, ...: sum <= 0.5",
     )
+
+    @field_validator("planner_file")
+    @classmethod
+    def _check_planner(cls, value: Path | None) -> Path | None:
+        if value is not None:
+            load_planner_file(value, "")
+        return value
 
     @field_validator("curriculum")
     @classmethod

@@ -65,10 +65,19 @@ class PlannerConfig(Contract):
 
     model_config = ConfigDict(extra="forbid")
 
-    mode: Literal["none", "rules"] = Field(
+    mode: Literal["none", "rules", "model"] = Field(
         "none",
-        description="`none`: the policy always acts; `rules`: rules read dialogs, step on buttons and push blocks",
+        description="`none`: the policy always acts; `rules`: rules read dialogs, step on buttons and push blocks; "
+        "`model`: the language models of the planner file name the macros",
     )
+    wait_s: float = Field(
+        5.0,
+        ge=0,
+        le=120,
+        description="longest time that an environment stands still for a model's plan, in seconds; the others play on; "
+        "0: the policy acts meanwhile",
+    )
+    min_confidence: float = Field(0.2, ge=0, le=1, description="a model's plan of less confidence is not carried out")
     dialogs: bool = Field(True, description="the planner takes over in dialogs")
     puzzles: bool = Field(True, description="the planner takes over in rooms with an open puzzle")
     dialog_steps: int = Field(300, ge=1, le=100_000, description="longest takeover in a dialog, in steps")

@@ -114,6 +114,10 @@ class RouteClient:
         rounds = 2.0 if typical_s is None else 1.0 + line_s / max(typical_s, 0.001)
         return int(self.concurrency.limit * rounds)
 
+    def seconds_until_probe(self) -> float:
+        """Seconds until the breaker admits a call; 0 if a call may start now."""
+        return self.breaker.seconds_until_probe(time.monotonic())
+
     @property
     def in_flight(self) -> int:
         """Number of calls in flight."""
@@ -255,7 +259,7 @@ class RouteClient:
             await asyncio.sleep(pause + self._rng.random() * 0.1)
 
     def _breaker_error(self) -> RouteUnavailable:
-        wait = self.breaker.seconds_until_probe(time.monotonic())
+        wait = self.seconds_until_probe()
         return RouteUnavailable(
             f"route {self.name}: breaker open after {self.breaker.failures} failures, next attempt in {wait:.1f} s"
         )

@@ -113,6 +113,16 @@ def replies(run: RunId, prompt: Digest) -> str:
     return f"{replies_prefix(run)}{prompt}.json.gz"
 
 
+def planner_answers_prefix(run: RunId) -> str:
+    """What models answered to the planners of a run."""
+    return f"{EPISODES}/answers/{run}/"
+
+
+def planner_answers(run: RunId, epoch: int, pack: str) -> str:
+    """One pack of an epoch's answers, as JSON lines."""
+    return f"{planner_answers_prefix(run)}epoch_{epoch}/{pack}.jsonl.gz"
+
+
 def scores_jsonl(run: RunId, epoch: int) -> str:
     """All scores of an epoch as JSON lines, for people and other tools."""
     return f"{EPISODES}/scores/{run}/epoch_{epoch}/scores.jsonl"
@@ -161,6 +171,7 @@ def prefixes_of_run(run: RunId) -> dict[str, str]:
         "scores": all_scores_prefix(run),
         "partial scores": f"{EPISODES}/partial/{run}/",
         "judges' replies": replies_prefix(run),
+        "planners' answers": planner_answers_prefix(run),
         "exported files": f"{EPISODES}/exports/{run}/",
         "epochs, checkpoints, models and reports": run_prefix(run),
     }

@@ -63,9 +63,7 @@ async def test_the_map_pictures_each_room_with_its_steps(tmp_path: Path) -> None
         assert sum(int(text.replace(",", "")) for text in steps) == SEGMENTS * 300
         await expect(page.locator(".map img.drawn").first).to_be_visible()
         await expect(page.locator(".map li.frontier")).to_have_attribute("title", re.compile("7 archive cells, 2 new"))
-        await expect(page.locator("#view")).to_contain_text(
-            "archive of states has 7 cells in 1 room, 2 of them new"
-        )
+        await expect(page.locator("#view")).to_contain_text("archive of states has 7 cells in 1 room, 2 of them new")
         found = await Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

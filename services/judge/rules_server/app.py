@@ -15,9 +15,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from services.judge.rules_server.bad_request import BadRequest
 from services.judge.rules_server.chat import ChatRequest, parse_chat
 from services.judge.rules_server.metrics import RulesServerMetrics
-from services.judge.rules_server.replies import BadRequest, choice_rng, garbage_reply, reply
+from services.judge.rules_server.replies import choice_rng, garbage_reply, reply
 from services.judge.rules_server.settings import Behaviour, RulesServerSettings
 from services.judge.rules_server.usage import PrefixCache, tokens, usage_report
 
@@ -94,7 +95,7 @@ class RulesJudgeServer:
         rng = choice_rng(self.settings.seed, chat.seed, index, chat.text)
         # Temperature 0 is greedy: all choices are equal, without noise.
         noise = self.behaviour.vote_noise if chat.temperature > 0 else 0.0
-        return reply(chat.schema, chat.text, noise, rng)
+        return reply(chat.schema, chat.text, noise, rng, obey_texts=self.behaviour.obey_texts)
 
     def _error(self, status: int, message: str) -> Response:
         self.metrics.errors.labels(str(status)).inc()

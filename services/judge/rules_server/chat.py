@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.judge.rules_server.replies import BadRequest
+from services.judge.rules_server.bad_request import BadRequest
 
 MAX_BODY = 32_000_000
 MAX_CHOICES = 32

@@ -6,12 +6,10 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from services.judge.rules_server.bad_request import BadRequest
 from services.judge.rules_server.facts_parser import split_pair
+from services.judge.rules_server.planner import plan_reply, plans
 from services.judge.rules_server.scoring import RULES, ClipTotals, clip_totals, reason
-
-
-class BadRequest(ValueError):
-    """The request is invalid or unsupported. The client gets the message with status 400."""
 
 
 def choice_rng(seed: int, request_seed: int | None, index: int, text: str) -> random.Random:
@@ -22,13 +20,17 @@ def choice_rng(seed: int, request_seed: int | None, index: int, text: str) -> ra
     return random.Random(hashlib.sha256(base.encode()).digest())  # noqa: S311
 
 
-def reply(schema: Mapping[str, Any] | None, text: str, noise: float, rng: random.Random) -> str:
-    """Return the text of one choice. Without a schema it is prose, as a model's would be."""
+def reply(
+    schema: Mapping[str, Any] | None, text: str, noise: float, rng: random.Random, *, obey_texts: bool = False
+) -> str:
+    """Return the text of one choice: a vote, or a plan. Without a schema it is prose, as a model's would be."""
     if schema is None:
         return f"The clip shows {reason(clip_totals(text))}."
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
         raise BadRequest("response_format: the schema needs properties")
+    if plans(properties):
+        return plan_reply(properties, text, obey_texts)
     pair = split_pair(text)
     values = {name: _value(name, rule, text, pair, noise, rng) for name, rule in properties.items()}
     return json.dumps(values)

@@ -25,6 +25,7 @@ class Behaviour(BaseModel):
     garbage_rate: float = Field(0.0, ge=0, le=1, description="share of choices that do not follow the schema")
     first_byte_s: float = Field(0.0, ge=0, description="delay before the first byte of an answer")
     drip_s: float = Field(0.0, ge=0, description="delay before each byte of an answer")
+    obey_texts: bool = Field(False, description="plan what text of the game orders (for tests of prompt injection)")
     ignore_n: bool = Field(False, description="answer with one choice for every n")
     usage: Literal["full", "plain", "none"] = Field("full", description="plain: without cached tokens")
 

@@ -52,13 +52,24 @@ class PolicySwitch:
     """What the present takeover is for."""
     ending: Ending | None = None
     """How the last takeover ended; None before the first one."""
-    takeovers: int = 0
-    successes: int = 0
+    begun: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
+    """Takeovers so far, by what they were for."""
+    succeeded: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
     _shown: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
     _gone: int = 0
     _steps: int = 0
     _health: int = 0
     _cool: int = 0
+
+    @property
+    def takeovers(self) -> int:
+        """Takeovers so far."""
+        return sum(self.begun.values())
+
+    @property
+    def successes(self) -> int:
+        """Takeovers that ended because nothing was left to do."""
+        return sum(self.succeeded.values())
 
     def step(self, reading: SwitchReading) -> Mode:
         """Take one step's reading and return who acts in it."""
@@ -99,7 +110,7 @@ class PolicySwitch:
         if due is not None and not self._cool:
             self.mode, self.need, self._health = "planner", due, health
             self._steps = self._gone = 0
-            self.takeovers += 1
+            self.begun[due] += 1
 
     def _continue(self, readings: dict[Need, bool], health: int) -> None:
         """Within a takeover: continue it or end it."""
@@ -114,7 +125,8 @@ class PolicySwitch:
             self._end("timeout")
 
     def _end(self, ending: Ending) -> None:
+        if self.need is not None:
+            self.succeeded[self.need] += ending in SUCCESSES
         self.mode, self.need, self.ending = "policy", None, ending
-        self.successes += ending in SUCCESSES
         self._cool = self.limits.cool_down
         self._shown = dict.fromkeys(NEEDS, 0)

@@ -156,6 +156,7 @@ class EpochRunner:
         metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
         metrics["lifetime_steps"] = float(session.lifetime_steps)
         metrics |= self._restarts.figures() if archive is not None else {}
+        metrics |= session.planning_figures
         return EpochFinishedRecord(
             run=order.run,
             epoch=order.epoch,

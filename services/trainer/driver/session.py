@@ -28,6 +28,7 @@ from services.trainer.restarts.pack import pack_states, pack_visits, unpack_stat
 from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
 from services.trainer.rl.learners.learner_replicas import LearnerReplicas
+from services.trainer.rl.planning_process import PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
 from services.trainer.rl.session_config import TrainingSessionConfig
@@ -43,10 +44,12 @@ STANDSTILL_S = 900.0
 class TrainingSession:
     """Policy, learner and environment runners, and the progress of the epoch they are in."""
 
-    def __init__(self, config: TrainingSessionConfig, env: type = RLlibVectorEnv) -> None:
-        """`env` implements `EpochVectorEnv`; it is built in every env runner."""
+    def __init__(
+        self, config: TrainingSessionConfig, env: type = RLlibVectorEnv, planning: PlanningProcess | None = None
+    ) -> None:
+        """`env` implements `EpochVectorEnv`; it is built in every env runner. `planning` ends with the session."""
         torch.set_num_threads(threads(config.run.env_runners))
-        self.config = config
+        self.config, self.planning = config, planning
         self.algorithm = algorithm.build(config, env, EpochPlanCallback)
         self.replicas: LearnerReplicas | None = None
         if config.run.learners > 1:
@@ -184,10 +187,17 @@ class TrainingSession:
         group.sync_weights(from_worker_or_learner_group=self.algorithm.learner_group, inference_only=True)
 
     def close(self) -> None:
-        """Stop runners, environments and other learners."""
+        """Stop runners, environments, other learners and the planning process."""
         if self.replicas is not None:
             self.replicas.close()
         self.algorithm.stop()
+        if self.planning is not None:
+            self.planning.close()
+
+    @property
+    def planning_figures(self) -> dict[str, float]:
+        """Calls of models in this epoch; empty for a run that asks none."""
+        return {} if self.planning is None else self.planning.figures()
 
 
 def threads(runners: int) -> int:

@@ -12,10 +12,14 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.rewards import RewardProfile
 from services.trainer.games import GAMES
+from services.trainer.planning.assembly import asked_modes
+from services.trainer.planning.planner_file import PlannerFile, load_planner_file
+from services.trainer.rl.planning_process import PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import LOCAL_CORES, SESSION_CONFIG, TrainingSessionConfig
 from services.trainer.settings import DriverGroup
-from shared.contracts.run import PlannerConfig
+from shared.config.yaml_document import ConfigError
+from shared.contracts.run import PlannerConfig, RunConfig
 from shared.errors import Permanent
 from shared.game.emulator.start import true_start
 from shared.game.games.registry import GameRequest
@@ -46,14 +50,35 @@ def check_playable(config: TrainingSessionConfig) -> None:
         raise UnplayableRun(str(error)) from error
 
 
+def planner_file_of(run: RunConfig, driver: DriverGroup) -> PlannerFile | None:
+    """The routes of a run that asks models; None for other runs. Raises UnplayableRun if one is missing."""
+    asked = asked_modes(run)
+    if not asked:
+        return None
+    try:
+        file = load_planner_file(driver.planner_file, driver.planner_url)
+    except ConfigError as error:
+        raise UnplayableRun(str(error)) from error
+    missing = [mode for mode in asked if mode not in file.routes]
+    if missing:
+        raise UnplayableRun(
+            f"the run asks models about {', '.join(missing)}, and the planner file has no such route: add it, or "
+            "switch off what asks"
+        )
+    return file
+
+
 def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type = RLlibVectorEnv) -> TrainingSession:
     """Return a new session that plays the run's game; start Ray, or join the cluster that the settings name.
 
     Raises UnplayableRun first if there is nothing to play. `env` implements `EpochVectorEnv`.
     """
     check_playable(config)
+    file = planner_file_of(config.run, driver)
     start_ray(config.run.env_runners + config.run.learners - 1, driver)
-    return TrainingSession(config, env)
+    # Before the runners, which look for it.
+    planning = None if file is None else PlanningProcess(file, config.run_id, config.store)
+    return TrainingSession(config, env, planning)
 
 
 def create_evaluation(config: TrainingSessionConfig) -> Evaluation:

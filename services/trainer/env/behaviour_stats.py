@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from services.trainer.env.game_session import GameSession
 
@@ -21,9 +22,11 @@ class BehaviourStats:
         self._counts[:] = 0
         self._steps[:] = 0
 
-    def update(self, sessions: Sequence[GameSession]) -> None:
-        """Count one step of every environment. An episode's first observation counts as a neutral step."""
+    def update(self, sessions: Sequence[GameSession], held: NDArray[np.bool_]) -> None:
+        """Count one step of every environment but those held. An episode's first observation is a neutral step."""
         for env, session in enumerate(sessions):
+            if held[env]:
+                continue
             detectors = session.detectors
             self._steps[env] += 1
             if detectors.stuck:

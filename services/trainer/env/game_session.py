@@ -93,6 +93,10 @@ class ActionSource(Protocol):
         """An episode begins."""
         ...
 
+    def holds(self, state: GameState, image: bytes) -> bool:
+        """Whether no step is made now, because an answer is being waited for; asked again until it is False."""
+        ...
+
     def choose(self, state: GameState, image: bytes, action: int) -> int:
         """Return the action to execute instead of the policy's."""
         ...
@@ -209,6 +213,10 @@ class GameSession:
         if self.recording is not None:
             self.recording.begin_episode(self)
         return self._seen() if self.pixels is None else self.pixels.begin(self.state, self.trace)
+
+    def holds(self) -> bool:
+        """Whether this environment stands still now: its planner waits for a model."""
+        return self.takeover is not None and self.takeover.holds(self.state, self.image)
 
     def step(self, action: int) -> StepResult:
         """Make one step. Raises EmulatorFault, and keeps the emulator's state if `config.report` names a folder."""

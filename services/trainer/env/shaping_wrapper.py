@@ -24,10 +24,15 @@ class ShapingWrapper:
         self._shaper.begin(observations)
 
     def advance(
-        self, observations: NDArray[np.float32], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
+        self,
+        observations: NDArray[np.float32],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+        held: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
-        """Return what to add to the rewards, (N,)."""
+        """Return what to add to the rewards, (N,): nothing to a held environment, whose state is the same."""
         extra = self._shaper.advance(observations, terminated, truncated)
+        extra[held] = 0.0
         self._sums += extra
         return extra
 

@@ -5,9 +5,10 @@ observations between them. Autoreset is Gymnasium's NEXT_STEP: the step after an
 action is ignored, its reward is 0. A `Rewarder` may add rewards that need all environments together.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -20,6 +21,8 @@ from services.trainer.env.game_session import EpisodeRecorder, GameSession
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
 from shared.game.observation import counters, layout
+
+ALL_HELD_S: Final = 0.005  # pause while every environment waits for a model; without it they would spin
 
 Step = tuple[np.ndarray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -35,9 +38,16 @@ class Rewarder(Protocol):
         ...
 
     def advance(
-        self, observations: NDArray[np.float32], terminated: NDArray[np.bool_], truncated: NDArray[np.bool_]
+        self,
+        observations: NDArray[np.float32],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+        held: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
-        """Return what to add, (N,). An environment that had ended shows its next episode's first observation."""
+        """Return what to add, (N,). An environment that had ended shows its next episode's first observation.
+
+        A `held` one made no step: nothing is added.
+        """
         ...
 
 
@@ -81,6 +91,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         single = observation_space(self.config.observation)
         self._observations: np.ndarray = np.zeros((count, *single.shape), single.dtype)
         self._ended = np.zeros(count, np.bool_)
+        self.held = np.zeros(count, np.bool_)
         self._packed_counters, self._counters = b"", np.zeros((count, counters.SIZE), np.float32)
 
     def reset(
@@ -98,15 +109,22 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self._observations.copy(), {}
 
     def step(self, actions: np.ndarray) -> Step:
-        """Step every environment. `infos["report"]` holds reports of ended episodes, masked by `infos["_report"]`."""
+        """Step every environment. `infos["report"]` holds reports of ended episodes, masked by `infos["_report"]`.
+
+        Environments marked in `held` afterwards stood still: same observation, reward 0, to be left out.
+        """
         self._actions: list[int] = np.asarray(actions).tolist()
         self._rewards = np.zeros(self.num_envs)
         self._terminated = np.zeros(self.num_envs, np.bool_)
         self._truncated = np.zeros(self.num_envs, np.bool_)
         self._reports: dict[int, dict[str, Any]] = {}
+        self.held = np.zeros(self.num_envs, np.bool_)
         self._run_parts(self._step_part)
+        if self.held.all():
+            time.sleep(ALL_HELD_S)
         if self.rewarder is not None:
-            self._rewards += self.rewarder.advance(self._seen_by(self.rewarder), self._terminated, self._truncated)
+            seen = self._seen_by(self.rewarder)
+            self._rewards += self.rewarder.advance(seen, self._terminated, self._truncated, self.held)
         self._ended = self._terminated | self._truncated
         return self._observations.copy(), self._rewards, self._terminated, self._truncated, self._infos()
 
@@ -153,6 +171,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             session = sessions[env]
             if self._ended[env]:
                 observations[env] = session.reset()
+            elif session.holds():
+                self.held[env] = True
             else:
                 result = session.step(self._actions[env])
                 observations[env] = result.observation

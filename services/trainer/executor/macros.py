@@ -24,6 +24,15 @@ _PUSH_BLOCK: Final = re.compile(f"PUSH_BLOCK {_TILE} {_DIRECTION}")
 _USE_ITEM: Final = re.compile(rf"USE_ITEM ([a-z' ]+?)(?: {_DIRECTION})?")
 _INTERACT: Final = re.compile(rf"INTERACT(?: {_TILE})?(?: ({'|'.join(ANSWERS)}))?")
 
+_ANY_TILE: Final = "(?:-1|[0-9]{1,2}),(?:-1|[0-9]{1,2})"
+_ANY_DIRECTION: Final = f"(?:{'|'.join(DIRECTIONS)})"
+GRAMMAR: Final = (
+    f"^(?:MOVE_TO {_ANY_TILE}|PUSH_BLOCK {_ANY_TILE} {_ANY_DIRECTION}"
+    f"|USE_ITEM (?:{'|'.join(ITEMS)})(?: {_ANY_DIRECTION})?"
+    f"|INTERACT(?: {_ANY_TILE})?(?: (?:{'|'.join(ANSWERS)}))?)$"
+)
+"""The whole grammar as one regular expression, for JSON schemas that constrain a model's reply."""
+
 Tile = tuple[int, int]
 
 

@@ -26,10 +26,14 @@ class NoPlan:
 
 
 class PlanMaker(Protocol):
-    """Makes one plan at a time. It must never wait: an environment asks it in the middle of a step."""
+    """Makes one plan at a time. Its methods return immediately: an environment asks in the middle of a step."""
 
     def ask(self, view: GameView, need: Need) -> None:
         """Begin to plan for what the view shows. An unanswered question is forgotten."""
+        ...
+
+    def waits(self) -> bool:
+        """Whether the environment that asked stands still for the answer now."""
         ...
 
     def answer(self) -> Plan | NoPlan | None:

@@ -28,6 +28,10 @@ class RulesPlanner:
         """Make the plan now: it takes milliseconds."""
         self._answer = self._read() if need == "dialog" else self._solve(view)
 
+    def waits(self) -> bool:
+        """Never: the plan is there."""
+        return False
+
     def answer(self) -> Plan | NoPlan | None:
         """Return the plan."""
         return self._answer

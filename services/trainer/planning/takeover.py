@@ -1,14 +1,14 @@
 """One environment's takeovers: asks the switch who acts, the planner for a plan, and the executor for its actions.
 
-While a plan is being made the policy acts: an environment never waits for a planner. A plan that is wrong, late or
-impossible returns control to the policy.
+While a plan is being made the policy acts, or the environment stands still for as long as its planner allows. A plan
+that is wrong, late, impossible or of another room returns control to the policy.
 """
 
 from collections import Counter, deque
 from collections.abc import Collection
 from typing import Final
 
-from services.trainer.domain.policy_switch import Need, PolicySwitch, SwitchLimits, SwitchReading
+from services.trainer.domain.policy_switch import NEEDS, Need, PolicySwitch, SwitchLimits, SwitchReading
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
 from services.trainer.executor.outcome import GameView
@@ -18,6 +18,7 @@ from shared.game.decoding.state import GameState
 
 POLICY, PLANNER, GUIDANCE = 0, 1, 2
 """Who acted in a step, as actor.npy stores it. Under guidance the policy acts, and sees a suggestion."""
+NOWHERE: Final = (-1, -1)  # the room of a question that was not asked
 LATE_STEPS: Final = 90  # steps until a plan is late, about 6 s of play
 
 
@@ -47,17 +48,24 @@ class Takeover:
         self.switch = PolicySwitch(self._limits)
         self.actor = POLICY
         self.outcomes: Counter[str] = Counter()
-        self.steps = self.planned = self.waited = self._number = 0
+        self.steps = self.planned = self.waited = self.held = self._number = 0
+        self._looked = False
         self._drop()
+
+    def holds(self, state: GameState, image: bytes) -> bool:
+        """Whether the environment makes no step now, because its plan is being made and it may wait."""
+        self._look(GameView(state, image))
+        holds = self.switch.mode == "planner" and self._macros is None and self._planner.waits()
+        self.held += holds
+        return holds
 
     def choose(self, state: GameState, image: bytes, action: int) -> int:
         """Return the action to execute instead of the policy's `action`, and set `actor`."""
         view = GameView(state, image)
-        mode = self.switch.step(self._reading(view))
+        self._look(view)
+        self._looked = False
         self.steps += 1
-        if self._number != self.switch.takeovers or mode != "planner":
-            self._drop()
-            self._number = self.switch.takeovers
+        mode = self.switch.mode
         chosen = self._planned(view) if mode == "planner" else None
         self.actor = PLANNER if chosen is not None else GUIDANCE if mode == "guidance" else POLICY
         self.planned += self.actor == PLANNER
@@ -69,9 +77,26 @@ class Takeover:
         return {
             "planner_steps_share": self.planned / max(1, self.steps),
             "planner_wait_steps": float(self.waited),
+            "plans_late": float(self.outcomes["late"]),
+            "plans_missing": float(self.outcomes["no_plan"]),
             "takeovers": float(switch.takeovers),
             "takeover_success": switch.successes / max(1, switch.takeovers),
+            **{f"takeovers_{need}": float(switch.begun[need]) for need in NEEDS},
+            **{f"takeover_success_{need}": switch.succeeded[need] / max(1, switch.begun[need]) for need in NEEDS},
         }
+
+    def _look(self, view: GameView) -> None:
+        """Take the reading of this step, once, however often the environment stands still in it."""
+        if self._looked:
+            return
+        self._looked = True
+        mode = self.switch.step(self._reading(view))
+        if self._number != self.switch.takeovers or mode != "planner":
+            self._drop()
+            self._number = self.switch.takeovers
+        if mode == "planner" and not self._asked and self.switch.need is not None:
+            self._planner.ask(view, self.switch.need)
+            self._asked, self._room = True, view.state.key
 
     def _reading(self, view: GameView) -> SwitchReading:
         state = view.state
@@ -83,14 +108,11 @@ class Takeover:
 
     def _planned(self, view: GameView) -> int | None:
         """The planner's action; None while there is no plan."""
-        if not self._asked and self.switch.need is not None:
-            self._planner.ask(view, self.switch.need)
-            self._asked = True
-        if self._macros is None and not self._take_plan():
+        if self._macros is None and not self._take_plan(view):
             return None
         return self._run(view)
 
-    def _take_plan(self) -> bool:
+    def _take_plan(self, view: GameView) -> bool:
         """Take the planner's answer. False without a plan: not yet, too late, or none at all."""
         plan = self._planner.answer()
         if plan is None:
@@ -100,7 +122,7 @@ class Takeover:
                 self.outcomes["late"] += 1
                 self.switch.give_up()
             return False
-        if isinstance(plan, NoPlan):
+        if isinstance(plan, NoPlan) or view.state.key != self._room:
             self.outcomes["no_plan"] += 1
             self.switch.give_up()
             return False
@@ -132,5 +154,5 @@ class Takeover:
 
     def _drop(self) -> None:
         """Forget the plan: its takeover has ended."""
-        self._asked, self._waiting = False, 0
+        self._asked, self._waiting, self._room = False, 0, NOWHERE
         self._macros, self._fallback, self._executor = None, (), None

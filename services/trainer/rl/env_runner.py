@@ -5,7 +5,7 @@ light game that costs as much as the game. This one keeps one array a step for a
 """
 
 import uuid
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,6 +23,10 @@ from services.trainer.rl.pixel_observation import as_network_input
 ACTED = "acted"
 """Column of a chunk: whether the policy's action was the one executed. Absent without a planner."""
 
+HELD = "held"
+"""Attribute of an environment: which of its games stood still in the last step, waiting for a model."""
+
+Cut = Literal["terminated", "truncated", "held"]
 Mask = NDArray[np.bool_]
 
 
@@ -34,13 +38,21 @@ class Rollout:
         self.observations, self.ended, self.names = [observations], ended, names
         self.columns: dict[str, list[NDArray[Any]]] = {"actions": [], "logp": [], "rewards": []}
         self.steps = 0
-        self._endings: list[tuple[int, int, bool]] = []  # step, environment, whether it terminated
+        self._cuts: list[tuple[int, int, Cut]] = []  # step, environment, what cut its episode there
         self._begins = ended.astype(int).tolist()  # step at which each open chunk begins
 
     def add(
-        self, actions: NDArray[Any], logp: NDArray[Any], results: tuple[Any, ...], acted: Mask | None = None
+        self,
+        actions: NDArray[Any],
+        logp: NDArray[Any],
+        results: tuple[Any, ...],
+        acted: Mask | None = None,
+        held: Mask | None = None,
     ) -> None:
-        """Add a vector step. An environment that had ended was reset by it, which counts as no step."""
+        """Add a vector step. An environment that had ended was reset by it, which counts as no step.
+
+        A `held` one stood still, which counts as no step either: its chunk is cut there and continues after it.
+        """
         observations, rewards, terminated, truncated, _ = results
         if acted is not None:
             self.columns.setdefault(ACTED, []).append(acted)
@@ -49,19 +61,28 @@ class Rollout:
         self.observations.append(observations)
         self.steps += len(actions) - int(np.count_nonzero(self.ended))
         self.ended = terminated | truncated
+        step = len(self.observations) - 2
         if self.ended.any():
-            step = len(self.observations) - 2
-            self._endings += [(step, int(env), bool(terminated[env])) for env in np.flatnonzero(self.ended)]
+            kinds: tuple[Cut, Cut] = ("truncated", "terminated")
+            self._cuts += [(step, int(env), kinds[int(terminated[env])]) for env in np.flatnonzero(self.ended)]
+        if held is not None and held.any():
+            self.steps -= int(np.count_nonzero(held))
+            self._cuts += [(step, int(env), "held") for env in np.flatnonzero(held)]
 
     def chunks(self) -> list[SingleAgentEpisode]:
-        """Ended episodes in the order of their ends, then the open ones."""
+        """Chunks in the order of their ends, then those of the open episodes."""
         length = len(self.observations) - 1
         by_env = {name: np.stack(column, axis=1) for name, column in self.columns.items()}
         observations = np.stack(self.observations, axis=1)
         found = []
-        for step, env, terminated in self._endings:
+        for step, env, cut in self._cuts:
+            if cut == "held":
+                if self._begins[env] < step:
+                    found.append(self._chunk(observations, by_env, env, step))
+                self._begins[env] = step + 1
+                continue
             found.append(self._chunk(observations, by_env, env, step + 1))
-            found[-1].is_terminated, found[-1].is_truncated = terminated, not terminated
+            found[-1].is_terminated, found[-1].is_truncated = cut == "terminated", cut == "truncated"
             self._begins[env], self.names[env] = step + 2, uuid.uuid4().hex
         open_ = [env for env, begin in enumerate(self._begins) if begin < length]
         return found + [self._chunk(observations, by_env, env, length) for env in open_]
@@ -139,6 +160,6 @@ class BatchedEnvRunner(SingleAgentEnvRunner):
         results = self._try_env_step(actions)
         if results == ENV_STEP_FAILURE:
             return False
-        acted = getattr(self.env.unwrapped, ACTED, None)
-        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted)
+        acted, held = getattr(self.env.unwrapped, ACTED, None), getattr(self.env.unwrapped, HELD, None)
+        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted, held)
         return True

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.behaviour_stats import BehaviourStats
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import starts_for
@@ -23,9 +24,14 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
 from services.trainer.planning.assembly import acted_by_policy, takeover_for
+from services.trainer.planning.model_planner import ModelPlanner
+from services.trainer.planning.plan import PlanMaker
+from services.trainer.planning.question import AnswerSource, PacedAnswers
+from services.trainer.planning.rules_planner import RulesPlanner
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.restarts.collector import CellCollector
+from services.trainer.rl import planning_process
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ids import Digest
@@ -67,6 +73,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._behaviour = BehaviourStats(self.num_envs)
         self._ended = np.zeros(self.num_envs, np.bool_)
         self.acted: NDArray[np.bool_] | None = None  # whether the policy's action was executed; None: always
+        self.held: NDArray[np.bool_] | None = None  # games that stood still in the last step; None: no planner
+        self._answers: AnswerSource | None = None
+        self._gate = WaitGate()
         self._dropped = 0
         self._collector: CellCollector | None = None
         self._game: Game | None = None
@@ -94,10 +103,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         """Step every environment. Summaries of ended episodes wait for `collect` and do not pass through RLlib."""
         games = self._open_games()
         observations, rewards, terminated, truncated, infos = games.step(actions)
-        self._behaviour.update(games.sessions)
+        self._behaviour.update(games.sessions, games.held)
         self._collect_states(games.sessions)
         if self.config.run.planner.mode != "none":
-            self.acted = acted_by_policy(games.sessions)
+            self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
             self._summaries.append(self._summary(int(env), infos["report"][env]))
@@ -149,10 +158,27 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
-            session.takeover = takeover_for(run.planner, game)
+            session.takeover = takeover_for(run.planner, game, self._plan_maker(env, session))
             session.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             session.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
+
+    def _plan_maker(self, env: int, session: GameSession) -> PlanMaker:
+        """What plans for one environment."""
+        if self.config.run.planner.mode != "model":
+            return RulesPlanner()
+        if self._answers is None:
+            self._answers = PacedAnswers(self.connect_models())
+        epoch = self._plan.epoch
+
+        def episode() -> tuple[int, str]:
+            return epoch, EpisodeName(epoch, self.runner, env, session.episode.number).id
+
+        return ModelPlanner(self._answers, self._gate, self.config.run.planner, episode)
+
+    def connect_models(self) -> AnswerSource:
+        """The way to the process that calls models. Tests override it."""
+        return planning_process.connect()
 
     def open_game(self, config: EnvConfig) -> Game:
         """The game that the configuration names. Benchmarks override it."""

@@ -102,6 +102,20 @@ def test_services_start_with_user_settings_except_reserved_ones(tmp_path: Path, 
     assert "ZELDA_ROM__FILE" not in judge
 
 
+def test_trainer_asks_the_models_of_the_planner_file_or_the_rules_server(tmp_path: Path) -> None:
+    file = tmp_path / "planner.yaml"
+    file.write_text("routes: {dialog: {url: 'http://models.test/v1', model: m}}")
+    trainer = system(tmp_path, user_settings({}, planner=file)).process("trainer").spec.environment
+    assert trainer["ZELDA_DRIVER__PLANNER_FILE"] == str(file)
+    judge = system(tmp_path / "other", {}).process("judge").spec.environment["ZELDA_JUDGE__DEFAULT_URL"]
+    assert trainer["ZELDA_DRIVER__PLANNER_URL"].startswith("http://127.0.0.1:")
+    assert judge.endswith("/v1")
+    file.write_text("routes: {cooking: {}}")
+    with pytest.raises(CliError, match=r"--planner .*cooking") as refused:
+        user_settings({}, planner=file)
+    assert refused.value.code == USAGE
+
+
 def test_connection_options_are_printed_for_another_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     elsewhere = system(tmp_path, {})

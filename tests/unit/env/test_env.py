@@ -211,7 +211,9 @@ def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
         def begin(self, observations: np.ndarray) -> None:
             self.seen = observations.copy()
 
-        def advance(self, observations: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> np.ndarray:
+        def advance(
+            self, observations: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, held: np.ndarray
+        ) -> np.ndarray:
             return np.full(len(observations), 2.0)
 
     rewarder = Constant()

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from services.judge.config import ConfigError, load_judges, load_phases, rules_only
+from services.judge.config import load_judges, load_phases, rules_only
 from services.judge.settings import JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
 from shared.config.configure import read_settings
+from shared.config.yaml_document import ConfigError
 from shared.contracts.scores import DIMENSIONS
 from shared.errors import Fatal
 from shared.runtime.service import ServicePorts

@@ -37,6 +37,9 @@ class FixedPlanner:
         self.asked.append(need)
         self._left = self._after
 
+    def waits(self) -> bool:
+        return False
+
     def answer(self) -> Plan | NoPlan | None:
         self._left -= 1
         return self._plan if self._left < 0 else None

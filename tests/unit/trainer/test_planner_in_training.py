@@ -1,23 +1,34 @@
 """A run with a planner from its configuration to the learner: masks, figures, and an evaluation without assistance."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import ray
 
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import create_evaluation
 from services.trainer.env.config import EnvConfig
 from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.planning_process import NAME, PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
+from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import PlannerConfig, RunConfig
 from shared.game.emulator.start import StartState
 from shared.game.ram.variables import entries
+from tests.rules import RulesServer
+from tests.servers import free_ports
+from tests.unit.planning.threaded_models import planner_file
 
 RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=2, batch_size=256, epoch_steps=512, episode_length=300)
-FACTS = {"planner_steps_share", "planner_wait_steps", "takeovers", "takeover_success"}
+FACTS = {
+    "planner_steps_share", "planner_wait_steps", "plans_late", "plans_missing", "takeovers", "takeovers_dialog",
+    "takeovers_puzzle", "takeover_success", "takeover_success_dialog", "takeover_success_puzzle",
+}  # fmt: skip
 
 
 def config(mode: str) -> TrainingSessionConfig:
@@ -107,4 +118,46 @@ def test_session_learns_from_the_policys_steps_alone() -> None:
     assert session.figures["policy_steps_share"] > 0.5
     session.collect(final=True)
     assert all(summary.facts["takeovers"] >= 1 for summary in session.summaries)
+    session.close()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+@pytest.mark.timeout(180)
+@pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
+def test_models_plan_in_training_through_the_planning_process(tmp_path: Path) -> None:
+    store = StoreSettings(url=f"file://{tmp_path}")
+    with RulesServer() as server:
+        planning = PlanningProcess(planner_file(server.url), RunId("play"), store)
+        session = TrainingSession(replace(config("model"), store=None), BowerEnv, planning)
+        session.begin(lambda numbers: EpochPlan(0), 0)
+        for _ in range(4):
+            session.iterate()
+        session.collect(final=True)
+        figures = session.planning_figures
+        assert server.count("rules_requests_total") == figures["planner/puzzle_answered"] >= 1
+        session.close()
+    assert max(summary.facts["takeover_success_puzzle"] for summary in session.summaries) > 0
+    assert max(summary.facts["planner_steps_share"] for summary in session.summaries) > 0
+    assert list(tmp_path.glob("episodes/answers/play/epoch_0/*.jsonl.gz")), "the answers are kept when the process ends"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+@pytest.mark.timeout(180)
+@pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
+def test_training_goes_on_without_models_and_planning_process() -> None:
+    planning = PlanningProcess(planner_file(f"http://127.0.0.1:{free_ports(1)[0]}/v1"), RunId("play"), None)
+    session = TrainingSession(config("model"), BowerEnv, planning)
+    session.begin(lambda numbers: EpochPlan(0), 0)
+    session.iterate()
+    figures = session.planning_figures
+    assert figures["planner/puzzle_unavailable"] >= 1
+    ray.kill(ray.get_actor(NAME), no_restart=False)
+    for _ in range(3):
+        session.iterate()
+    assert session.steps >= 4 * RUN.batch_size
+    session.collect(final=True)
+    assert sum(summary.facts["plans_missing"] for summary in session.summaries) >= 1
+    assert sum(summary.facts["planner_steps_share"] for summary in session.summaries) == 0
     session.close()

@@ -8,16 +8,22 @@ from services.trainer.rl.env_runner import Rollout
 ENVS = 3
 
 
-def play(rollout: Rollout, endings: dict[int, tuple[int, bool]], steps: int) -> None:
-    """Observation and reward of a step are its number and environment. `endings`: step -> (environment, terminated)."""
+def play(
+    rollout: Rollout, endings: dict[int, tuple[int, bool]], steps: int, holds: dict[int, list[int]] | None = None
+) -> None:
+    """Observation and reward of a step are its number and environment. `endings`: step -> (environment, terminated).
+
+    `holds`: step -> environments that stood still.
+    """
     for step in range(steps):
+        held = np.isin(np.arange(ENVS), (holds or {}).get(step, []))
         ended = np.zeros((2, ENVS), np.bool_)
         if step in endings:
             env, terminated = endings[step]
             ended[0 if terminated else 1, env] = True
         numbers = 100.0 * (step + 1) + np.arange(ENVS)
         results = (numbers[:, None].astype(np.float32), numbers, *ended, {})
-        rollout.add(np.full(ENVS, step), np.full(ENVS, -float(step)), results)
+        rollout.add(np.full(ENVS, step), np.full(ENVS, -float(step)), results, None, held if holds else None)
 
 
 @pytest.fixture
@@ -68,3 +74,22 @@ def test_ended_episodes_come_in_the_order_of_their_ends(rollout: Rollout) -> Non
     ended = [chunk for chunk in rollout.chunks() if chunk.is_done]
     assert [len(chunk) for chunk in ended] == [1, 3, 2]
     assert [chunk.get_rewards().tolist()[-1] % 100 for chunk in ended] == [1, 0, 1]
+
+
+def test_steps_in_which_an_environment_stood_still_are_left_out(rollout: Rollout) -> None:
+    play(rollout, {}, steps=6, holds={0: [0], 2: [1], 3: [1, 2]})
+    chunks = rollout.chunks()
+    assert rollout.steps == 6 * ENVS - 4
+    actions = [(chunk.id_, chunk.get_actions().tolist()) for chunk in chunks]
+    assert actions == [("b", [0, 1]), ("c", [0, 1, 2]), ("a", [1, 2, 3, 4, 5]), ("b", [4, 5]), ("c", [4, 5])]
+    assert not any(chunk.is_done for chunk in chunks)
+    before, after = chunks[0], chunks[3]
+    assert before.get_observations()[:, 0].tolist() == [1, 101, 201]
+    assert after.get_observations()[:, 0].tolist() == [401, 501, 601]
+
+
+def test_an_episode_may_end_after_it_stood_still(rollout: Rollout) -> None:
+    play(rollout, {2: (1, True)}, steps=5, holds={1: [1]})
+    first, ended, *_ = rollout.chunks()
+    assert (first.id_, first.get_actions().tolist(), first.is_done) == ("b", [0], False)
+    assert (ended.id_, ended.get_actions().tolist(), ended.is_terminated) == ("b", [2], True)

@@ -1,0 +1,92 @@
+"""The planning process of a run: a Ray actor beside the driver, which alone calls models (ADR 0012).
+
+Env runners ask it by name and never wait for it: an answer is a future. It ends with the driver; Ray starts it again if
+it dies alone, and questions in flight then count as unanswered.
+"""
+
+import uuid
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final, cast
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from services.trainer.planning.answer_archive import AnswerArchive
+from services.trainer.planning.model_service import ModelService
+from services.trainer.planning.planner_file import PlannerFile
+from services.trainer.planning.question import ModelAnswer, Question
+from shared.config.settings import StoreSettings
+from shared.contracts.ids import RunId
+from shared.errors import Fatal
+from shared.store.open import open_store
+
+NAME: Final = "planning"  # in the namespace of the driver's Ray job
+MAX_QUESTIONS: Final = 1_024  # in the process; a route's own limit is far lower, and what exceeds it is answered `busy`
+FIGURES_S: Final = 5.0
+START_S: Final = 120.0
+
+
+class PlanningActor:
+    """ModelService as an actor. Its methods run on one event loop."""
+
+    def __init__(self, file: PlannerFile, run: RunId, store: StoreSettings | None) -> None:
+        archive = None if store is None else AnswerArchive(open_store(store), run, uuid.uuid4().hex[:12])
+        self._service = ModelService(file, run, archive)
+
+    async def answer(self, question: Question) -> ModelAnswer:
+        """See ModelService.answer."""
+        return await self._service.answer(question)
+
+    async def figures(self) -> dict[str, float]:
+        """See ModelService.figures."""
+        return self._service.figures()
+
+    async def close(self) -> None:
+        """See ModelService.close."""
+        await self._service.close()
+
+
+class PlanningProcess:
+    """The driver's end: it owns the process."""
+
+    def __init__(self, file: PlannerFile, run: RunId, store: StoreSettings | None) -> None:
+        """Start the process on the driver's own node, the only one with a way to the models. Raises Fatal."""
+        here = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=False)
+        actor: Any = ray.remote(PlanningActor)
+        self._actor = actor.options(
+            name=NAME, num_cpus=0, max_restarts=-1, max_concurrency=MAX_QUESTIONS, scheduling_strategy=here
+        ).remote(file, run, store)
+        try:
+            ray.get(self._actor.figures.remote(), timeout=START_S)
+        except (ray.exceptions.RayError, TimeoutError) as error:
+            raise Fatal(f"the planning process did not start: {error}"[:500]) from error
+
+    def figures(self) -> dict[str, float]:
+        """The present epoch's figures. Empty if the process does not answer: it may be starting again."""
+        try:
+            return cast("dict[str, float]", ray.get(self._actor.figures.remote(), timeout=FIGURES_S))
+        except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
+            return {}
+
+    def close(self) -> None:
+        """Store the rest of the answers and end the process."""
+        with suppress(ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):  # it ends in any case
+            ray.get(self._actor.close.remote(), timeout=FIGURES_S)
+        ray.kill(self._actor)
+
+
+class PlanningClient:
+    """An env runner's end; an AnswerSource."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def submit(self, question: Question) -> "Future[ModelAnswer]":
+        """See AnswerSource. A process that ended fails the future."""
+        return cast("Future[ModelAnswer]", self._actor.answer.remote(question).future())
+
+
+def connect() -> PlanningClient:
+    """The planning process of this run. Raises ValueError if the driver started none."""
+    return PlanningClient(ray.get_actor(NAME))

@@ -1,0 +1,43 @@
+"""Reads a YAML document that a user wrote into a strict model. An error is one sentence that names file and field."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shared.config.problems import first_problem
+
+
+class ConfigError(ValueError):
+    """A configuration file is invalid. The message names file and field."""
+
+
+class StrictModel(BaseModel):
+    """Base class: unknown fields are rejected, values are immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+T = TypeVar("T", bound=StrictModel)
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file. Raises ConfigError."""
+    try:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not readable ({error}): give a readable YAML file") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+
+
+def parse_document(model: type[T], data: Any, where: str) -> T:
+    """Validate data as this model. Raises ConfigError, which begins with `where`."""
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: not a mapping; give a mapping with {', '.join(model.model_fields)}")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problem = first_problem(error, model).removeprefix("document: ")
+        raise ConfigError(f"{where}: {problem}") from error
