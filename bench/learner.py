@@ -1,7 +1,8 @@
 """What the learner costs, and which part of it more learners share: `python bench/learner.py`.
 
 CPU seconds of one torch thread, which other processes on the machine hardly change. Building the batch (values,
-advantages, curiosity) stays with the driver's learner; the gradient steps are shared (docs/adr/0018).
+advantages, curiosity) stays with the driver's learner; the gradient steps are shared (docs/adr/0018). The network
+between learners is not part of it.
 """
 
 import argparse
@@ -12,23 +13,26 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
-BATCHES = (4_096, 5_120, 20_480, 51_200)  # of one runner shape, and of two env runners on each of 5, 20 and 50 workers
+# A run's default, and three env runners on each of 5, 20 and 50 workers; with one learner more than there are workers.
+LEARNERS = {4_096: 2, 7_680: 6, 30_720: 21, 76_800: 51}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Print a row for each batch."""
     parser = argparse.ArgumentParser(prog="python bench/learner.py", description=__doc__)
-    parser.add_argument("--batches", type=int, nargs="+", default=list(BATCHES), help="steps in a batch")
+    parser.add_argument("--batch", type=int, help="steps in a batch; default: several")
+    parser.add_argument("--learners", type=int, default=2, help="learners that share that batch")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     given = parser.parse_args(argv)
     from bench.harness.learning.learner_cost import measured
 
-    found = [measured(batch) for batch in given.batches]
+    batches = LEARNERS if given.batch is None else {given.batch: given.learners}
+    found = [measured(batch, learners) for batch, learners in batches.items()]
     if given.json:
         sys.stdout.write(json.dumps([asdict(one) for one in found]) + "\n")
         return 0
-    head = "| batch | minibatch | building | gradients | shared | steps per CPU second |\n|---|---|---|---|---|---|"
-    sys.stdout.write("\n".join([head, *(one.row() for one in found)]) + "\n")
+    head = "| batch | minibatch | building | gradients | steps/s alone | learners | gradients, share | steps/s shared |"
+    sys.stdout.write("\n".join([head, "|---" * 8 + "|", *(one.row() for one in found)]) + "\n")
     return 0
 
 

@@ -3,8 +3,9 @@
 The rates are those of `python bench/train.py` on your machine: one env runner's core (sampling through RLlib, divided
 by its runners), and the learner alone: 1 / (1 / "sampling and learning" - 1 / "sampling through RLlib").
 
-The rows with learners replace one env runner of each worker by a learner. Their batches' costs are those of
-`python bench/learner.py`. The time of gradients on the network is not included; their amount is.
+The rows with learners add one to each worker, on the cores of its env runners, which wait while it computes. Their
+batches' costs are those of `python bench/learner.py`. The time of gradients on the network is not included; their
+amount is. The last row bounds what asynchronous sampling could give (docs/adr/0019).
 """
 
 import argparse
@@ -25,10 +26,12 @@ MINIBATCH, REFERENCE = 256, 4_096  # `ppo.minibatch`, and the batch that it is m
 
 @dataclass(frozen=True)
 class BatchCost:
-    """Measured CPU seconds of one batch: the part that the driver's learner does alone, and the part that all share."""
+    """Measured CPU seconds of one batch: the part that the driver's learner does alone, and all gradient steps: on
+    whole minibatches, and on the share of one learner."""
 
     building: float
     gradients: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,11 @@ def row(workers: int, rates: Rates) -> list[str]:
 
 
 def shared(workers: int, rates: Rates) -> list[str]:
-    """The rows with a learner on each worker in place of an env runner."""
-    learners, runners = workers + 1, workers * (CORES - 2)
+    """The rows with a learner on each worker, beside its env runners."""
+    learners, runners = workers + 1, workers * (CORES - 1)
     batch = max(REFERENCE, runners * ENVIRONMENTS * STEPS_PER_ENV)
     cost = BATCH_COSTS[workers]
-    play, learn = runners * rates.runner, batch / (cost.building + cost.gradients / learners)
+    play, learn = runners * rates.runner, batch / (cost.building + cost.share)
     both = 1 / (1 / play + 1 / learn)
     steps = PASSES * batch / (MINIBATCH * batch / REFERENCE)
     return [
@@ -60,7 +63,14 @@ def shared(workers: int, rates: Rates) -> list[str]:
         f"{SEGMENTS / (rates.epoch_steps / both):.1f}",
         f"{2 * steps * GRADIENT_MB:,.0f} MB in {batch / both:.1f} s",
         "the learners" if play > learn else "the env runners",
+        f"{min(play, learn, _all_cores_busy(learners, runners, batch, cost, rates)) / both:.2f}",
     ]
+
+
+def _all_cores_busy(learners: int, runners: int, batch: int, cost: BatchCost, rates: Rates) -> float:
+    """Steps per second if the env runners' cores and the driver's were never idle."""
+    seconds_of_a_step = 1 / rates.runner + (cost.building + learners * cost.share) / batch
+    return (runners + 1) / seconds_of_a_step
 
 
 def alone(workers: int, rates: Rates) -> list[str]:
@@ -102,6 +112,7 @@ NAMES = (
     "judge requests/s and model",
     "gradients over each learner's network",
     "saturates first",
+    "at most with asynchronous sampling, times",
 )
 
 
@@ -117,8 +128,8 @@ def table(rates: Rates) -> str:
 MEASURED = Rates(runner=4_355 / 2, learner=1 / (1 / 2_360 - 1 / 4_355), epoch_steps=300_000)
 
 
-# `python bench/learner.py`, 2 cores, 2026-11-23, beside other work: CPU seconds, batches of 10, 40 and 100 runners.
-BATCH_COSTS = {5: BatchCost(0.04, 0.72), 20: BatchCost(0.14, 2.15), 50: BatchCost(0.52, 5.51)}
+# `python bench/learner.py`, 2 cores, 2026-11-23, beside other work: CPU seconds, batches of 15, 60 and 150 runners.
+BATCH_COSTS = {5: BatchCost(0.07, 1.10, 0.40), 20: BatchCost(0.33, 3.79, 0.44), 50: BatchCost(0.97, 10.61, 0.54)}
 GRADIENT_MB = 0.84  # the networks on features
 
 

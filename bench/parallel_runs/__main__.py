@@ -7,6 +7,7 @@ Exit code 1 if something was lost, doubled or mixed up.
 """
 
 import asyncio
+import os
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ from typing import Any, Final
 import httpx
 
 from bench.harness.measure import Figures, parser, report
+from bench.parallel_runs.cpu_use import CpuOfDescendants
 from bench.parallel_runs.progress import RatesTogether, follow, rates
 from bench.parallel_runs.separation import audit, counted, gauge_problems
 from cli.console import print_status
@@ -51,16 +53,16 @@ class ParallelRuns:
     def __init__(self, system: LocalStack, config: dict[str, Any]) -> None:
         self.problems: list[str] = []
         self.epochs = self.segments = self.judged = self.ordered = 0
-        self._system, self._config = system, config
+        self._system, self._config, self._cpu = system, config, CpuOfDescendants(os.getpid())
         self._store: Store = local_store(system.settings)
 
     async def measure(self, prefix: str, number: int) -> RatesTogether:
         """Train so many runs at the same time, check what they left, and return their rates."""
         names = [RunId(f"{prefix}-{one}") for one in range(number)]
-        began = time.monotonic()
+        began, used = time.monotonic(), self._cpu.sample()
         await self._order(names)
-        curves = await follow(self._store, names, self._config["epoch_steps"])
-        found = rates(curves, time.monotonic() - began)
+        curves = await follow(self._store, names, self._config["epoch_steps"], self._cpu.sample)
+        found = rates(curves, time.monotonic() - began, self._cpu.sample() - used)
         print_status(f"{prefix}: {found.training:.0f} steps/s")
         await self._check(names)
         return found
@@ -108,6 +110,10 @@ async def run(config: dict[str, Any], together: int) -> tuple[list[tuple[str, st
         ("shape of a run", f"{config['env_runners']} x {config['envs_per_runner']}, {config['epochs']} epochs"),
         ("one run alone", f"{before.training:,.0f} and {after.training:,.0f} steps/s; with its start {whole:,.0f}"),
         (f"{together} runs together", f"{five.training:,.0f} steps/s; with their start {five.whole:,.0f}"),
+        (
+            "CPU time of a step",
+            f"{before.cpu_ms:.2f} and {after.cpu_ms:.2f} ms alone, {five.cpu_ms:.2f} ms together (starts included)",
+        ),
         ("segments", f"{runs.segments} recorded, {runs.judged} judged, in {runs.epochs} epochs"),
         ("lost or mixed up", "; ".join(runs.problems[:5]) or "nothing"),
     ]
@@ -115,6 +121,7 @@ async def run(config: dict[str, Any], together: int) -> tuple[list[tuple[str, st
         "together_over_alone": five.training / alone,
         "together_over_alone_with_start": five.whole / whole,
         "alone_after_over_before": after.training / before.training,
+        "cpu_together_over_alone": five.cpu_ms * 2 / (before.cpu_ms + after.cpu_ms),
         "problems": len(runs.problems),
     }
     return rows, figures, runs.problems

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,24 +39,34 @@ class StepCurve:
 
 @dataclass(frozen=True, slots=True)
 class RatesTogether:
-    """Steps per second of all runs together: `training` while each of them trains, `whole` from order to end."""
+    """Steps per second of all runs together: `training` while each of them trains, `whole` from order to end.
+
+    `cpu_ms` is the CPU time of the whole system for a step, in milliseconds, starts of drivers included.
+    """
 
     training: float
     whole: float
+    cpu_ms: float
 
 
-def rates(curves: Sequence[StepCurve], seconds: float) -> RatesTogether:
-    """The rates of runs that began together and took `seconds`. RuntimeError if they never trained together."""
+def rates(curves: Sequence[StepCurve], seconds: float, cpu_s: float) -> RatesTogether:
+    """The rates of runs that were ordered together; from order to end they took `seconds`, and `cpu_s` of CPU time.
+
+    RuntimeError if they never trained together.
+    """
     begin = max(curve.times[0] for curve in curves)
     end = min(curve.times[-1] for curve in curves)
     if end - begin < 4 * POLL_S:
         raise RuntimeError(f"the runs trained together for {end - begin:.1f} s: order more epochs")
     trained = sum(curve.at(end) - curve.at(begin) for curve in curves)
-    return RatesTogether(trained / (end - begin), sum(curve.steps[-1] for curve in curves) / seconds)
+    steps = sum(curve.steps[-1] for curve in curves)
+    return RatesTogether(trained / (end - begin), steps / seconds, cpu_s / steps * 1e3)
 
 
-async def follow(store: Store, runs: Sequence[RunId], epoch_steps: int) -> list[StepCurve]:
-    """Follow the runs until all have ended. RuntimeError if one did not finish."""
+async def follow(
+    store: Store, runs: Sequence[RunId], epoch_steps: int, each_time: Callable[[], object]
+) -> list[StepCurve]:
+    """Follow the runs until all have ended, and call `each_time` twice a second. RuntimeError if one did not finish."""
     curves = {run: StepCurve() for run in runs}
     records, deadline = RunRecords(store), time.monotonic() + TIMEOUT_S
     open_ = set(runs)
@@ -70,6 +80,7 @@ async def follow(store: Store, runs: Sequence[RunId], epoch_steps: int) -> list[
                 open_.discard(run)
             elif record.state in ENDED_STATES:
                 raise RuntimeError(f"{run} is {record.state}: {record.reason}")
+        each_time()
         await asyncio.sleep(POLL_S)
     return [curves[run] for run in runs]
 

@@ -20,7 +20,13 @@ from shared.store.port import Store
 
 LEARNING = ("zelda_epoch_", "zelda_reward_model_", "zelda_rewardmodel_", "zelda_judge_")
 """Prefixes of the learning gauges."""
-OF_REQUESTS = ("zelda_judge_token_bound_ratio", "zelda_rewardmodel_waiting_epochs")
+OF_REQUESTS = (
+    "zelda_judge_token_bound_ratio",
+    "zelda_judge_concurrency_limit_calls",
+    "zelda_judge_in_flight_calls",
+    "zelda_judge_breaker_state",
+    "zelda_rewardmodel_waiting_epochs",
+)
 CREATED = "_created"  # when a counter began, which the client library shows as a gauge
 RETURN = "return_mean"
 

@@ -118,7 +118,11 @@ class RunConfig(Contract):
     envs_per_runner: int = Field(1, ge=1, le=256, description="environments of each env runner")
     batch_size: int = Field(4_096, ge=64, le=10_000_000, description="steps per PPO update")
     learners: int = Field(
-        1, ge=1, le=64, description="processes that share each gradient step; each but the first takes a core of Ray"
+        1,
+        ge=1,
+        le=64,
+        description="processes that share each gradient step; each but the first runs on the core of an env runner, "
+        "which waits meanwhile",
     )
     eval_interval: int = Field(1, ge=0, le=1_000, description="evaluate every N epochs; 0 never")
     judge_interval: int = Field(

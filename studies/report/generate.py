@@ -1,7 +1,8 @@
 """Writes the tables and pictures of docs from the results files: `python -m studies.report.generate`.
 
 A page marks the place with `<!-- study NAME -->` and `<!-- end of study NAME -->`; the data are docs/results/NAME.json,
-the picture is docs/images/study-NAME.png. The README marks its claim in the same way: `<!-- claim NAME -->`.
+the picture is docs/images/study-NAME.png. The README marks its claim in the same way: `<!-- claim NAME -->`. The
+comparison of one learner with two is at `<!-- learners -->`.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Final
 from studies.plan import InvalidStudy
 from studies.report.charts import draw_curves
 from studies.report.claim import claim
+from studies.report.learners import FOLDER, learners_block
 from studies.report.tables import to_markdown
 from studies.report.verdict import verdict
 from studies.results import Results
@@ -23,12 +25,14 @@ RESULTS: Final = "docs/results"
 IMAGES: Final = "docs/images"
 BLOCK: Final = re.compile(r"<!-- study (?P<name>[a-z0-9-]+) -->\n.*?<!-- end of study (?P=name) -->", re.DOTALL)
 CLAIM: Final = re.compile(r"<!-- claim (?P<name>[a-z0-9-]+) -->\n.*?<!-- end of claim (?P=name) -->", re.DOTALL)
+LEARNERS: Final = re.compile(r"<!-- learners -->\n.*?<!-- end of learners -->", re.DOTALL)
 WIDTH: Final = 140
 
 
 def generated(page: str, results: Path) -> str:
     """Return the text of a page with the tables and claims of `results`; InvalidStudy if a named file is missing."""
     page = CLAIM.sub(lambda found: _claim(found["name"], results), page)
+    page = LEARNERS.sub(lambda found: _learners(results / Path(FOLDER).name), page)
     return BLOCK.sub(lambda found: _block(found["name"], results), page)
 
 
@@ -36,6 +40,10 @@ def _claim(name: str, results: Path) -> str:
     found = Results.load(results / f"{name}.json")
     text = f"{claim(found.summary(), found.steps)} ({found.cores} cores, {found.date}; rules judge)"
     return f"<!-- claim {name} -->\n{textwrap.fill(text, WIDTH)}\n<!-- end of claim {name} -->"
+
+
+def _learners(results: Path) -> str:
+    return f"<!-- learners -->\n{learners_block(results)}\n<!-- end of learners -->"
 
 
 def _block(name: str, results: Path) -> str:
@@ -62,14 +70,19 @@ def _picture(name: str) -> str:
     return f"study-{name}.png"
 
 
+def write_pages() -> None:
+    """Rewrite all pages and their pictures; InvalidStudy if a file is missing or damaged."""
+    for name in PAGES:
+        page = ROOT / name
+        text = generated(page.read_text("utf-8"), ROOT / RESULTS)
+        page.write_text(text, encoding="utf-8")
+        draw_pictures(text, ROOT / RESULTS, ROOT / IMAGES)
+
+
 def main() -> None:
     """Rewrite all pages and their pictures."""
     try:
-        for name in PAGES:
-            page = ROOT / name
-            text = generated(page.read_text("utf-8"), ROOT / RESULTS)
-            page.write_text(text, encoding="utf-8")
-            draw_pictures(text, ROOT / RESULTS, ROOT / IMAGES)
+        write_pages()
     except InvalidStudy as error:
         sys.exit(str(error))
 

@@ -129,10 +129,10 @@ def test_new_runs_use_the_workers(workers: int, runners: int, batch: int) -> Non
     assert variables["ZELDA_COORDINATOR__MAX_ENV_RUNNERS"] == str(workers * 4)
 
 
-def test_learners_take_the_cores_of_env_runners() -> None:
+def test_learners_leave_the_env_runners_their_cores() -> None:
     values = merged(profile("openshift"), {"runs": {"learners": 3}})
     defaults = json.loads(environment(render(values), "coordinator")["ZELDA_COORDINATOR__RUN_DEFAULTS"])
-    assert (defaults["learners"], defaults["env_runners"], defaults["batch_size"]) == (3, 7, 4096)
+    assert (defaults["learners"], defaults["env_runners"], defaults["batch_size"]) == (3, 9, 4608)
     RunConfig.model_validate(defaults)
 
 

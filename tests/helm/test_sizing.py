@@ -40,13 +40,13 @@ def test_a_faster_learner_moves_the_limit() -> None:
 
 def test_the_costs_of_a_batch_are_those_of_the_page() -> None:
     known = {
-        int(batch.replace(",", "")): scale.BatchCost(float(building), float(gradients))
-        for batch, building, gradients in re.findall(
-            r"^\| ([\d,]+) \| [\d,]+ \| ([\d.]+) s \| ([\d.]+) s", PAGE, re.MULTILINE
+        int(batch.replace(",", "")): scale.BatchCost(float(building), float(gradients), float(share))
+        for batch, building, gradients, share in re.findall(
+            r"^\| ([\d,]+) \| [\d,]+ \| ([\d.]+) s \| ([\d.]+) s \| [\d,]+ \| \d+ \| ([\d.]+) s", PAGE, re.MULTILINE
         )
     }
     for workers, cost in scale.BATCH_COSTS.items():
-        assert known[workers * (scale.CORES - 2) * scale.ENVIRONMENTS * scale.STEPS_PER_ENV] == cost
+        assert known[workers * (scale.CORES - 1) * scale.ENVIRONMENTS * scale.STEPS_PER_ENV] == cost
 
 
 def test_more_learners_help_by_what_they_share() -> None:
@@ -54,6 +54,12 @@ def test_more_learners_help_by_what_they_share() -> None:
     single = [float(scale.alone(workers, scale.MEASURED)[4].replace(",", "")) for workers in scale.WORKERS]
     assert [one > 2 * other for one, other in zip(steps, single, strict=True)] == [True] * 3
     assert steps == sorted(steps)
+
+
+def test_the_decision_on_asynchronous_sampling_rests_on_the_table() -> None:
+    bounds = [scale.shared(workers, scale.MEASURED)[-1] for workers in scale.WORKERS]
+    decision = (ROOT / "docs/adr/0019-sampling-waits-for-the-learner.md").read_text().replace("\n", " ")
+    assert "at most {} times as fast with 5 workers, {} with 20 and {} with 50".format(*bounds) in decision
 
 
 def test_minibatches_are_those_of_a_run() -> None:

@@ -1,4 +1,4 @@
-"""CPU seconds of one batch in the learner: building it, and its gradient steps."""
+"""CPU seconds of one batch in the learner: building it, its gradient steps, and those on one of several shares."""
 
 import time
 from dataclasses import dataclass
@@ -26,30 +26,32 @@ REFERENCE = 4_096
 
 @dataclass(frozen=True)
 class LearnerCost:
-    """One batch: its minibatch, CPU seconds of both parts, and the gradients' size in bytes."""
+    """One batch: its minibatch, CPU seconds of both parts, and the gradients' size in bytes.
+
+    `share_s` are the CPU seconds of all gradient steps on the share of one of `learners`. It is more than
+    `gradients_s / learners`, because a step has costs that its rows do not change.
+    """
 
     batch: int
     minibatch: int
     building_s: float
     gradients_s: float
+    learners: int
+    share_s: float
     gradient_bytes: int
-
-    @property
-    def shared(self) -> float:
-        """The part of the time that more learners share."""
-        return self.gradients_s / (self.building_s + self.gradients_s)
 
     def row(self) -> str:
         """The row of the table."""
-        rate = self.batch / (self.building_s + self.gradients_s)
+        alone, shared = (self.batch / (self.building_s + part) for part in (self.gradients_s, self.share_s))
         return (
             f"| {self.batch:,} | {self.minibatch:,} | {self.building_s:.2f} s | {self.gradients_s:.2f} s "
-            f"| {self.shared:.1%} | {rate:,.0f} |"
+            f"| {alone:,.0f} | {self.learners} | {self.share_s:.2f} s | {shared:,.0f} |"
         )
 
 
-def measured(batch: int) -> LearnerCost:
-    """Learn one batch of random observations, with the defaults of a run and minibatches for the batch."""
+def measured(batch: int, learners: int) -> LearnerCost:
+    """Learn one batch of random observations, with the defaults of a run and minibatches for the batch; then make the
+    same number of steps on the share of one of so many learners."""
     run = RunConfig(
         env_runners=0, batch_size=batch, epoch_steps=max(300_000, batch), ppo=PpoConfig(reference_batch=REFERENCE)
     )
@@ -61,11 +63,16 @@ def measured(batch: int) -> LearnerCost:
     columns = learner.builder(rl_module=learner.module, episodes=chunks)[DEFAULT_MODULE_ID]
     built = time.process_time()
     size, epochs = config.ppo.minibatch_of(batch), config.ppo.epochs
-    for rows in minibatch_rows(len(columns[ADVANTAGES]), size=size, epochs=epochs, shuffle=True):
+    minibatches = list(minibatch_rows(len(columns[ADVANTAGES]), size=size, epochs=epochs, shuffle=True))
+    drawn = time.process_time()
+    for rows in minibatches:
         learner._update({DEFAULT_MODULE_ID: select(columns, rows)})
     learnt = time.process_time()
+    for rows in minibatches:
+        learner._update({DEFAULT_MODULE_ID: select(columns, rows[::learners])})
+    shared = time.process_time()
     parameters = sum(p.numel() * p.element_size() for p in learner._params.values() if p.requires_grad)
-    return LearnerCost(batch, size, built - began, learnt - built, parameters)
+    return LearnerCost(batch, size, built - began, learnt - drawn, learners, shared - learnt, parameters)
 
 
 def learner_of(config: TrainingSessionConfig) -> CuriosityPPOLearner:

@@ -20,14 +20,14 @@
 
 {{/* JSON {defaults, maxEnvRunners}: fields of new runs, from the workers of Ray. An env runner takes a core, and one core of a
      worker is left to Ray. The batch has as many steps of each environment as its default for few environments, and minibatches and
-     learning rate follow it. */}}
+     learning rate follow it. Learners take turns with the env runners on the same cores. */}}
 {{- define "zelda.runRoom" -}}
 {{- $runs := .Values.runs }}{{ $defaults := dict }}{{ $max := 0 }}
 {{- if eq .Values.services.trainer.backend "ray" }}
 {{- $cores := div (include "zelda.millicores" .Values.ray.workers.resources.limits.cpu | int64) 1000 }}
 {{- $max = mul .Values.ray.workers.max $cores }}
 {{- if $runs.fromWorkers }}
-{{- $runners := max 1 (add1 (sub (mul .Values.ray.workers.min (max 1 (sub $cores 1))) $runs.learners)) }}
+{{- $runners := mul .Values.ray.workers.min (max 1 (sub $cores 1)) }}
 {{- $environments := mul $runners $runs.envsPerRunner }}
 {{- $defaults = dict "env_runners" $runners "envs_per_runner" $runs.envsPerRunner "batch_size" (max 4096 (mul $environments $runs.stepsPerEnv)) "learners" $runs.learners "ppo" (dict "reference_batch" 4096) }}
 {{- end }}

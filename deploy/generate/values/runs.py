@@ -19,7 +19,8 @@ class RunsValues(Section):
         1,
         ge=1,
         le=64,
-        description="processes that share each gradient step; with `fromWorkers` each but one replaces an env runner",
+        description="processes that share each gradient step, such as one more than `ray.workers.min`; they compute "
+        "while the env runners wait",
     )
     defaults: dict[str, Any] = Field(
         default_factory=dict, description="fields of new runs, such as `{world: garden, epochs: 50}`; they win"

@@ -38,10 +38,10 @@ class RunDefaults:
                 f"cluster set `rom.source`; without a ROM it plays {', '.join(self.games)}."
             )
         limit, replicas = self.max_env_runners, config.learners - 1
-        if limit is not None and 0 < replicas > limit - config.env_runners >= 0:
+        if limit is not None and replicas > limit:
             raise UnsuitableRun(
-                f"config.learners: {replicas} more learners and {config.env_runners} env runners need a core each, and "
-                f"the cluster's workers have {limit}: lower one of the two, or enlarge ray.workers."
+                f"config.learners: {replicas} of {config.learners} learners run on the cluster's workers, which have "
+                f"{limit} cores: ask for at most {limit + 1}, or enlarge ray.workers."
             )
         if limit is not None and config.env_runners > limit:
             raise UnsuitableRun(

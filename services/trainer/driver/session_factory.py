@@ -75,7 +75,7 @@ def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type
     """
     check_playable(config)
     file = planner_file_of(config.run, driver)
-    start_ray(config.run.env_runners + config.run.learners - 1, driver)
+    start_ray(config.run.env_runners, driver)
     # Before the runners, which look for it.
     planning = None if file is None else PlanningProcess(file, config.run_id, config.store)
     return TrainingSession(config, env, planning)
@@ -88,9 +88,9 @@ def create_evaluation(config: TrainingSessionConfig) -> Evaluation:
     return Evaluation(lambda envs: RLlibVectorEnv({SESSION_CONFIG: alone, "num_envs": envs}), config.run.seed)
 
 
-def start_ray(actors: int, driver: DriverGroup) -> None:
-    """Start Ray in this process, or join a cluster. A local Ray gets a CPU for each env runner and learner in `actors`,
-    and some to spare: with too few it hangs."""
+def start_ray(env_runners: int, driver: DriverGroup) -> None:
+    """Start Ray in this process, or join a cluster. A local Ray gets a CPU for each env runner, and some to spare: with
+    too few it hangs."""
     if ray.is_initialized():
         return
     if driver.ray_address is not None:
@@ -100,7 +100,7 @@ def start_ray(actors: int, driver: DriverGroup) -> None:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine
-        num_cpus=driver.ray_cpus or actors + LOCAL_CORES,
+        num_cpus=driver.ray_cpus or env_runners + LOCAL_CORES,
         include_dashboard=False,
         log_to_driver=False,
         configure_logging=False,

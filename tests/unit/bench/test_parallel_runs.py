@@ -1,9 +1,14 @@
 """The audit of `python -m bench.parallel_runs`: what it must find in runs that lost something or were mixed up."""
 
+import os
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bench.parallel_runs.cpu_use import CpuOfDescendants
 from bench.parallel_runs.progress import StepCurve, rates
 from bench.parallel_runs.separation import RunsOnOneSystem, audit, counted, gauge_problems
 from services.trainer.documents import DriverName, Heartbeat
@@ -120,11 +125,23 @@ def beat(second: float, epoch: int, steps: int) -> Heartbeat:
 
 def test_runs_together_have_the_sum_of_their_rates() -> None:
     """The second run begins 50 seconds later: only the time in which both train counts as training."""
-    found = rates([curve(0, 10), curve(50, 20)], 200)
+    found = rates([curve(0, 10), curve(50, 20)], 200, 8)
     assert found.training == pytest.approx(30)
     assert found.whole == pytest.approx(4_000 / 200)
+    assert found.cpu_ms == pytest.approx(2)
+
+
+def test_ended_processes_count_as_used_time() -> None:
+    spin = "import time\nwhile time.process_time() < 0.6: pass\ntime.sleep(60)"
+    started, used = subprocess.Popen([sys.executable, "-c", spin]), CpuOfDescendants(os.getpid())
+    before, deadline = used.sample(), time.monotonic() + 30
+    while used.sample() - before < 0.5 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    started.kill()
+    started.wait()
+    assert used.sample() - before >= 0.5
 
 
 def test_runs_after_each_other_are_not_measured() -> None:
     with pytest.raises(RuntimeError, match="order more epochs"):
-        rates([curve(0, 100), curve(500, 100)], 700)
+        rates([curve(0, 100), curve(500, 100)], 700, 8)

@@ -33,11 +33,10 @@ def test_more_env_runners_than_cores_are_refused() -> None:
     assert OF_NINE_CORES.complete(RunConfig(env_runners=12)).env_runners == 12
 
 
-def test_learners_take_cores_beside_the_env_runners() -> None:
-    with pytest.raises(UnsuitableRun, match=r"learners: 4 more learners and 9 env runners .* have 12"):
-        OF_NINE_CORES.complete(RunConfig(learners=5))
-    assert OF_NINE_CORES.complete(RunConfig(learners=4)).learners == 4
-    assert OF_NINE_CORES.complete(RunConfig(env_runners=12)).learners == 1
+def test_learners_share_the_cores_of_the_env_runners() -> None:
+    with pytest.raises(UnsuitableRun, match=r"learners: 13 of 14 learners .* have 12 cores: ask for at most 13"):
+        OF_NINE_CORES.complete(RunConfig(learners=14))
+    assert OF_NINE_CORES.complete(RunConfig(learners=13, env_runners=12)).learners == 13
 
 
 def test_a_short_epoch_that_the_defaults_do_not_fit_names_them() -> None:

@@ -8,7 +8,6 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.learners import learner_replicas
 from services.trainer.rl.learners.minibatch_share import MinibatchShare
 from shared.contracts.ppo import PpoConfig
 from shared.errors import Fatal
@@ -103,7 +102,20 @@ class TestOnRay:
             session.iterate()
         session.close()
 
-    def test_without_room_for_them_the_session_does_not_begin(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(learner_replicas, "PLACEMENT_S", 2.0)
-        with pytest.raises(Fatal, match=r"learners: 9 need a core each .* lower learners"):
-            corridor_session(learners=9)
+    def test_they_need_no_core_beside_the_env_runners(self, saved: bytes) -> None:
+        """They compute while the env runners wait: a full cluster has room for them."""
+        taken = ray.remote(num_cpus=ray.available_resources().get("CPU", 0))(Holder).remote()
+        assert ray.get(taken.held.remote())
+        assert ray.available_resources().get("CPU", 0) == 0
+        session = played(3, saved)
+        assert session.replicas is not None
+        assert len(session.replicas.weights()) == 2
+        session.close()
+        ray.kill(taken)
+
+
+class Holder:
+    """Takes all cores."""
+
+    def held(self) -> bool:
+        return True

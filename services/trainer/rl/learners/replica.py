@@ -13,7 +13,7 @@ from torch import Tensor
 
 from services.trainer.rl.learners.gradient_sum import GradientSum, Meeting
 
-THREADS = 1  # of torch: a replica asks Ray for one core
+THREADS = 1  # of torch: other replicas use the cores beside it
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,6 @@ class LearnerReplica:
     def connect(self, meeting: Meeting, rank: int) -> None:
         """Join the other learners; it waits for all of them."""
         self._learner.gradients = GradientSum(meeting, rank, ray.util.get_node_ip_address())
-
-    def ready(self) -> bool:
-        """True: the process runs and its networks are built."""
-        return True
 
     def learn(self, work: LearnerWork) -> dict[str, float]:
         """Make the same steps as the driver's learner; return this replica's part of the mean losses."""
