@@ -9,7 +9,8 @@ from studies import learners
 from studies.curves import Curve
 from studies.plan import Trial
 from studies.report.learners import NOT_MEASURED, learners_block, results_file
-from tests.unit.studies.test_results import curve, opened
+from tests.unit.studies.invented import curve
+from tests.unit.studies.test_results import opened
 
 SEEDS = range(5)
 
