@@ -20,7 +20,7 @@ from cli.client import CoordinatorClient, error_from_response, find_connection, 
 from cli.commands import judge
 from cli.console import print_table
 from cli.errors import CliError
-from cli.run_arguments import ORIGINAL_NAMES, parse_fields, run_config
+from cli.run_arguments import parse_fields
 from cli.stack.layout import Connection, StackLayout
 from services.judge.config import rules_only
 from services.judge.offline.rejudge import RejudgeCounts
@@ -230,18 +230,6 @@ def test_a_pass_without_a_readable_segment_fails(tmp_path: Path) -> None:
     done = zelda("judge", "segments", "m1", "--rules", cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}")
     assert done.stdout == "judged 0, abstained 0, dead 1, already scored 0\n"
     assert (done.returncode, "No segment could be read" in done.stderr) == (errors.FAILED, True), done.stderr
-
-
-def test_variables_of_the_original_system_set_fields() -> None:
-    original = ["RUN_HOURS=48", "EPOCH_STEPS=300000", "EPISODE_LENGTH=30000", "BATCH_SIZE=4096"]
-    fields = parse_fields([*original, "RAY_WORKERS=3", "ENVS_PER_WORKER=2", "EVAL_INTERVAL=5"])
-    config = run_config(fields)
-    assert config.judge_interval == 5
-    assert (config.run_hours, config.epoch_steps, config.env_runners, config.envs_per_runner) == (48, 300_000, 3, 2)
-    page = (ROOT / "cli/README.md").read_text()
-    settings = ["S3_ENDPOINT_URL", "S3_BUCKET_NAME", "S3_ACCESS_KEY", "S3_SECRET_KEY", "LLM_ENDPOINT", "LLM_NAMESPACE"]
-    others = [*settings, "LLM_USE_DIRECT", "EPOCH", "JOB_ID", "HEAD_POD"]
-    assert [name for name in [*ORIGINAL_NAMES, *others] if f"`{name}`" not in page] == []
 
 
 def test_a_reward_model_needs_a_finished_epoch(tmp_path: Path) -> None:
