@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shared.errors import Permanent
 from shared.game.decoding.names import ACTIONS
-from shared.game.observation import counters, layout, with_counters
+from shared.game.observation import counters, layout, with_counters, with_guidance
 
 Floats = NDArray[np.float32]
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -72,6 +72,8 @@ class Policy:
 def policy_from(tensors: Mapping[str, Floats], about: Mapping[str, Any]) -> Policy:
     """The policy among the tensors of a checkpoint (`pi.0.weight`, ...). Permanent for a policy that sees pictures."""
     features = FEATURES.get(about["observation"])
+    if features is not None and about.get("guided"):
+        features = (*features, *with_guidance.NAMES)
     if features is None:
         known = " and ".join(FEATURES)
         raise Permanent(f"this policy sees {about['observation']}: only policies on {known} can be exported or played")

@@ -85,6 +85,42 @@ class PlannerConfig(Contract):
     cool_down_steps: int = Field(150, ge=0, le=1_000_000, description="steps without a takeover after each one")
 
 
+class GuidanceConfig(Contract):
+    """Suggestions of models that the policy sees and may follow. The policy always acts itself."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["none", "model"] = Field(
+        "none",
+        description="`none`: no suggestions; `model`: the language models of the planner file suggest actions, and the "
+        "observation has a part that shows them",
+    )
+    text_share: float = Field(0.02, ge=0, le=0.5, description="probability that a step's state is asked about as text")
+    vision_share: float = Field(
+        0.03, ge=0, le=0.5, description="probability that a step's state is asked about with a picture"
+    )
+    wait_s: float = Field(
+        0.0,
+        ge=0,
+        le=60,
+        description="longest time that the asking environment stands still for a suggestion, in seconds; the others "
+        "play on",
+    )
+    max_in_flight: int = Field(
+        2, ge=1, le=1_000, description="questions in flight per env runner; a step drawn beyond it is not asked about"
+    )
+    text_bonus: float = Field(0.5, ge=0, le=1_000, description="reward for the next action that follows a suggestion")
+    vision_bonus: float = Field(1.0, ge=0, le=1_000, description="the same for a suggestion from a picture")
+    bonus_share: float = Field(
+        0.1, ge=0, le=1, description="the most that bonuses may be of the episode's return without them"
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether any step is asked about."""
+        return self.mode != "none" and self.text_share + self.vision_share > 0
+
+
 class RestartsConfig(Contract):
     """How many episodes begin at states of the run's archive. Evaluation always begins at the true start."""
 
@@ -150,6 +186,7 @@ class RunConfig(Contract):
     shaping: ShapingConfig = Field(ShapingConfig(), description="the reward that the reward model adds")
     sampling: SamplingConfig = Field(SamplingConfig(), description="which segments are recorded and judged")
     planner: PlannerConfig = Field(PlannerConfig(), description="who acts in dialogs and puzzles")
+    guidance: GuidanceConfig = Field(GuidanceConfig(), description="suggestions that the policy sees")
     restarts: RestartsConfig = Field(RestartsConfig(), description="episodes that continue from saved states")
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
     judge_deadline_s: float = Field(
@@ -167,6 +204,8 @@ class RunConfig(Contract):
                 f"segment_steps {self.segment_steps} is larger than episode_length {self.episode_length}: "
                 "no segment would be complete"
             )
+        if self.guidance.mode != "none" and self.observation == "pixels/v1":
+            raise ValueError("guidance is shown beside features, not in pictures: set observation to obs/v2 or obs/v1")
         if self.actions == "actions/v2" and self.frame_skip < 2:
             raise ValueError(
                 "frame_skip 1 leaves no frame to release a button in: raise it, or set actions to actions/v1"

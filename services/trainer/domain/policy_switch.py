@@ -99,6 +99,11 @@ class PolicySwitch:
         self.mode, self._steps = "guidance", 0
         return True
 
+    def end_guidance(self) -> None:
+        """The suggestion was followed, or is of no use any more."""
+        if self.mode == "guidance":
+            self.mode = "policy"
+
     def _wait(self, health: int) -> None:
         """Before a takeover: cool down, end old guidance, begin a takeover that is due."""
         self._cool = max(0, self._cool - 1)

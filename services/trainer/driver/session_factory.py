@@ -82,8 +82,10 @@ def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type
 
 
 def create_evaluation(config: TrainingSessionConfig) -> Evaluation:
-    """Return the evaluation of the run's game: nothing recorded or shaped, no planner, always from the true start."""
-    run = config.run.model_copy(update={"planner": PlannerConfig()})
+    """Return the evaluation of the run's game: nothing recorded or shaped, no assistance, from the true start."""
+    # The observation keeps its part for suggestions, which stays empty: the policy's input has this size.
+    guidance = config.run.guidance.model_copy(update={"text_share": 0.0, "vision_share": 0.0})
+    run = config.run.model_copy(update={"planner": PlannerConfig(), "guidance": guidance})
     alone = replace(config, run=run, store=None, curriculum=(), runner=EVALUATION_RUNNER)
     return Evaluation(lambda envs: RLlibVectorEnv({SESSION_CONFIG: alone, "num_envs": envs}), config.run.seed)
 

@@ -34,6 +34,7 @@ class EnvConfig(BaseModel):
     episode_length: int = Field(30_000, ge=1, le=10_000_000)
     segment_steps: int = Field(300, ge=10, le=5_000)
     observation: ObservationName = "obs/v2"
+    guided: bool = Field(False, description="whether the observation has a part for suggestions, zeros without one")
     actions: ActionsName = "actions/v2"
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
     start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
@@ -56,7 +57,8 @@ class EnvConfig(BaseModel):
             "actions", "rewards",
         )  # fmt: skip
         values = {name: getattr(run, name) for name in shared}
-        return cls.of({**values, "num_envs": run.envs_per_runner, **more})
+        guided = run.guidance.mode != "none"
+        return cls.of({**values, "num_envs": run.envs_per_runner, "guided": guided, **more})
 
     def open_game(self) -> Game:
         """Open the configured game."""

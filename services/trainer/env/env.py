@@ -18,15 +18,14 @@ from services.trainer.env.game_session import NUMBER_OF_ACTIONS, EpisodeRecorder
 from services.trainer.env.pixels import PixelEncoder
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
-from shared.game.observation import layout, with_counters
+from shared.game.observation import layout, with_counters, with_guidance
 
 
-def observation_space(name: str) -> spaces.Box:
-    """The Gymnasium space of an observation layout."""
-    if name == layout.VERSION:
-        return spaces.Box(-1.0, 1.0, (layout.SIZE,), np.float32)
-    if name == with_counters.VERSION:
-        return spaces.Box(-1.0, 1.0, (with_counters.SIZE,), np.float32)
+def observation_space(name: str, *, guided: bool = False) -> spaces.Box:
+    """The Gymnasium space of an observation layout; with `guided`, of one that also shows a suggestion."""
+    sizes = {layout.VERSION: layout.SIZE, with_counters.VERSION: with_counters.SIZE}
+    if name in sizes:
+        return spaces.Box(-1.0, 1.0, (sizes[name] + guided * with_guidance.SIZE,), np.float32)
     return spaces.Box(0, 255, PixelEncoder.shape, np.uint8)
 
 
@@ -55,7 +54,7 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
     ) -> None:
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config or {})
         self.render_mode = render_mode
-        self.observation_space = observation_space(self.config.observation)
+        self.observation_space = observation_space(self.config.observation, guided=self.config.guided)
         self.action_space = action_space()
         self.session = GameSession(self.config, env, recording, game)
 

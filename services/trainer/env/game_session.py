@@ -19,6 +19,8 @@ from services.trainer.env.detectors import Detectors
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
+from services.trainer.env.who_acts import PLANNER, ActionSource, SuggestionSource
+from services.trainer.executor.outcome import GameView
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
@@ -26,12 +28,14 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import StartState, begin_episode, true_start
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
+from shared.game.observation import layout, with_counters
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
 from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.observation.with_counters import VERSION as WITH_COUNTERS
 from shared.game.observation.with_counters import CounterObservation
+from shared.game.observation.with_guidance import GuidedObservation
 
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
@@ -83,29 +87,6 @@ class EpisodeRecorder(Protocol):
         ...
 
 
-class ActionSource(Protocol):
-    """Replaces the policy's actions where a planner acts; planning.takeover.Takeover is one."""
-
-    actor: int
-    """Who chose the last action, as actor.npy stores it."""
-
-    def begin(self) -> None:
-        """An episode begins."""
-        ...
-
-    def holds(self, state: GameState, image: bytes) -> bool:
-        """Whether no step is made now, because an answer is being waited for; asked again until it is False."""
-        ...
-
-    def choose(self, state: GameState, image: bytes, action: int) -> int:
-        """Return the action to execute instead of the policy's."""
-        ...
-
-    def facts(self) -> dict[str, float]:
-        """The episode's figures so far."""
-        ...
-
-
 @dataclass(slots=True)
 class Episode:
     """The running episode."""
@@ -142,11 +123,14 @@ class GameSession:
         self._emulator: Emulator | None = None
         self.recording = recording  # may be changed between episodes
         self.takeover: ActionSource | None = None  # set before the first reset
+        self.guide: SuggestionSource | None = None  # the same; it needs a takeover, which knows who acts
         self._rewards = Rewards(RewardProfile.load(config.rewards))
         self.decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)
         self.pixels: Encoder | None = None
         self._with_counters = CounterObservation() if config.observation == WITH_COUNTERS else None
+        size = with_counters.SIZE if self._with_counters is not None else layout.SIZE
+        self._guided = GuidedObservation(size) if config.guided else None
         self.seed, self._count = config.seed, 0
         self.starts: Sequence[StartState] = tuple(
             StartState(path.stem, path.read_bytes()) for path in config.start_states
@@ -210,13 +194,21 @@ class GameSession:
         self.features = self.vector.begin(self.state, self.trace)
         if self.takeover is not None:
             self.takeover.begin()
+        if self.guide is not None:
+            self.guide.begin()
         if self.recording is not None:
             self.recording.begin_episode(self)
         return self._seen() if self.pixels is None else self.pixels.begin(self.state, self.trace)
 
     def holds(self) -> bool:
-        """Whether this environment stands still now: its planner waits for a model."""
-        return self.takeover is not None and self.takeover.holds(self.state, self.image)
+        """Whether this environment stands still now: its planner or its guide waits for a model."""
+        if self.takeover is not None and self.takeover.holds(self.state, self.image):
+            return True
+        return self.guide is not None and self.guide.holds()
+
+    def observed(self) -> np.ndarray:
+        """The present observation again: while it stands still, only the suggestion changes."""
+        return self._seen()
 
     def step(self, action: int) -> StepResult:
         """Make one step. Raises EmulatorFault, and keeps the emulator's state if `config.report` names a folder."""
@@ -227,13 +219,24 @@ class GameSession:
             self.episode.actors.append(self.takeover.actor)
         recording, emulator = self.recording, self._emulator or self.emulator
         drawn = recording is not None and recording.needs_picture(self.episode.steps + 1)
+        bonus = 0.0
+        if (guide := self.guide) is not None:
+            drawn = guide.needs_picture() or drawn
+            by_policy = self.takeover is None or self.takeover.actor != PLANNER
+            bonus = guide.pay(action, self.episode.total, by_policy=by_policy)
         try:
             emulator.step(action, self._frame_skip, drawn or self.pixels is not None)
         except EmulatorFault as fault:
             raise EmulatorFault(str(fault), self._save_fault(emulator, action)) from fault
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
+        if guide is not None:
+            guide.look(GameView(self.state, image), self.picture)
         outcome = self._evaluate(previous, self.state, action)
+        if guide is not None and outcome.report is not None:
+            bonus += guide.settle(self.episode.total)
+        if bonus:  # paid beside the game's rewards: it is no part of the return that caps it
+            outcome = outcome._replace(reward=outcome.reward + bonus)
         if recording is not None:
             recording.add_step(self, outcome)
         return outcome
@@ -295,8 +298,11 @@ class GameSession:
         return StepResult(seen, reward, terminated, truncated, report)
 
     def _seen(self) -> np.ndarray:
-        """What the policy sees of features and counters."""
-        return self.features if self._with_counters is None else self._with_counters.of(self.features, self.counters)
+        """What the policy sees of features, counters and suggestion."""
+        seen = self.features if self._with_counters is None else self._with_counters.of(self.features, self.counters)
+        if self._guided is None:
+            return seen
+        return self._guided.of(seen, None if self.guide is None else self.guide.features())
 
     def _reach_milestones(self, previous: GameState, state: GameState) -> bool:
         """Check for new milestones where progress or inventory changed; True when the last one was just reached."""

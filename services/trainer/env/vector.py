@@ -77,7 +77,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ) -> None:
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config)
         self.num_envs = count = self.config.num_envs
-        self.single_observation_space = observation_space(self.config.observation)
+        self.single_observation_space = observation_space(self.config.observation, guided=self.config.guided)
         self.single_action_space = action_space()
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
@@ -88,7 +88,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._parts = [range(thread, count, self.config.threads) for thread in range(min(self.config.threads, count))]
         self._pool = ThreadPoolExecutor(len(self._parts), "env") if len(self._parts) > 1 else None
         self.features = np.zeros((count, layout.SIZE), np.float32)
-        single = observation_space(self.config.observation)
+        single = self.single_observation_space
         self._observations: np.ndarray = np.zeros((count, *single.shape), single.dtype)
         self._ended = np.zeros(count, np.bool_)
         self.held = np.zeros(count, np.bool_)
@@ -173,6 +173,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 observations[env] = session.reset()
             elif session.holds():
                 self.held[env] = True
+                if session.guide is not None:  # the answer that it waited for is shown before it acts
+                    observations[env] = session.observed()
             else:
                 result = session.step(self._actions[env])
                 observations[env] = result.observation

@@ -7,22 +7,26 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.policy_switch import Need, SwitchLimits
 from services.trainer.env.game_session import GameSession
+from services.trainer.env.who_acts import PLANNER
 from services.trainer.planning.plan import PlanMaker
 from services.trainer.planning.question import QuestionMode
-from services.trainer.planning.takeover import PLANNER, Takeover
-from shared.contracts.run import PlannerConfig, RunConfig
+from services.trainer.planning.takeover import Takeover
+from shared.contracts.run import RunConfig
 from shared.game.games.game import Game
 
 
-def takeover_for(config: PlannerConfig, game: Game, planner: PlanMaker) -> Takeover | None:
-    """A new takeover, for one environment; None for a run without a planner."""
-    if config.mode == "none":
+def is_assisted(run: RunConfig) -> bool:
+    """Whether somebody beside the policy acts or advises."""
+    return run.planner.mode != "none" or run.guidance.asks
+
+
+def takeover_for(run: RunConfig, game: Game, planner: PlanMaker) -> Takeover | None:
+    """A new takeover, for one environment; None for a run without assistance. Guidance alone asks no planner."""
+    if not is_assisted(run):
         return None
-    needs: list[Need] = []
-    if config.dialogs:
-        needs.append("dialog")
-    if config.puzzles:
-        needs.append("puzzle")
+    config = run.planner
+    wanted: dict[Need, bool] = {"dialog": config.dialogs, "puzzle": config.puzzles}
+    needs = [need for need, asked in wanted.items() if asked and config.mode != "none"]
     limits = SwitchLimits(
         dialog_steps=config.dialog_steps, puzzle_steps=config.puzzle_steps, cool_down=config.cool_down_steps
     )
@@ -40,5 +44,7 @@ def asked_modes(run: RunConfig) -> tuple[QuestionMode, ...]:
     asked: dict[QuestionMode, bool] = {
         "dialog": planner.mode == "model" and planner.dialogs,
         "puzzle": planner.mode == "model" and planner.puzzles,
+        "text": run.guidance.asks and run.guidance.text_share > 0,
+        "vision": run.guidance.asks and run.guidance.vision_share > 0,
     }
     return tuple(mode for mode, wanted in asked.items() if wanted)

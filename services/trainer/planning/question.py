@@ -69,9 +69,13 @@ class PacedAnswers:
         self._source, self._clock = source, clock
         self._not_before: dict[QuestionMode, float] = dict.fromkeys(QUESTION_MODES, 0.0)
 
+    def accepts(self, mode: QuestionMode) -> bool:
+        """Whether a question of this mode would be asked now."""
+        return self._clock() >= self._not_before[mode]
+
     def submit(self, question: Question) -> "Future[ModelAnswer]":
         """See AnswerSource. A question within a pause is answered with `paused`."""
-        if self._clock() < self._not_before[question.mode]:
+        if not self.accepts(question.mode):
             return answered(ModelAnswer("paused", detail="the model asked for a pause"))
         future = self._source.submit(question)
         future.add_done_callback(lambda done: self._learn(question.mode, done))

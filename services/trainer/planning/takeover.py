@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Final
 
 from services.trainer.domain.policy_switch import NEEDS, Need, PolicySwitch, SwitchLimits, SwitchReading
+from services.trainer.env.who_acts import GUIDANCE, PLANNER, POLICY
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
 from services.trainer.executor.outcome import GameView
@@ -16,8 +17,6 @@ from services.trainer.planning.plan import NoPlan, PlanMaker
 from services.trainer.planning.puzzle_room import is_open
 from shared.game.decoding.state import GameState
 
-POLICY, PLANNER, GUIDANCE = 0, 1, 2
-"""Who acted in a step, as actor.npy stores it. Under guidance the policy acts, and sees a suggestion."""
 NOWHERE: Final = (-1, -1)  # the room of a question that was not asked
 LATE_STEPS: Final = 90  # steps until a plan is late, about 6 s of play
 

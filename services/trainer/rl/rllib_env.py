@@ -23,11 +23,14 @@ from services.trainer.env.env import action_space, observation_space, report_inf
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
-from services.trainer.planning.assembly import acted_by_policy, takeover_for
+from services.trainer.guidance.guide import EpisodeIdentity, Guide
+from services.trainer.guidance.questions_in_flight import QuestionsInFlight
+from services.trainer.planning.assembly import acted_by_policy, is_assisted, takeover_for
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import PlanMaker
 from services.trainer.planning.question import AnswerSource, PacedAnswers
 from services.trainer.planning.rules_planner import RulesPlanner
+from services.trainer.planning.takeover import Takeover
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.restarts.collector import CellCollector
@@ -63,7 +66,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self.config: TrainingSessionConfig = config[SESSION_CONFIG]
         self.runner = self.config.runner  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
-        self.single_observation_space = observation_space(self.config.run.observation)
+        run = self.config.run
+        self.single_observation_space = observation_space(run.observation, guided=run.guidance.mode != "none")
         self.single_action_space = action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -74,8 +78,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._ended = np.zeros(self.num_envs, np.bool_)
         self.acted: NDArray[np.bool_] | None = None  # whether the policy's action was executed; None: always
         self.held: NDArray[np.bool_] | None = None  # games that stood still in the last step; None: no planner
-        self._answers: AnswerSource | None = None
+        self._answers: PacedAnswers | None = None
         self._gate = WaitGate()
+        self._in_flight: QuestionsInFlight | None = None
         self._dropped = 0
         self._collector: CellCollector | None = None
         self._game: Game | None = None
@@ -105,7 +110,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions, games.held)
         self._collect_states(games.sessions)
-        if self.config.run.planner.mode != "none":
+        if is_assisted(self.config.run):
             self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
@@ -158,7 +163,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
-            session.takeover = takeover_for(run.planner, game, self._plan_maker(env, session))
+            session.takeover = takeover = takeover_for(run, game, self._plan_maker(env, session))
+            if takeover is not None and run.guidance.asks:
+                session.guide = self._new_guide(env, session, takeover)
             session.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             session.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
@@ -167,14 +174,32 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         """What plans for one environment."""
         if self.config.run.planner.mode != "model":
             return RulesPlanner()
-        if self._answers is None:
-            self._answers = PacedAnswers(self.connect_models())
         epoch = self._plan.epoch
 
         def episode() -> tuple[int, str]:
             return epoch, EpisodeName(epoch, self.runner, env, session.episode.number).id
 
-        return ModelPlanner(self._answers, self._gate, self.config.run.planner, episode)
+        return ModelPlanner(self._models(), self._gate, self.config.run.planner, episode)
+
+    def _new_guide(self, env: int, session: GameSession, takeover: Takeover) -> Guide:
+        """Guidance of one environment."""
+        config, epoch = self.config.run.guidance, self._plan.epoch
+        if self._in_flight is None:
+            self._in_flight = QuestionsInFlight(config.max_in_flight)
+
+        def identity() -> EpisodeIdentity:
+            number = session.episode.number
+            seed = (self.config.run.seed, epoch, self.runner, env, number)
+            return EpisodeIdentity(epoch, EpisodeName(epoch, self.runner, env, number).id, seed)
+
+        shared = self._in_flight, self._gate
+        return Guide(self._models(), config, takeover, shared, identity, self.config.run.frame_skip)
+
+    def _models(self) -> PacedAnswers:
+        """The models of this process: its environments share their pauses."""
+        if self._answers is None:
+            self._answers = PacedAnswers(self.connect_models())
+        return self._answers
 
     def connect_models(self) -> AnswerSource:
         """The way to the process that calls models. Tests override it."""
@@ -236,6 +261,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if self._shaping is not None:
             terms["shaping"] = self._shaping.pop(env)
             total += terms["shaping"]
+        guide = self._open_games().sessions[env].guide
+        if guide is not None:
+            terms["guidance"] = guide.paid
+            total += guide.paid
         facts = {
             "rooms": float(report["rooms"]),
             "tiles": float(report["tiles"]),
@@ -244,7 +273,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             "deaths": float(report["died"]),
             "finished": float(report["finished"]),
             **self._behaviour.pop(env),
-            **self._planner_facts(env),
+            **self._assistance_facts(env),
         }
         return EpisodeSummary(
             episode=EpisodeName(self._plan.epoch, self.runner, env, report["episode"]).id,
@@ -256,9 +285,11 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             from_start=report["start"] == TRUE_START_NAME,
         )
 
-    def _planner_facts(self, env: int) -> dict[str, float]:
-        takeover = self._open_games().sessions[env].takeover
-        return {} if takeover is None else takeover.facts()
+    def _assistance_facts(self, env: int) -> dict[str, float]:
+        session = self._open_games().sessions[env]
+        takeover = session.takeover if self.config.run.planner.mode != "none" else None
+        facts = {} if takeover is None else takeover.facts()
+        return facts if session.guide is None else facts | session.guide.facts()
 
     def _cut_short(self, env: int) -> EpisodeSummary:
         """Summarise an episode that the end of the epoch cut short."""

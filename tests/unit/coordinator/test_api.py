@@ -149,7 +149,16 @@ async def test_a_reader_gets_the_current_state_then_updates() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["RunConfig", "PpoConfig", "ShapingConfig", "SamplingConfig", "PlannerConfig", "RestartsConfig"]
+    "name",
+    [
+        "RunConfig",
+        "PpoConfig",
+        "ShapingConfig",
+        "SamplingConfig",
+        "PlannerConfig",
+        "GuidanceConfig",
+        "RestartsConfig",
+    ],
 )
 async def test_every_field_of_a_configuration_has_a_meaning(tmp_path: Path, name: str) -> None:
     async with client(Harness(), tmp_path) as http:

@@ -8,10 +8,11 @@ import pytest
 
 from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.domain.wait_gate import FIRST_PAUSE_S, WaitGate
+from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.question import AnswerSource, ModelAnswer, Question
-from services.trainer.planning.takeover import PLANNER, POLICY, Takeover
+from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import PlannerConfig
 from tests.rules import RulesServer
 from tests.unit.executor.played import Played, played

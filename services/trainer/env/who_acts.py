@@ -1,0 +1,76 @@
+"""Who acts in a step, and the ports of those who act or advise beside the policy."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from services.trainer.executor.outcome import GameView
+from shared.game.decoding.state import GameState
+
+POLICY, PLANNER, GUIDANCE = 0, 1, 2
+"""As actor.npy stores it. Under guidance the policy acts, and sees a suggestion."""
+
+
+class ActionSource(Protocol):
+    """Replaces the policy's actions where a planner acts; planning.takeover.Takeover is one."""
+
+    actor: int
+    """Who chose the last action, as actor.npy stores it."""
+
+    def begin(self) -> None:
+        """An episode begins."""
+        ...
+
+    def holds(self, state: GameState, image: bytes) -> bool:
+        """Whether no step is made now, because an answer is being waited for; asked again until it is False."""
+        ...
+
+    def choose(self, state: GameState, image: bytes, action: int) -> int:
+        """Return the action to execute instead of the policy's."""
+        ...
+
+    def facts(self) -> dict[str, float]:
+        """The episode's figures so far."""
+        ...
+
+
+class SuggestionSource(Protocol):
+    """Shows suggestions and pays for following them; guidance.guide.Guide is one."""
+
+    def needs_picture(self) -> bool:
+        """Whether the next step must be drawn."""
+        ...
+
+    @property
+    def paid(self) -> float:
+        """What the episode was paid so far."""
+        ...
+
+    def begin(self) -> None:
+        """An episode begins."""
+        ...
+
+    def holds(self) -> bool:
+        """Whether no step is made now, because a suggestion is being waited for; asked again until it is False."""
+        ...
+
+    def pay(self, action: int, episode_return: float, *, by_policy: bool) -> float:
+        """The bonus for the action that is about to be made."""
+        ...
+
+    def settle(self, episode_return: float) -> float:
+        """What the end of the episode takes back, 0 or negative."""
+        ...
+
+    def look(self, view: GameView, picture: Callable[[], np.ndarray]) -> None:
+        """A step was made."""
+        ...
+
+    def features(self) -> np.ndarray | None:
+        """The part of the observation; None without a suggestion."""
+        ...
+
+    def facts(self) -> dict[str, float]:
+        """The episode's figures so far."""
+        ...

@@ -1,0 +1,1 @@
+"""Guidance: sparse suggestions of models that the policy sees and may follow. The policy always acts itself."""
