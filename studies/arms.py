@@ -18,7 +18,8 @@ class Arm:
 
     `shaping` is the source of the reward model, `curiosity` switches curiosity on, `view` replaces what is new to it,
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
-    model. With `planner`, rules act in dialogs and puzzles while the policy trains; it is evaluated alone.
+    model. With `planner`, rules act in dialogs and puzzles while the policy trains; it is evaluated alone. `imitation`
+    also imitates the best judged play.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Arm:
     rewards: str | None = None
     direct: bool = False
     planner: bool = False
+    imitation: Literal["none", "sil", "awr"] = "none"
 
 
 ARMS: Final = {
@@ -40,6 +42,8 @@ ARMS: Final = {
         Arm("events", "PPO with visit counts and a hand-written profile of events", rewards="events"),
         Arm("rules-direct", "PPO with visit counts, paid the judge's score of each segment", direct=True),
         Arm("judges", "PPO with visit counts, shaped by the judges' reward model", "judges"),
+        Arm("sil", "as `judges`, and imitates segments by their lead in score", "judges", imitation="sil"),
+        Arm("awr", "as `judges`, and imitates segments by the exponential of their lead", "judges", imitation="awr"),
         Arm("shuffled", "PPO with visit counts, shaped by a reward model of permuted scores", "shuffled"),
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),

@@ -11,8 +11,11 @@ import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from services.coordinator.readmodels.imitation import read_imitation
+from services.coordinator.readmodels.run_views import RunViewReader
+from services.coordinator.readmodels.score_counters import ScoreCounters
 from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.epoch_runner import EpochRunner
@@ -23,7 +26,7 @@ from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
-from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, RewardModelRef
+from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, Imitation, RewardModelRef
 from shared.contracts.run import PlannerConfig, RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
 from shared.state.runs import RunRecords
@@ -52,6 +55,8 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
         changes["shaping"] = run.shaping.model_copy(update={"mode": "none"})
     if arm.planner:
         changes["planner"] = PlannerConfig(mode="rules")
+    if arm.imitation != "none":
+        changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation})
     return run.model_copy(update=changes)
 
 
@@ -72,6 +77,14 @@ def reward_model_source(arm: Arm, store: Store, pooling: Pooling) -> RewardModel
 def whole_episode(episode_length: int, epoch_steps: int) -> int:
     """Evaluation plays whole episodes: a limit by the epoch's length could make long worlds unfinishable."""
     return episode_length
+
+
+class Pinned(NamedTuple):
+    """What the epoch before leaves to the next one's order."""
+
+    model: RewardModelRef | None = None
+    archive: ArchiveRef | None = None
+    imitation: Imitation | None = None
 
 
 class TrialRunner:
@@ -101,15 +114,11 @@ class TrialRunner:
     def run_epochs(self) -> list[dict[str, float]]:
         """Run all epochs; return one row of metrics per epoch."""
         record = self.blocking.wait(self._record())
-        model: RewardModelRef | None = None
-        archive: ArchiveRef | None = None
-        rows = []
+        pinned, rows = Pinned(), []
         for epoch in range(self.config.planned_epochs or 1):
-            finished = self._epoch(epoch, model, archive)
-            archive = finished.archive
+            finished = self._epoch(epoch, pinned)
             rows.append(curve_row(finished))
-            # The store's locks belong to its own event loop.
-            model = self.blocking.wait(self.reward_models.next_model(record, finished))
+            pinned = self.blocking.wait(self._after(record, finished))  # the store's locks belong to its own event loop
         return rows
 
     def close(self) -> None:
@@ -118,15 +127,21 @@ class TrialRunner:
         self.runner.session.close()
         stop_ray()
 
-    def _epoch(self, epoch: int, model: RewardModelRef | None, archive: ArchiveRef | None) -> EpochFinishedRecord:
+    async def _after(self, record: RunRecord, finished: EpochFinishedRecord) -> Pinned:
+        """Label the epoch, and train and select what the next one learns from."""
+        model = await self.reward_models.next_model(record, finished)
+        view = await RunViewReader(self.store).read(record)
+        return Pinned(model, finished.archive, await read_imitation(ScoreCounters(self.store), view))
+
+    def _epoch(self, epoch: int, pinned: Pinned) -> EpochFinishedRecord:
         key = keys.epoch_finished(self.run, epoch)
         try:
             return EpochFinishedRecord.from_bytes(self.blocking.get(key))
         except NotFound:
-            self.runner.run(self._epoch_start(epoch, model, archive))
+            self.runner.run(self._epoch_start(epoch, pinned))
         return EpochFinishedRecord.from_bytes(self.blocking.get(key))
 
-    def _epoch_start(self, epoch: int, model: RewardModelRef | None, archive: ArchiveRef | None) -> EpochStart:
+    def _epoch_start(self, epoch: int, pinned: Pinned) -> EpochStart:
         """Create the start record of the epoch, or return the one written before a crash."""
         key = keys.epoch_start(self.run, epoch)
         start = EpochStart(
@@ -134,8 +149,9 @@ class TrialRunner:
             epoch=epoch,
             fence=0,
             config=self.config,
-            reward_model=model,
-            archive=archive,
+            reward_model=pinned.model,
+            archive=pinned.archive,
+            imitation=pinned.imitation,
             created=datetime.now(UTC),
         )
         committed = self.blocking.wait(create_or_read(self.store, key, start.to_bytes()))

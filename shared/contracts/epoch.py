@@ -28,6 +28,22 @@ class ArchiveRef(Contract):
     digest: Digest
 
 
+class ImitatedSegment(Contract):
+    """A judged segment of an earlier epoch that the policy imitates."""
+
+    segment: SegmentId
+    key: Key
+    digest: Digest
+    score: float = Field(ge=0, le=1, description="its weighted score")
+
+
+class Imitation(Contract):
+    """What an epoch imitates. The order pins it, so a repeated epoch learns the same."""
+
+    baseline: float = Field(ge=0, le=1, description="mean score of all judged segments that were compared")
+    segments: list[ImitatedSegment] = Field(min_length=1, max_length=1_000)
+
+
 class EpochStart(Contract):
     """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot order it twice."""
 
@@ -37,6 +53,7 @@ class EpochStart(Contract):
     config: StoredRunConfig
     reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
     archive: ArchiveRef | None = Field(None, description="states where episodes may begin; None: the true start only")
+    imitation: Imitation | None = Field(None, description="judged play that the policy imitates; None: nothing")
     created: AwareDatetime
 
 

@@ -134,6 +134,22 @@ class RestartsConfig(Contract):
     )
 
 
+class ImitationConfig(Contract):
+    """How strongly the policy imitates the best judged play of earlier epochs, beside PPO."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["none", "sil", "awr"] = Field(
+        "none",
+        description="what weighs an imitated segment: `sil` how far its score exceeds the mean, as in self-imitation; "
+        "`awr` the exponential of that difference, as in advantage-weighted regression",
+    )
+    top_k: int = Field(50, ge=1, le=1_000, description="segments that are imitated, best score first")
+    coefficient: float = Field(0.1, gt=0, le=100, description="weight of the imitation loss beside the policy loss")
+    beta: float = Field(0.1, gt=0, le=10, description="temperature of `awr`, in units of the score (0 to 1)")
+    epochs_back: int = Field(5, ge=1, le=1_000, description="epochs before this one whose judged segments are compared")
+
+
 class RunConfig(Contract):
     """Everything that defines a run. Unknown fields are refused, so that a typo is not ignored."""
 
@@ -188,6 +204,7 @@ class RunConfig(Contract):
     planner: PlannerConfig = Field(PlannerConfig(), description="who acts in dialogs and puzzles")
     guidance: GuidanceConfig = Field(GuidanceConfig(), description="suggestions that the policy sees")
     restarts: RestartsConfig = Field(RestartsConfig(), description="episodes that continue from saved states")
+    imitation: ImitationConfig = Field(ImitationConfig(), description="imitation of the best judged play")
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
     judge_deadline_s: float = Field(
         600, gt=0, le=86_400, description="longest wait for scores after an epoch, in seconds"
@@ -212,7 +229,17 @@ class RunConfig(Contract):
             )
         if self.ppo.scheduled and self.planned_epochs is None:
             raise ValueError("ppo has a schedule, and run_hours alone plans no steps for it: set epochs")
+        if self.imitation.mode != "none":
+            self._can_imitate()
         return self
+
+    def _can_imitate(self) -> None:
+        if self.observation == "pixels/v1":
+            raise ValueError("imitation needs recorded observations, and pictures are not recorded: use obs/v2")
+        if self.guidance.mode != "none":
+            raise ValueError("imitation needs guidance.mode none: suggestions are not part of recorded observations")
+        if self.learners > 1:
+            raise ValueError("imitation needs learners 1: several learners do not share its loss")
 
     @property
     def planned_epochs(self) -> int | None:

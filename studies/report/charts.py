@@ -11,7 +11,8 @@ from studies.stats import Reals, iqm_rows, resampled
 from studies.summary import Curves, strata
 
 _PALETTE: Final = (
-    "#4c566a", "#d08770", "#c2185b", "#8f5902", "#b48ead", "#2e7d32", "#888888", "#c0c0c0", "#1f5fa8", "#00838f",
+    "#4c566a", "#d08770", "#c2185b", "#8f5902", "#b48ead", "#2e7d32", "#66a61e", "#d4a017", "#888888", "#c0c0c0",
+    "#1f5fa8", "#00838f",
 )  # fmt: skip
 COLOURS: Final = dict(zip(ARMS, _PALETTE, strict=True))
 

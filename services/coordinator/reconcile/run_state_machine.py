@@ -13,6 +13,7 @@ from services.coordinator.domain.decisions import ChangeState, Decision, StartEp
 from services.coordinator.domain.events import rm_ready, run_changed
 from services.coordinator.domain.lifecycle import advance
 from services.coordinator.domain.run_view import Committed, EpochView, RunView
+from services.coordinator.readmodels.imitation import read_imitation
 from services.coordinator.readmodels.read_models import ReadModels
 from services.coordinator.reconcile.silence_timer import SilenceTimer
 from shared.contracts.epoch import EpochStart
@@ -77,6 +78,7 @@ class RunStateMachine:
             config=view.record.config,
             reward_model=decision.reward_model,
             archive=view.archive_before(decision.epoch),
+            imitation=await read_imitation(self._models.scores, view),
             created=self._now(),
         )
         key = keys.epoch_start(order.run, order.epoch)

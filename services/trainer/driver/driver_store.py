@@ -15,7 +15,14 @@ from services.trainer.domain.episodes import segment_at
 from services.trainer.driver.blocking_store import BlockingStore
 from shared.contracts.base import sha256
 from shared.contracts.driver import DriverStopped
-from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
+from shared.contracts.epoch import (
+    ArchiveRef,
+    EpochFinishedRecord,
+    EpochStart,
+    ImitatedSegment,
+    RewardModelRef,
+    SegmentRef,
+)
 from shared.contracts.ids import Digest, EpisodeId, RunId
 from shared.contracts.progress import ArchiveCoverage
 from shared.contracts.run import RunRecord
@@ -114,6 +121,10 @@ class DriverStore:
     def read_archive(self, reference: ArchiveRef) -> bytes:
         """A pack of the run's state archive, checked against its digest."""
         return self._get(reference.key, reference.digest)
+
+    def read_segment(self, segment: ImitatedSegment) -> bytes:
+        """The archive of a recorded segment, checked against its digest."""
+        return self._get(segment.key, segment.digest)
 
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
         """Store a pack of the state archive. Its digest is part of the key: no driver overwrites another one's pack."""

@@ -12,6 +12,7 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation, step_limit
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.session import TrainingSession
+from services.trainer.imitation.demonstrations import read_demonstrations
 from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.rl.epoch_plan import EpochPlan
 from shared.contracts.driver import EVALUATION_S
@@ -65,6 +66,7 @@ class EpochRunner:
                 log.info("checkpoint loaded", epoch=order.epoch, digest=found[0])
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
+        session.imitate(read_demonstrations(order, self.driver_store.read_segment))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         config = order.config
         self.heartbeat.update(state="training", epoch=order.epoch, steps=session.steps, epoch_steps=config.epoch_steps)

@@ -23,6 +23,8 @@ from services.trainer.driver.checkpoint import (
     restore_random,
     unpack,
 )
+from services.trainer.imitation.demonstrations import Demonstrations
+from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.pack import pack_states, pack_visits, unpack_states, unpack_visits
 from services.trainer.rl import algorithm
@@ -101,6 +103,11 @@ class TrainingSession:
         self._counters = {place: number + 1 for place, number in within.get("episodes", {}).items()}
         self._resumed, self.segments = None, {}
         begin_epoch(self.algorithm, plan(self._counters))
+
+    def imitate(self, demonstrations: Demonstrations | None) -> None:
+        """Imitate these steps beside PPO from now on; None imitates nothing."""
+        coefficient = self.config.run.imitation.coefficient
+        self.learner.imitation = None if demonstrations is None else ImitationLoss(demonstrations, coefficient)
 
     def iterate(self) -> None:
         """Sample one batch and learn from it."""

@@ -15,6 +15,7 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
 from torch import Tensor, nn
 
+from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.rl.batch import (
     ADVANTAGES,
     CURIOSITY_TARGETS,
@@ -34,6 +35,8 @@ from shared.contracts.ppo import PpoConfig
 HYPER = "hyper"
 CURIOSITY = "curiosity"
 PREDICTOR_LOSS = "predictor_loss"
+IMITATION_LOSS = "imitation_loss"
+ROWS_PER_IMITATED = 4  # rows of a minibatch for each row of judged play: the best play is little, and repeats itself
 
 
 class Minibatch(NamedTuple):
@@ -58,6 +61,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         self.skipped_steps = 0
         self.replicas: LearnerReplicas | None = None
         self.gradients: GradientSum | None = None
+        self.imitation: ImitationLoss | None = None
         self._share: MinibatchShare | None = None  # None: alone
         self._losses_of_replicas: list[dict[str, float]] = []
 
@@ -161,6 +165,9 @@ class CuriosityPPOLearner(PPOTorchLearner):
         loss = policy + hyper.value_coefficient * value - hyper.entropy_at(self.done) * entropy
         if CURIOSITY_TARGETS in batch:
             loss = loss + self._curiosity_loss(module_id, batch, fwd_out, parts)
+        if self.imitation is not None:
+            parts[IMITATION_LOSS] = self._imitation_loss(module_id, self.imitation, len(gain))
+            loss = loss + self.imitation.coefficient * parts[IMITATION_LOSS]
         for name, part in parts.items():
             self.losses.setdefault(name, []).append(self._part_of_mean(name, part.detach()))
         return loss if self._share is None else loss * self._share.weight
@@ -193,6 +200,10 @@ class CuriosityPPOLearner(PPOTorchLearner):
         if share is not None:
             predictor = predictor * share.predictor_ratio
         return self.hyper.value_coefficient * value + predictor
+
+    def _imitation_loss(self, module_id: str, imitation: ImitationLoss, rows: int) -> Tensor:
+        """The policy's error on judged play, on a quarter as many rows as the minibatch has."""
+        return imitation(self.module[module_id].unwrapped().pi, max(1, rows // ROWS_PER_IMITATED))
 
     def postprocess_gradients(self, gradients_dict: dict[str, Tensor]) -> dict[str, Tensor]:
         """Clipping happens once for all gradients, in `apply_gradients`."""

@@ -67,7 +67,7 @@ class Segment:
     """Who chose each action, see ACTORS; None where only the policy acted."""
 
     def states_in(self, view: str) -> Observations:
-        """All states (steps + 1, D) as a reward model of this view sees them; ContractError if recorded without it."""
+        """All states (steps + 1, D) as a model of this view sees them; ContractError if recorded without it."""
         known = self.manifest
         states = RecordedStates(known.segment, known.observation, self.observations, known.counters, self.counters)
         return states.in_view(view)

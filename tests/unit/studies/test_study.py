@@ -99,9 +99,8 @@ def test_arms_differ_only_in_additional_reward_or_assistance() -> None:
     for name, arm in ARMS.items():
         config = trial_config(PLAN, Trial(name, "garden", 4))
         changed = {field for field in RunConfig.model_fields if getattr(config, field) != getattr(base, field)}
-        own = {
-            field for field, given in (("rewards", arm.rewards), ("ppo", arm.view), ("planner", arm.planner)) if given
-        }
+        given = {"rewards": arm.rewards, "ppo": arm.view, "planner": arm.planner, "imitation": arm.imitation != "none"}
+        own = {field for field, used in given.items() if used}
         assert changed <= {"rnd", "shaping", "sampling"} | own, name
     assert base.shaping.mode == "none"
     assert not base.rnd

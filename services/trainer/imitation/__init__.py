@@ -1,0 +1,1 @@
+"""Imitation of judged play: which rows the policy imitates, and how strongly."""

@@ -1,0 +1,153 @@
+"""Imitation: judged play becomes rows, the policy learns from them, and a repeated epoch learns the same."""
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from ray.rllib.core import DEFAULT_MODULE_ID
+
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver import Driver
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.evaluation import Evaluation
+from services.trainer.driver.session import TrainingSession
+from services.trainer.driver.session_factory import create_evaluation, create_session
+from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
+from services.trainer.imitation.loss import ImitationLoss
+from services.trainer.imitation.weights import LIMIT, segment_weights
+from services.trainer.rl.learner import CuriosityPPOLearner
+from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.settings import DriverGroup
+from shared.config.settings import StoreSettings
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, ImitatedSegment, Imitation, SegmentRef
+from shared.contracts.ids import Digest, RunId, SegmentId
+from shared.contracts.ppo import PpoConfig
+from shared.contracts.run import ImitationConfig, RunConfig, SamplingConfig
+from shared.errors import DigestMismatch
+from shared.game.recording.segment import read_segment
+from shared.store import keys
+from shared.store.open import open_store
+from shared.store.port import Store
+from tests.unit.trainer.run_fixtures import NOW, RUN, run_in
+from tests.unit.trainer.test_learner_equals_stock import episodes, learner
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
+CONFIG = RunConfig(
+    world="garden",
+    epochs=2,
+    epoch_steps=1_024,
+    episode_length=300,
+    segment_steps=100,
+    frame_skip=12,
+    batch_size=512,
+    env_runners=0,
+    envs_per_runner=4,
+    eval_interval=0,
+    sampling=SamplingConfig(share=1.0),
+    imitation=ImitationConfig(mode="awr", top_k=4),
+)
+
+
+def imitation(*scores: float, baseline: float = 0.5) -> Imitation:
+    segments = [
+        ImitatedSegment(segment=SegmentId(f"s{number}"), key=f"episodes/{number}", digest=Digest("0" * 64), score=score)
+        for number, score in enumerate(scores)
+    ]
+    return Imitation(baseline=baseline, segments=segments)
+
+
+def test_self_imitation_weighs_only_what_is_better_than_the_mean() -> None:
+    found = segment_weights(ImitationConfig(mode="sil"), imitation(0.9, 0.6, 0.5, 0.2))
+    np.testing.assert_allclose(found, [0.4, 0.1, 0.0, 0.0], atol=1e-12)
+
+
+def test_advantage_weighting_is_exponential_and_limited() -> None:
+    found = segment_weights(ImitationConfig(mode="awr", beta=0.1), imitation(1.0, 0.6, 0.5, 0.4))
+    np.testing.assert_allclose(found, [LIMIT, np.e, 1.0, 1 / np.e])
+
+
+def test_the_policy_learns_what_is_demonstrated_and_draws_by_chance() -> None:
+    ours = learner(CuriosityPPOLearner, PpoConfig(learning_rate=1e-2), lean=True)
+    network = ours.module[DEFAULT_MODULE_ID].unwrapped()
+    states = np.random.default_rng(0).uniform(-1, 1, (3, 128)).astype(np.float32)
+    shown = Demonstrations(states, np.array([5, 2, 7]), np.array([0.5, 0.5, 0.0]))
+    ours.imitation = ImitationLoss(shown, coefficient=10.0)
+
+    def chance() -> list[float]:
+        with torch.no_grad():
+            logits = torch.log_softmax(network.pi(torch.from_numpy(states)), -1)
+        return [float(logits[row, action].exp()) for row, action in enumerate(shown.actions)]
+
+    before = chance()
+    batch = ours.builder(rl_module=ours.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    for _ in range(30):
+        ours._update({DEFAULT_MODULE_ID: batch})
+    after = chance()
+    assert min(after[:2]) > 0.9 > max(before[:2])
+    assert after[2] < 0.9, "a row without a chance is never drawn"
+    figures = ours.drain_metrics()
+    assert 0 < figures["imitation_loss"] < np.log(8)
+
+
+def driver_of(store: Store, folder: Path, name: str) -> Driver:
+    settings = StoreSettings(url=f"file://{folder}")
+
+    def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
+        training = TrainingSessionConfig.of(run, config, DriverGroup(), settings)
+        return create_session(training, DriverGroup()), create_evaluation(training)
+
+    return Driver(DriverStore(BlockingStore(store), RUN, name), DriverGroup(idle_s=1), make)
+
+
+def train(store: Store, folder: Path, name: str, start: EpochStart) -> EpochFinishedRecord:
+    """Order an epoch and run a driver until it is finished."""
+    asyncio.run(store.put(keys.epoch_start(RUN, start.epoch), start.to_bytes()))
+    driver_of(store, folder, name).run(None)
+    return EpochFinishedRecord.from_bytes(asyncio.run(store.get(keys.epoch_finished(RUN, start.epoch))))
+
+
+def judged(segments: list[SegmentRef]) -> Imitation:
+    """The segments with made-up scores, the first one best."""
+    best = [
+        ImitatedSegment(segment=one.segment, key=one.key, digest=one.digest, score=0.8 - number / 10)
+        for number, one in enumerate(segments[:4])
+    ]
+    return Imitation(baseline=0.5, segments=best)
+
+
+async def forget(store: Store, epoch: int) -> None:
+    """Undo an epoch, as if its driver had been killed before its first checkpoint."""
+    await store.delete(keys.epoch_finished(RUN, epoch))
+    for entry in await store.list(keys.checkpoint_prefix(RUN, epoch)):
+        await store.delete(entry.key)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_cluster")
+@pytest.mark.timeout(240)
+def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> None:
+    store = open_store(StoreSettings(url=f"file://{tmp_path}"))
+    asyncio.run(run_in(store, config=CONFIG))
+    first = train(store, tmp_path, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+    assert "learner/imitation_loss" not in first.metrics
+    order = EpochStart(run=RUN, epoch=1, fence=1, config=CONFIG, imitation=judged(first.segments), created=NOW)
+
+    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)))
+    assert rows is not None
+    best = read_segment(asyncio.run(store.get(first.segments[0].key)))
+    assert rows.observations.shape == (len(rows.actions), 148)
+    np.testing.assert_array_equal(rows.actions[: len(best.actions)], best.actions)
+    assert rows.chances.sum() == pytest.approx(1)
+
+    second = train(store, tmp_path, "d2", order)
+    assert 0 < second.metrics["learner/imitation_loss"] < 3, "near that of a uniform policy, log 8"
+    asyncio.run(forget(store, 1))
+    again = train(store, tmp_path, "d3", order)
+    same = {name: value for name, value in second.metrics.items() if name.startswith("learner/")}
+    assert same == {name: value for name, value in again.metrics.items() if name.startswith("learner/")}
+
+    asyncio.run(store.put(first.segments[0].key, b"damaged"))
+    with pytest.raises(DigestMismatch, match=first.segments[0].segment):
+        DriverStore(BlockingStore(store), RUN, "d4").read_segment(judged(first.segments).segments[0])
