@@ -9,6 +9,8 @@ from services.trainer.domain.curriculum import CurriculumShares
 from services.trainer.planning.planner_file import load_planner_file
 from shared.config.settings import HttpUrl, ReadableFile, ServiceSettings, SettingsGroup
 
+LearnerDevice = Literal["cpu", "cuda"]
+
 
 class TrainerGroup(SettingsGroup):
     """How drivers are started and supervised."""
@@ -35,6 +37,9 @@ class DriverGroup(SettingsGroup):
     idle_s: float = Field(900.0, ge=1, le=86_400, description="seconds without an order after which a driver exits")
     ray_address: str | None = Field(None, description="Ray cluster of the env runners; default: a local Ray")
     ray_cpus: int | None = Field(None, ge=1, le=10_000, description="CPUs of a local Ray; default: env runners + 2")
+    learner_device: LearnerDevice = Field(
+        "cpu", description="where gradients are computed; `cuda` needs a GPU and an image with CUDA's torch"
+    )
     rom: ReadableFile | None = Field(None, description="the user's own ROM image, for games that need one")
     start_state: ReadableFile | None = Field(
         None,

@@ -49,6 +49,23 @@ def test_every_container_has_requests_and_limits(objects: list[Object]) -> None:
             assert {"cpu", "memory"} <= container["resources"][kind].keys(), who
 
 
+def test_no_pod_fills_the_disk_of_its_node(objects: list[Object]) -> None:
+    """Containers write only into volumes, and Kubernetes evicts a pod whose volume exceeds its limit."""
+    for owner, pod in pod_templates(objects):
+        for volume in pod["spec"].get("volumes", []):
+            assert "emptyDir" not in volume or "sizeLimit" in volume["emptyDir"], f"{owner}:{volume['name']}"
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_pod_takes_the_named_priority(name: str) -> None:
+    objects = render(merged(SETS[name], {"platform": {"priorityClass": "training"}}))
+    pods = [*pod_templates(objects)]
+    pods += [(one["metadata"]["name"], one["spec"]) for one in of_kind(objects, "LLMInferenceService")]
+    for owner, pod in pods:
+        spec = pod["template"] if "template" in pod else pod["spec"]
+        assert spec["priorityClassName"] == "training", owner
+
+
 def test_no_object_contains_a_secret(objects: list[Object]) -> None:
     assert of_kind(objects, "Secret") == []
     for who, container in named_containers(objects):

@@ -195,6 +195,8 @@ CONFLICTS: dict[str, Conflict] = {
         {"jobs": {"epoch": {"enabled": True, "run": "x", "env": {"ZELDA_STORE__URL": "s3://other"}}}},
         "jobs.epoch.env.ZELDA_STORE__URL",
     ),
+    "a token for a job server that nothing calls": ("dev", {"ray": {"tokenSecret": "ray"}}, "ray.tokenSecret: nothing"),
+    "a GPU for a head that does not exist": ("dev", {"ray": {"head": {"gpus": 1}}}, "ray.head.gpus: there is no"),
     "a name that begins with a digit": ("dev", {"fullnameOverride": "1zelda"}, "must begin with a letter"),
     "a name with a dot": ("dev", {"fullnameOverride": "zelda.rl"}, "only letters, digits and hyphens"),
     "a ROM without its file": (

@@ -31,7 +31,7 @@ spec:
       enableServiceLinks: false
       terminationGracePeriodSeconds: {{ $values.graceSeconds }}
       securityContext: {{- include "zelda.podSecurity" $root | nindent 8 }}
-      {{- include "zelda.pullSecrets" $root | nindent 6 }}
+      {{- include "zelda.podOptions" $root | nindent 6 }}
       {{- include "zelda.placement" $values | nindent 6 }}
       {{- include "zelda.spread" $self | nindent 6 }}
       {{- if and (include "zelda.hasRom" $self) (has $service (list "trainer" "exporter")) }}

@@ -4,7 +4,7 @@ restartPolicy: Never
 automountServiceAccountToken: {{ .token | default false }}
 enableServiceLinks: false
 securityContext: {{- include "zelda.podSecurity" .root | nindent 2 }}
-{{- include "zelda.pullSecrets" .root }}
+{{- include "zelda.podOptions" .root }}
 containers:
   - name: {{ .component }}
     image: {{ include "zelda.image" (dict "root" .root "service" (.service | default "coordinator")) }}

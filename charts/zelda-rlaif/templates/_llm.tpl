@@ -67,6 +67,9 @@ spec:
     route: {}
     scheduler: {{ if and $modern $model.imagesPerPrompt (eq .root.Values.platform.odhVersion "3.5") }}{{ include "zelda.imageScheduler" . | nindent 6 }}{{ else }}{}{{ end }}
   template:
+    {{- with .root.Values.platform.priorityClass }}
+    priorityClassName: {{ . }}
+    {{- end }}
     {{- include "zelda.placement" $model | nindent 4 }}
     {{- if .root.Values.llm.tokenSecret }}
     serviceAccountName: {{ include "zelda.fullname" .root }}-models # its Secret has the token for downloads

@@ -49,7 +49,10 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- define "zelda.pullSecrets" -}}
+{{- define "zelda.podOptions" -}}
+{{- with .Values.platform.priorityClass }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- with .Values.images.pullSecrets }}
 imagePullSecrets:
 {{- range . }}

@@ -67,6 +67,12 @@ workerGroupSpecs:
       {{- include "zelda.rayPod" (dict "root" . "node" "worker" "values" .Values.ray.workers) | nindent 6 }}
 {{- end }}
 
+{{/* resources of head or worker, with the head's GPU in requests and limits */}}
+{{- define "zelda.rayResources" -}}
+{{- $gpus := dict }}{{ if .gpus }}{{ $gpus = dict "nvidia.com/gpu" (toString .gpus) }}{{ end }}
+{{- dict "requests" (merge (deepCopy $gpus) .resources.requests) "limits" (merge (deepCopy $gpus) .resources.limits) | toYaml }}
+{{- end }}
+
 {{/* dict root node values -> pod template of head or worker: the trainer's image, the store's key, no bus. Its labels name
      no version, and drivers take the log level from the trainer: a change of either does not restart training. */}}
 {{- define "zelda.rayPod" -}}
@@ -80,7 +86,7 @@ spec:
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .root.Values.services.trainer.graceSeconds }}
   securityContext: {{- include "zelda.podSecurity" .root | nindent 4 }}
-  {{- include "zelda.pullSecrets" .root | nindent 2 }}
+  {{- include "zelda.podOptions" .root | nindent 2 }}
   {{- include "zelda.placement" .values | nindent 2 }}
   {{- if include "zelda.hasRom" $self }}
   initContainers:
@@ -95,6 +101,9 @@ spec:
         {{- include "zelda.storeAddressEnv" .root | nindent 8 }}
         - {name: ZELDA_DRIVER__RAY_ADDRESS, value: auto} # a driver here joins this cluster
         {{- include "zelda.romEnv" (merge (dict "variable" "ZELDA_DRIVER__ROM") $self) | nindent 8 }}
+        {{- if and $head .values.gpus }}
+        - {name: ZELDA_DRIVER__LEARNER_DEVICE, value: cuda}
+        {{- end }}
         {{- range $name, $value := .root.jobEnv }}
         - {name: {{ $name }}, value: {{ $value | quote }}}
         {{- end }}
@@ -109,7 +118,7 @@ spec:
       lifecycle: # Ray ends a driver without a signal; this lets it write its checkpoint
         preStop: {exec: {command: [/opt/venv/bin/python, -m, services.trainer.driver.stop, --seconds, {{ sub .root.Values.services.trainer.graceSeconds 10 | quote }}]}}
       {{- end }}
-      resources: {{- toYaml .values.resources | nindent 8 }}
+      resources: {{- include "zelda.rayResources" .values | nindent 8 }}
       securityContext: {{- include "zelda.containerSecurity" .root | nindent 8 }}
       volumeMounts:
         {{- include "zelda.storeMounts" .root | nindent 8 }}
@@ -121,7 +130,7 @@ spec:
     {{- include "zelda.storeVolumes" .root | nindent 4 }}
     {{- include "zelda.romVolumes" $self | nindent 4 }}
     {{- if $token }}
-    - {name: no-token, emptyDir: {}}
+    - {name: no-token, emptyDir: {sizeLimit: 1Mi}}
     {{- end }}
 {{- end }}
 

@@ -90,7 +90,11 @@
 {{- if gt (int64 $needed.cpu) (include "zelda.millicores" $v.kueue.admin.cpu | int64) }}{{ $problems = append $problems (printf "kueue.admin.cpu: %s is below the %dm that Ray's pods request, so Kueue would never admit them: raise it, or lower ray.workers" $v.kueue.admin.cpu (int64 $needed.cpu)) }}{{ end }}
 {{- if gt (int64 $needed.memory) (include "zelda.mebibytes" $v.kueue.admin.memory | int64) }}{{ $problems = append $problems (printf "kueue.admin.memory: %s is below the %dMi that Ray's pods request, so Kueue would never admit them: raise it, or lower ray.workers" $v.kueue.admin.memory (int64 $needed.memory)) }}{{ end }}
 {{- end }}
-{{- else if $v.jobs.epoch.enabled }}{{ $problems = append $problems "jobs.epoch.enabled: the job needs Ray: set services.trainer.backend to ray, or start the epoch with `zelda run start`" }}{{ end }}
+{{- else }}
+{{- if $v.ray.tokenSecret }}{{ $problems = append $problems "ray.tokenSecret: nothing calls Ray's job server: set services.trainer.backend to ray, or leave it empty" }}{{ end }}
+{{- if $v.ray.head.gpus }}{{ $problems = append $problems "ray.head.gpus: there is no Ray head: set services.trainer.backend to ray, or 0" }}{{ end }}
+{{- if $v.jobs.epoch.enabled }}{{ $problems = append $problems "jobs.epoch.enabled: the job needs Ray: set services.trainer.backend to ray, or start the epoch with `zelda run start`" }}{{ end }}
+{{- end }}
 {{- toYaml $problems }}
 {{- end }}
 

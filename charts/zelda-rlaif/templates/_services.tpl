@@ -82,6 +82,9 @@ volumeMounts:
 {{- if eq .Values.services.trainer.backend "ray" }}
 - {name: ZELDA_TRAINER__BACKEND, value: ray_jobs}
 - {name: ZELDA_TRAINER__RAY_ADDRESS, value: "http://{{ include "zelda.fullname" . }}-ray-head-svc.{{ .Release.Namespace }}.svc:8265"}
+{{- if .Values.ray.tokenSecret }}
+- {name: ZELDA_TRAINER__RAY_TOKEN_FILE, value: /var/run/zelda/ray/token}
+{{- end }}
 {{- else }}
 - {name: ZELDA_TRAINER__BACKEND, value: local}
 {{- end }}
@@ -90,6 +93,8 @@ volumeMounts:
 {{ include "zelda.romMounts" (dict "root" .) }}
 {{- if eq .Values.services.trainer.backend "local" }}
 - {name: shared-memory, mountPath: /dev/shm}
+{{- else if .Values.ray.tokenSecret }}
+- {name: ray-token, mountPath: /var/run/zelda/ray, readOnly: true}
 {{- end }}
 {{- end }}
 {{- define "zelda.volumes.trainer" -}}
@@ -97,6 +102,11 @@ volumeMounts:
 {{- if eq .Values.services.trainer.backend "local" }}
 - name: shared-memory # Ray's object store; counts to the memory limit
   emptyDir: {medium: Memory, sizeLimit: 1Gi}
+{{- else }}
+{{- with .Values.ray.tokenSecret }}
+- name: ray-token
+  secret: {secretName: {{ . }}, items: [{key: token, path: token}]}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -18,6 +18,9 @@ from deploy.generate.values.field_types import (
 class RayHeadValues(Placement):
     """The Ray head: it runs the driver and no environment."""
 
+    gpus: int = Field(
+        0, ge=0, le=1, description="1: the driver's learner computes gradients on a GPU; the image needs CUDA's torch"
+    )
     resources: Resources = Field(
         default_factory=lambda: resources("2", "6Gi", "4", "8Gi"), description="computing resources"
     )
@@ -54,6 +57,9 @@ class RayValues(Section):
     workers: RayWorkersValues = Field(default_factory=RayWorkersValues, description="the worker pods")
     gcs_fault_tolerance: GcsFaultToleranceValues = Field(
         default_factory=GcsFaultToleranceValues, description="survive a restart of the head"
+    )
+    token_secret: Name = Field(
+        "", description="Secret with the entry `token`, which the trainer sends to Ray's job server; empty: none"
     )
     auth_proxy: ApiSwitch = Field(
         "auto",

@@ -49,6 +49,7 @@ class PlatformValues(Section):
         ge=0,
         description="user and volume group of all pods; 0 lets OpenShift choose; elsewhere set one, such as 10001",
     )
+    priority_class: Name = Field("", description="PriorityClass of all pods, models included; empty: the cluster's")
 
 
 class ApisValues(Section):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 import ray
+import torch
 
 from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
@@ -38,6 +39,11 @@ def check_playable(config: TrainingSessionConfig) -> None:
     In an env runner the same error would look like a failing game, and the runner would retry it.
     """
     run = config.run
+    if config.learner_device == "cuda" and not torch.cuda.is_available():
+        raise UnplayableRun(
+            "ZELDA_DRIVER__LEARNER_DEVICE is cuda, and torch finds no GPU here: set cpu, or give the driver's pod a "
+            "GPU and an image with CUDA's torch (docs/install-openshift.md)"
+        )
     try:
         request = GameRequest(run.world, run.difficulty, run.seed, rom=config.rom, start=config.start_state)
         game = GAMES.open(run.game, request)

@@ -7,7 +7,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.env_runner import BatchedEnvRunner
-from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
+from services.trainer.rl.learner import CURIOSITY, DEVICE, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ppo import PpoConfig
@@ -41,7 +41,7 @@ def configured(config: TrainingSessionConfig, env: type) -> PPOConfig:
         .framework("torch")
     )
     _sampling(algorithm, run)
-    _learning(algorithm, run, config.ppo, space.shape)
+    _learning(algorithm, run, config.ppo, space.shape, config.learner_device)
     return algorithm
 
 
@@ -82,14 +82,14 @@ def rllib_values(run: RunConfig, hyper: PpoConfig) -> dict[str, Any]:
     }
 
 
-def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tuple[int, ...]) -> None:
+def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tuple[int, ...], device: str) -> None:
     """Configure our module and learner. The learner ignores RLlib's own loss settings; they are set to equal values."""
     algorithm.training(**rllib_values(run, hyper))
     algorithm.learners(
         num_learners=0,
         learner_class=CuriosityPPOLearner,
         add_default_connectors_to_learner_pipeline=False,
-        learner_config_dict={HYPER: hyper, CURIOSITY: run.rnd, "shape": shape},
+        learner_config_dict={HYPER: hyper, CURIOSITY: run.rnd, DEVICE: device, "shape": shape},
     )
     algorithm.rl_module(
         rl_module_spec=RLModuleSpec(

@@ -173,8 +173,8 @@ def explained(targets: Floats, values: list[Floats]) -> float:
 
 
 def select(batch: Mapping[str, torch.Tensor], rows: NDArray[np.int64]) -> Rows:
-    """These rows of every column."""
-    chosen = torch.from_numpy(rows)
+    """These rows of every column, on the device of the batch."""
+    chosen = torch.from_numpy(rows).to(next(iter(batch.values())).device)
     return {name: column.index_select(0, chosen) for name, column in batch.items()}
 
 

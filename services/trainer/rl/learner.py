@@ -27,6 +27,7 @@ from services.trainer.rl.batch import (
     select,
 )
 from services.trainer.rl.learners.gradient_sum import GradientSum
+from services.trainer.rl.learners.learner_device import on_device
 from services.trainer.rl.learners.learner_replicas import LearnerReplicas
 from services.trainer.rl.learners.minibatch_share import MinibatchShare, predicted_rows
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
@@ -34,6 +35,7 @@ from shared.contracts.ppo import PpoConfig
 
 HYPER = "hyper"
 CURIOSITY = "curiosity"
+DEVICE = "device"
 PREDICTOR_LOSS = "predictor_loss"
 IMITATION_LOSS = "imitation_loss"
 ROWS_PER_IMITATED = 4  # rows of a minibatch for each row of judged play: the best play is little, and repeats itself
@@ -46,7 +48,7 @@ class Minibatch(NamedTuple):
 
 
 class CuriosityPPOLearner(PPOTorchLearner):
-    """PPO with curiosity. Reads `hyper` and `curiosity` from the configuration's learner_config_dict."""
+    """PPO with curiosity. Reads `hyper`, `curiosity` and `device` from the configuration's learner_config_dict."""
 
     def build(self) -> None:
         """Build RLlib's learner and our batch builder."""
@@ -57,6 +59,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         predictor = self.module[DEFAULT_MODULE_ID].unwrapped().predictor
         apart = {id(parameter) for parameter in predictor}
         self._clipped = [[p for p in self._params.values() if id(p) not in apart], predictor]
+        self.gradient_device = torch.device(settings.get(DEVICE, "cpu"))
         self.losses: dict[str, list[Tensor]] = {}
         self.skipped_steps = 0
         self.replicas: LearnerReplicas | None = None
@@ -103,15 +106,19 @@ class CuriosityPPOLearner(PPOTorchLearner):
             return
         size = minibatch_size or len(batch[ADVANTAGES])
         order = minibatch_rows(len(batch[ADVANTAGES]), size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch)
-        if self.replicas is None:
-            for rows in order:
-                yield Minibatch({DEFAULT_MODULE_ID: select(batch, rows)})
-            return
         every = list(order)
-        self.replicas.begin(self, batch, every)
-        for shared in self._shares(batch, every):
-            yield Minibatch({DEFAULT_MODULE_ID: shared})
-        self._losses_of_replicas = self.replicas.finish()
+        if self.replicas is not None:
+            self.replicas.begin(self, batch, every)
+        network, optimizer = self.module[DEFAULT_MODULE_ID].unwrapped(), self.get_optimizer(DEFAULT_MODULE_ID)
+        with on_device(self.gradient_device, network, optimizer, batch) as moved:
+            if self.replicas is None:
+                shares: Iterator[Rows] = (select(moved, rows) for rows in every)
+            else:
+                shares = self._shares(moved, every)
+            for rows in shares:
+                yield Minibatch({DEFAULT_MODULE_ID: rows})
+        if self.replicas is not None:
+            self._losses_of_replicas = self.replicas.finish()
 
     def _shares(self, columns: Mapping[str, Tensor], minibatches: Sequence[NDArray[np.int64]]) -> Iterator[Rows]:
         """This learner's rows of every minibatch."""

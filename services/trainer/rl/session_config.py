@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from services.trainer.settings import DriverGroup
+from services.trainer.settings import DriverGroup, LearnerDevice
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.ppo import PpoConfig
@@ -33,6 +33,8 @@ class TrainingSessionConfig:
     start_state: Path | None = None
     curriculum: tuple[float, ...] = ()
     """Share of episodes that begin after milestone 1, 2, ..."""
+    learner_device: LearnerDevice = "cpu"
+    """Where the driver's learner computes gradients."""
     runner: int = 0
     """Index of the env runner. RLlib's runners set their own."""
 
@@ -47,6 +49,7 @@ class TrainingSessionConfig:
             rom=driver.rom,
             start_state=driver.start_state,
             curriculum=tuple(driver.curriculum),
+            learner_device=driver.learner_device,
         )
 
     @property

@@ -40,7 +40,7 @@ class GradientSum:
         All learners must call it for the same parameters in the same order.
         """
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients]).cpu()  # Gloo adds up on the CPU
         try:
             self._group.allreduce([flat]).wait()
         except RuntimeError as error:
