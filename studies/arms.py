@@ -18,8 +18,8 @@ class Arm:
 
     `shaping` is the source of the reward model, `curiosity` switches curiosity on, `view` replaces what is new to it,
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
-    model. With `planner`, rules act in dialogs and puzzles while the policy trains; it is evaluated alone. `imitation`
-    also imitates the best judged play.
+    model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it.
+    It is evaluated alone. `imitation` also imitates the best judged play.
     """
 
     name: str
@@ -31,6 +31,12 @@ class Arm:
     direct: bool = False
     planner: bool = False
     imitation: Literal["none", "sil", "awr"] = "none"
+    guidance: bool = False
+
+    @property
+    def assisted(self) -> bool:
+        """Whether somebody beside the policy acts or advises in training."""
+        return self.planner or self.guidance
 
 
 ARMS: Final = {
@@ -48,5 +54,6 @@ ARMS: Final = {
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
         Arm("planner", "PPO with visit counts, assisted in training by rules in dialogs and puzzles", planner=True),
+        Arm("guided", "PPO with visit counts, advised in training by models that the policy may follow", guidance=True),
     )
 }

@@ -36,6 +36,7 @@ from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry.logging import setup_logging
 from studies.arms import ARMS, Arm
+from studies.asked_models import asked_models
 from studies.judged_env import JudgedEnv
 from studies.labelers import JudgeLabeler, Labeler, NoShaping, OracleLabeler, RewardModelSource, ShuffledLabeler
 from studies.plan import StudyPlan, Trial
@@ -57,6 +58,8 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
         changes["planner"] = PlannerConfig(mode="rules")
     if arm.imitation != "none":
         changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation})
+    if arm.guidance:
+        changes["guidance"] = run.guidance.model_copy(update={"mode": "model"})
     return run.model_copy(update=changes)
 
 
@@ -90,7 +93,7 @@ class Pinned(NamedTuple):
 class TrialRunner:
     """Runs the epochs of one trial."""
 
-    def __init__(self, folder: Path, plan: StudyPlan, trial: Trial) -> None:
+    def __init__(self, folder: Path, plan: StudyPlan, trial: Trial, driver: DriverGroup) -> None:
         arm = ARMS[trial.arm]
         self.run = trial.name
         self.config = trial_config(plan, trial)
@@ -99,7 +102,6 @@ class TrialRunner:
         self.store = self.blocking.store
         self.reward_models = reward_model_source(arm, self.store, plan.pooling)
         driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
-        driver = DriverGroup()
         training = TrainingSessionConfig.of(self.run, self.config, driver, settings)
         session = create_session(training, driver, JudgedEnv if arm.direct else RLlibVectorEnv)
         evaluation = create_evaluation(training)
@@ -186,11 +188,12 @@ def main(argv: list[str]) -> int:
         return 0
     setup_logging("study", LogSettings(level="warning"))
     store = folder / "stores" / trial.name
-    runner = TrialRunner(store, plan, trial)
-    try:
-        rows = runner.run_epochs()
-    finally:
-        runner.close()
+    with asked_models(ARMS[trial.arm]) as driver:
+        runner = TrialRunner(store, plan, trial, driver)
+        try:
+            rows = runner.run_epochs()
+        finally:
+            runner.close()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_suffix(".part").write_text(json.dumps(rows) + "\n", encoding="utf-8")
     target.with_suffix(".part").replace(target)

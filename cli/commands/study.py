@@ -30,7 +30,7 @@ ENVS = 16
 BATCH = 2_048
 SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things
 RESULT_FILE = "result.json"
-UNASSISTED = ",".join(name for name, arm in ARMS.items() if not arm.planner)
+UNASSISTED = ",".join(name for name, arm in ARMS.items() if not arm.assisted)
 
 
 # Without this setting, a Typer group rejects options after its argument.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.exporter.adapters.video import encode_mp4
-from services.exporter.domain.caption import caption
+from services.exporter.domain.caption import acting_notes, caption
 from services.exporter.domain.manifest import STATES, VIDEO, ExportManifest, frame_name
 from shared.contracts.base import sha256
 from shared.contracts.scores import SegmentScores
@@ -20,7 +20,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.recording.png import palette_png
 from shared.game.recording.replay import replay
-from shared.game.recording.segment import Segment, read_segment
+from shared.game.recording.segment import ACTORS, Segment, read_segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,14 @@ def render(
     ends in another state.
     """
     segment = read_segment(raw)
-    lines = caption(segment.manifest, scores) if options.overlay else []
+    actors = [] if segment.actors is None or not options.overlay else [ACTORS[actor] for actor in segment.actors]
+    lines = caption(segment.manifest, scores, actors) if options.overlay else []
     frames: dict[str, bytes] = {}
     pictures = _pictures(segment, game, cancelled or threading.Event(), frames if options.frames else None)
     files = {STATES: segment.states.encode()}
     if options.video:
-        skip = segment.manifest.frame_skip
-        files[VIDEO] = encode_mp4(pictures, frame_skip=skip, scale=options.scale, caption=lines)
+        skip, notes = segment.manifest.frame_skip, acting_notes(actors)
+        files[VIDEO] = encode_mp4(pictures, frame_skip=skip, scale=options.scale, caption=lines, notes=notes)
     for _ in pictures:  # exhaust the replay: the last hash is compared at its end
         pass
     files |= frames

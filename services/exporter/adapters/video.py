@@ -20,16 +20,23 @@ QUALITY = "20"  # constant rate factor: below about 24 the edges of pixels stay 
 
 
 def encode_mp4(
-    pictures: Iterable[NDArray[np.uint8]], *, frame_skip: int, scale: int = 3, caption: Sequence[str] = ()
+    pictures: Iterable[NDArray[np.uint8]],
+    *,
+    frame_skip: int,
+    scale: int = 3,
+    caption: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> bytes:
     """Return an MP4 with one picture per step, at the speed of the game.
 
     `pictures` are uint8 arrays of shape (144, 160, 3), RGB. The `caption` lines form a strip below the picture.
+    `notes` has a line for every picture, e.g. who acted, shown below the caption while that picture is; or it is empty.
     """
     with tempfile.TemporaryDirectory() as folder:
         # A seekable file: +faststart moves the index to the front, so that playback starts before the download ends.
         path = Path(folder, "video.mp4")
-        _write(path, pictures, frame_skip, scale, _strip(caption, WIDTH * scale))
+        strips = _Strips(caption, notes, WIDTH * scale)
+        _write(path, pictures, frame_skip, scale, strips)
         return path.read_bytes()
 
 
@@ -77,14 +84,40 @@ def _stream(container: Any, frame_skip: int, width: int, height: int) -> Any:
     return stream
 
 
-def _write(
-    path: Path, pictures: Iterable[NDArray[np.uint8]], frame_skip: int, scale: int, strip: NDArray[np.uint8]
-) -> None:
+class _Strips:
+    """What stands below each picture: the caption, and the picture's own note."""
+
+    def __init__(self, caption: Sequence[str], notes: Sequence[str], width: int) -> None:
+        self._notes, self._caption = notes, _strip(caption, width)
+        drawn = {note: self._line(note, width) for note in dict.fromkeys(notes)}
+        self._drawn = {note: np.vstack((self._caption, strip)) for note, strip in drawn.items()}
+
+    @staticmethod
+    def _line(note: str, width: int) -> NDArray[np.uint8]:
+        """A note as a strip of one line. Raises ValueError if it does not fit: all pictures have one size."""
+        height = 2 * MARGIN + LINE_HEIGHT
+        strip = _strip([note], width) if note else np.full((height, width, 3), PAPER, np.uint8)
+        if strip.shape[0] != height:
+            raise ValueError(f"the note {note[:60]!r} is wider than {width} pixels: shorten it")
+        return strip
+
+    def of(self, picture: int) -> NDArray[np.uint8]:
+        """The strip below a picture, by its number."""
+        return self._drawn[self._notes[picture]] if self._notes else self._caption
+
+    @property
+    def height(self) -> int:
+        """Pixels; the same for all pictures."""
+        return int(self.of(0).shape[0])
+
+
+def _write(path: Path, pictures: Iterable[NDArray[np.uint8]], frame_skip: int, scale: int, strips: _Strips) -> None:
     with av.open(str(path), "w", options={"movflags": "+faststart"}) as container:
-        stream = _stream(container, frame_skip, WIDTH * scale, HEIGHT * scale + strip.shape[0])
-        for picture in pictures:
+        stream = _stream(container, frame_skip, WIDTH * scale, HEIGHT * scale + strips.height)
+        for number, picture in enumerate(pictures):
             large = picture.repeat(scale, axis=0).repeat(scale, axis=1)
-            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(np.vstack((large, strip))), format="rgb24")
+            whole = np.ascontiguousarray(np.vstack((large, strips.of(number))))
+            frame = av.VideoFrame.from_ndarray(whole, format="rgb24")
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.exporter.domain.caption import caption
+from services.exporter.domain.caption import acting_notes, caption
 from shared.contracts.scores import SegmentScores
 from shared.contracts.segment import SegmentManifest
 from tests.unit.judge.segment_factory import manifest
@@ -44,3 +44,10 @@ def test_a_segment_without_a_score_shows_its_status(status: str) -> None:
 
 def test_an_unjudged_segment_has_no_line_about_judges() -> None:
     assert caption(PLAYED, None) == RUN_LINES
+
+
+def test_assisted_segment_names_who_acted() -> None:
+    actors = ["policy", "planner", "planner", "guidance"]
+    assert caption(PLAYED, None, actors) == [*RUN_LINES, "steps by:  policy 1  planner 2  guidance 1"]
+    assert acting_notes(actors) == ["", "acts: policy", "acts: planner", "acts: planner", "acts: guidance"]
+    assert acting_notes([]) == []

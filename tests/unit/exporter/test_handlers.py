@@ -5,10 +5,12 @@ import io
 import json
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -36,7 +38,7 @@ from shared.game.recording.segment import read_segment, write_segment
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
-from tests.unit.exporter.recorded_play import RUN, parts
+from tests.unit.exporter.recorded_play import CONFIG, RUN, parts
 
 SMALL = RenderOptions(scale=1)
 
@@ -317,3 +319,22 @@ async def test_steps_count_from_the_episode_start_and_only_the_last_terminates(s
     assert table["step"].to_pylist() == list(range(120))
     assert table["terminated"].to_pylist() == [False] * 119 + [True]
     assert len(set(table["action"].to_pylist())) > 1
+
+
+async def test_video_of_an_assisted_segment_shows_who_acted(store: Store) -> None:
+    event = await ready(store)
+    raw = await store.get(event.data.key)
+    facts, members = parts(raw)
+    actors = np.array([1] * 20 + [0] * 40, np.uint8)
+    assisted = write_segment(facts, replace(members, actors=actors))
+    game = game_opener(None)(CONFIG)
+    found, plain = (render(one, game, None, RenderOptions(frames=False, scale=2)) for one in (assisted, raw))
+    assert found.manifest.caption == [*plain.manifest.caption, "steps by:  planner 20  policy 40"]
+    with av.open(io.BytesIO(found.files["video.mp4"]), "r") as video:
+        strips = [frame.to_ndarray(format="rgb24")[-28:].astype(int) for frame in video.decode(video.streams.video[0])]
+    assert len(strips) == 61
+    assert strips[0].max() < 100, "no one made the start"
+    assert np.abs(strips[5] - strips[18]).mean() < 3
+    assert np.abs(strips[18] - strips[40]).mean() > np.abs(strips[5] - strips[18]).mean()
+    bare = render(assisted, game, None, RenderOptions(frames=False, overlay=False))
+    assert bare.manifest.caption == []

@@ -55,3 +55,20 @@ def test_a_caption_line_wider_than_the_video_wraps(scale: int, line: str) -> Non
     assert cut[:, -6:].max() < 100, "no text in the margin"
     ink = [(strip.max(axis=2) > 150).sum() for strip in (whole, cut)]
     assert ink[1] == pytest.approx(ink[0], rel=0.15), "no text is missing"
+
+
+def test_each_picture_has_its_own_note() -> None:
+    notes = ["", "acts: policy", "acts: planner", "acts: policy"]
+    frames, _ = decode(encode_mp4([checkerboard(0)] * 4, frame_skip=4, scale=2, caption=["one"], notes=notes))
+    assert frames[0].shape == (288 + 28 + 28, 320, 3)
+    below = [frame[288 + 28 :].astype(int) for frame in frames]
+    ink = [(strip.max(axis=2) > 150).sum() for strip in below]
+    assert ink[0] == 0
+    assert min(ink[1:]) > 20
+    same, other = (np.abs(below[1] - below[place]).mean() for place in (3, 2))
+    assert same < 0.5 < 1 < other
+
+
+def test_note_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="wider than 160 pixels"):
+        encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=1, notes=["short", "x" * 200])

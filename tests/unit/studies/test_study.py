@@ -99,7 +99,13 @@ def test_arms_differ_only_in_additional_reward_or_assistance() -> None:
     for name, arm in ARMS.items():
         config = trial_config(PLAN, Trial(name, "garden", 4))
         changed = {field for field in RunConfig.model_fields if getattr(config, field) != getattr(base, field)}
-        given = {"rewards": arm.rewards, "ppo": arm.view, "planner": arm.planner, "imitation": arm.imitation != "none"}
+        given = {
+            "rewards": arm.rewards,
+            "ppo": arm.view,
+            "planner": arm.planner,
+            "guidance": arm.guidance,
+            "imitation": arm.imitation != "none",
+        }
         own = {field for field, used in given.items() if used}
         assert changed <= {"rnd", "shaping", "sampling"} | own, name
     assert base.shaping.mode == "none"
