@@ -8,6 +8,7 @@ prints one line; the exit code is 1 if a round violated a guarantee.
 import argparse
 import asyncio
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -93,8 +94,8 @@ def environment(kind: str, root: Path) -> dict[str, dict[str, str]]:
     return {name: dict(stepped_environment(root / CLOCK_FILE)) for name in SERVICES}
 
 
-async def run_round(kind: str, seed: int) -> SoakRound:
-    """Run one round, with its bus and store behind proxies."""
+async def run_round(kind: str, seed: int, logs: Path | None = None) -> SoakRound:
+    """Run one round, with its bus and store behind proxies. `logs` receives the logs of its processes."""
     scenario = SCENARIOS.get(kind, no_faults)
     proxies: Proxies = {"bus": FaultProxy(seed=seed), "store": FaultProxy(seed=seed)}
     with prepared_root(kind) as root:
@@ -112,10 +113,12 @@ async def run_round(kind: str, seed: int) -> SoakRound:
             faults = injection.result() if injection.done() else "the run ended before the faults did"
             injection.cancel()
             raw = await asyncio.to_thread(raw_problems, ring.system.settings, RUN)
+            if logs is not None:
+                shutil.copytree(ring.system.layout.logs, logs / f"{kind}-{seed}", dirs_exist_ok=True)
             return SoakRound(state, seconds, faults, await ring.audit(), raw)
 
 
-async def soak(kinds: Sequence[str], seeds: Sequence[int]) -> bool:
+async def soak(kinds: Sequence[str], seeds: Sequence[int], logs: Path | None = None) -> bool:
     """Run every kind with every seed; return whether all rounds passed."""
     undisturbed = await run_round(UNDISTURBED, 0)
     violations = undisturbed.violations()
@@ -126,7 +129,7 @@ async def soak(kinds: Sequence[str], seeds: Sequence[int]) -> bool:
             if reason := unavailable(kind):
                 _print(f"{kind}, seed {seed}: skipped, because {reason}")
                 continue
-            result = await run_round(kind, seed)
+            result = await run_round(kind, seed, logs)
             violations = result.violations()
             if kind not in DROPS_SEGMENTS:
                 violations += result.differences(undisturbed.audit)
@@ -146,9 +149,10 @@ def main() -> int:
     parser.add_argument("--kind", choices=[*SCENARIOS], action="append", help="may be given repeatedly; default: all")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each kind (default: 3)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: 0)")
+    parser.add_argument("--logs", type=Path, help="directory that receives the logs of each round's processes")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.rounds)
-    return 0 if asyncio.run(soak(options.kind or [*SCENARIOS], seeds)) else 1
+    return 0 if asyncio.run(soak(options.kind or [*SCENARIOS], seeds, options.logs)) else 1
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ def stepped_environment(offset: Path) -> Mapping[str, str]:
         "FAKETIME_TIMESTAMP_FILE": str(offset),
         "FAKETIME_CACHE_DURATION": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "PYTHONPATH": str(Path(__file__).parent / "faketime"),
     }
 
 
