@@ -19,4 +19,6 @@ class ImitationLoss:
         """Mean negative log-likelihood of `rows` drawn actions."""
         found = torch.searchsorted(self._bounds, torch.rand(rows, dtype=self._bounds.dtype))
         drawn = found.clamp(max=len(self._actions) - 1)  # the last bound may round to less than 1
-        return nn.functional.cross_entropy(policy(self._observations[drawn]), self._actions[drawn])
+        device = next(policy.parameters()).device
+        seen, actions = self._observations[drawn].to(device), self._actions[drawn].to(device)
+        return nn.functional.cross_entropy(policy(seen), actions)

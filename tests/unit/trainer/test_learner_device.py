@@ -11,6 +11,9 @@ from torch import nn
 
 from bench.harness.learning.learner_cost import learner_of, play
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
+from services.trainer.env.env import observation_space
+from services.trainer.imitation.demonstrations import Demonstrations
+from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.rl.batch import select
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.learners import learner_device
@@ -43,9 +46,13 @@ def network(of: CuriosityPPOLearner) -> nn.Module:
 
 
 @pytest.mark.parametrize("hyper", RUNS, ids=["visits", "rnd"])
-def test_the_loss_and_its_gradients_stay_on_one_device(hyper: PpoConfig) -> None:
+@pytest.mark.parametrize("imitates", [False, True])
+def test_the_loss_and_its_gradients_stay_on_one_device(hyper: PpoConfig, imitates: bool) -> None:
     made = learner(hyper)
     columns = batch(made)
+    if imitates:
+        seen = np.zeros((4, *observation_space("obs/v2").shape), np.float32)
+        made.imitation = ImitationLoss(Demonstrations(seen, np.zeros(4, np.int64), np.full(4, 0.25)), 0.1)
     network(made).to(META)
     moved = {name: column.to(META) for name, column in columns.items()}
     rows = select(moved, np.arange(64))
