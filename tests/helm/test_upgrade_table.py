@@ -5,6 +5,7 @@ import re
 import pytest
 
 from deploy.generate import upgrade_table
+from deploy.generate.values import Values
 from tests.helm.operators import kueue
 from tests.helm.rendering import CHART, ROOT, merged, named, profile, render
 
@@ -33,10 +34,10 @@ def test_a_row_agrees_with_kueue(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "pods"),
     [
-        ("judges.votes", "judge"),
-        ("log.level", "coordinator, exporter, judge, rewardmodel, trainer"),
-        ("services.coordinator.replicas", "none"),
-        ("runs.defaults", "coordinator"),
+        ("judges.votes, judges, phases", "judge"),
+        ("log.level, format", "coordinator, exporter, judge, rewardmodel, trainer"),
+        ("services.*.replicas", "none"),
+        ("runs.defaults, fromWorkers, envsPerRunner, stepsPerEnv", "coordinator"),
         ("ray.workers.min, max", "Ray, coordinator"),
         ("monitoring.*", "none"),
     ],
@@ -45,8 +46,40 @@ def test_a_change_replaces_no_pod_without_need(value: str, pods: str) -> None:
     assert rows()[value][1] == pods
 
 
+def covers(row: str, value: str) -> bool:
+    """Whether a row's values, or their groups, contain this one. A row for one service or image stands for others."""
+    first, *more = row.split(", ")
+    group = first.rpartition(".")[0]
+    patterns = [first, *(one if one.split(".")[0] in TOP else f"{group or first.split('.')[0]}.{one}" for one in more)]
+    found = [re.escape(one).replace(r"\*", ".+") for one in patterns]
+    found = [
+        one.replace("services\\.judge", r"services\.[a-z]+").replace("digests\\.judge", r"digests\.[a-z]+")
+        for one in found
+    ]
+    return any(re.match(rf"{one}($|\.)", value) for one in found)
+
+
+TOP = {str(field.alias) for field in Values.model_fields.values()}
+
+
+def documented() -> set[str]:
+    return set(re.findall(r"^\| `([A-Za-z]+(?:\.[A-Za-z]+)*)` \|", (CHART / "README.md").read_text(), re.MULTILINE))
+
+
+def test_every_value_has_a_row_or_a_reason() -> None:
+    rows_and_reasons = [*upgrade_table.CHANGES, *upgrade_table.NOT_CHANGED]
+    values = {value for value in documented() if value.split(".")[0] in TOP}
+    assert len(values) > 200
+    assert sorted(value for value in values if not any(covers(row, value) for row in rows_and_reasons)) == []
+
+
+def test_every_reason_names_existing_values() -> None:
+    for row in upgrade_table.NOT_CHANGED:
+        assert [value for value in documented() if covers(row, value)], row
+
+
 def test_every_row_names_existing_values() -> None:
-    known = set(re.findall(r"^\| `([A-Za-z.]+)` \|", (CHART / "README.md").read_text(), re.MULTILINE))
+    known = documented()
     for value in upgrade_table.CHANGES:
         first = re.escape(value.partition(",")[0]).replace(r"\*", r".+")
         assert [name for name in known if re.match(rf"{first}($|\.)", name)], value
