@@ -109,6 +109,15 @@ def test_only_trainer_and_ray_reach_the_job_server(name: str, platform: str, ver
 
 
 @every_release
+def test_learners_of_a_cluster_reach_each_other(name: str, platform: str, version: str) -> None:
+    """Gloo, which adds up their gradients, listens on a port that the system chooses."""
+    every = policies(name, platform, version)
+    for done in operated(name, platform, version):
+        pods = [labels(pod) for pod in done.pods.values()]
+        assert [1 for one in pods for other in pods if not network.connects(every, one, other, 40_123)] == []
+
+
+@every_release
 def test_every_account_that_calls_models_may_do_so(name: str, platform: str, version: str) -> None:
     """The gateway asks whether the caller's account may get the LLMInferenceService; KubeRay replaces the account of a
     head, so that no head may be a caller."""
