@@ -112,9 +112,13 @@ class Guide:
             asked.may_wait = False
             self._gate.record_late(self._clock())
             return False
-        if asked.future.done():
+        answer = finished(asked.future)
+        if answer is not None:
             asked.may_wait = False
-            self._gate.record_in_time()
+            if answer.status == "answered":
+                self._gate.record_in_time()
+            else:
+                self._gate.end_trial()
             self._take(asked.room)
         return True
 
@@ -171,7 +175,7 @@ class Guide:
             picture=jpeg(picture()) if kind == "vision" else None,
         )
         future = self._answers.submit(question)
-        may_wait = self._config.wait_s > 0 and self._gate.is_open(now)
+        may_wait = self._config.wait_s > 0 and self._gate.admit(now)
         self._asked = AskedState(kind, future, self._step, view.state.key, now, may_wait)
         future.add_done_callback(lambda _: self._in_flight.release())
 

@@ -49,7 +49,7 @@ class ModelPlanner:
             seed=seed_of(epoch, episode, self._number),
         )
         self._asked_at = self._clock()
-        self._may_wait = self._config.wait_s > 0 and self._gate.is_open(self._asked_at)
+        self._may_wait = self._config.wait_s > 0 and self._gate.admit(self._asked_at)
         self._pending = self._answers.submit(question)
 
     def waits(self) -> bool:
@@ -69,6 +69,7 @@ class ModelPlanner:
         if answer is None:
             return None
         if answer.status != "answered":
+            self._gate.end_trial()
             return NoPlan(f"{answer.status}: {answer.detail}")
         if self._clock() - self._asked_at <= self._config.wait_s:
             self._gate.record_in_time()

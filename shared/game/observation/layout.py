@@ -198,6 +198,8 @@ def markdown(novelty: Collection[str], cells: Collection[str]) -> str:
         f"{UNKNOWN:g}. With a capability other than `core` it never has that value.\n\n"
         "The observation `obs/v2`, the default of new runs, is these features followed by the event counters of the "
         "episode ([counters/v1](counters.md)): 148 numbers. Segments hold both apart.\n\n"
+        "A run with guidance appends ten numbers that show the present suggestion ([guidance](planner.md#guidance)); "
+        "segments do not hold them.\n\n"
         "Curiosity counts visits of cells (`cells/v1`): the features with a c, coarse in place and exact in the rest "
         f"(`shared/game/observation/cells.py`). With `novelty/v1` RND sees the {len(novelty)} features with an x: "
         "places, lasting possessions and the state of puzzles (`shared/game/observation/novelty.py`).\n\n"

@@ -1,0 +1,1 @@
+"""Set-ups of assisted play: a room with an open puzzle, and a server that never answers."""
