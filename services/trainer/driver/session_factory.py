@@ -26,6 +26,7 @@ from shared.game.emulator.start import true_start
 from shared.game.games.registry import GameRequest
 
 TOKEN_BYTES: Final = 32
+WORKER_NICENESS: Final = "RAY_worker_niceness"
 EVALUATION_RUNNER = 9_000  # no env runner has this index, so evaluation draws its own random numbers
 
 
@@ -81,7 +82,7 @@ def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type
     """
     check_playable(config)
     file = planner_file_of(config.run, driver)
-    start_ray(config.run.env_runners, driver)
+    start_ray(config.run.env_runners, driver, config.run.learners)
     # Before the runners, which look for it.
     planning = None if file is None else PlanningProcess(file, config.run_id, config.store)
     return TrainingSession(config, env, planning)
@@ -96,7 +97,7 @@ def create_evaluation(config: TrainingSessionConfig) -> Evaluation:
     return Evaluation(lambda envs: RLlibVectorEnv({SESSION_CONFIG: alone, "num_envs": envs}), config.run.seed)
 
 
-def start_ray(env_runners: int, driver: DriverGroup) -> None:
+def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
     """Start Ray in this process, or join a cluster. A local Ray gets a CPU for each env runner, and some to spare: with
     too few it hangs."""
     if ray.is_initialized():
@@ -106,6 +107,8 @@ def start_ray(env_runners: int, driver: DriverGroup) -> None:
         return
     # Ray's own token is a file that everybody on the machine can read; its processes inherit this one instead.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
+    if learners > 1:  # Ray adds 15: beside other load, the driver's learner would wait for its replicas in every step
+        os.environ.setdefault(WORKER_NICENESS, "0")
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine
         num_cpus=driver.ray_cpus or env_runners + LOCAL_CORES,

@@ -1,5 +1,7 @@
 """Several learners learn what one learns from the same batch: equal shares, added gradients, the same steps."""
 
+import os
+
 import numpy as np
 import pytest
 import ray
@@ -7,8 +9,10 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.driver.session import TrainingSession
+from services.trainer.driver.session_factory import WORKER_NICENESS, start_ray
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.learners.minibatch_share import MinibatchShare
+from services.trainer.settings import DriverGroup
 from shared.contracts.ppo import PpoConfig
 from shared.errors import Fatal
 from tests.unit.trainer.corridor_env import corridor_session
@@ -41,6 +45,20 @@ def test_weighted_means_add_up_to_the_mean_of_all(ranks: int) -> None:
     assert sum(losses[share.rows].mean() * share.weight for share in shares) == pytest.approx(losses.mean())
     predicted = [losses[share.rows[: share.predicted]].mean() * share.predicted_weight for share in shares]
     assert sum(predicted) == pytest.approx(losses[minibatch[:5]].mean())
+
+
+@pytest.mark.parametrize(("learners", "niceness"), [(1, None), (2, "0")])
+def test_replicas_have_the_drivers_priority(
+    learners: int, niceness: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+    for name in (WORKER_NICENESS, "RAY_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **_: seen.append(os.environ.get(WORKER_NICENESS)))
+    start_ray(1, DriverGroup(), learners)
+    assert seen == [niceness]
 
 
 def played(learners: int, saved: bytes | None, hyper: PpoConfig = RND) -> TrainingSession:
