@@ -104,7 +104,7 @@ def _row(source: RecordedRun, epoch: int, segments: int) -> EpochRow:
     if epoch:
         about |= {"reward_model": source.card.weights_digest, "reward_model_epoch": epoch - 1}
     else:
-        about |= {"not_shaped": "not shaped: epoch 0 has no reward model yet"}
+        about |= {"not_shaped": "not shaped: no reward model existed before epoch 0"}
     if not source.row.reward_model_passed:
         about |= {"reason": refusal_of(source.card)}
     return source.row.model_copy(update={**about, "judging": _judging(source, epoch)})

@@ -35,7 +35,7 @@ def unshaped(config: RunConfig, epochs: Sequence[EpochView]) -> str | None:
     if config.shaping.mode == "none":
         return "not shaped: the configuration sets shaping.mode to none"
     if not earlier:
-        return "not shaped: epoch 0 has no reward model yet"
+        return "not shaped: no reward model existed before epoch 0"
     former = next(epoch for epoch in reversed(earlier) if config.judges_epoch(epoch.epoch))  # epoch 0 at the latest
     if former.card is None or former.card.document.created > last.start.document.created:
         return f"not shaped: the reward model of epoch {former.epoch} was not ready"

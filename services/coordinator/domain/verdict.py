@@ -1,9 +1,12 @@
 """What a run showed, in plain sentences: did it learn, did the judges agree, did reward models shape it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import hypot
+from typing import Final
 
 from shared.contracts.progress import EpochRow, RunSummary
 
+NORMAL_95: Final = 1.96
 CAUTION = "One run proves nothing about a way of training: `zelda study` compares several seeds."
 
 
@@ -20,7 +23,8 @@ def _progress(rows: list[EpochRow]) -> Iterator[str]:
     where = "evaluation"
     if not played:
         played, where = [(row.epoch, row.metrics) for row in rows], "training"
-    points = [(epoch, facts["milestones_mean"]) for epoch, facts in played if "milestones_mean" in facts]
+    played = [(epoch, facts) for epoch, facts in played if "milestones_mean" in facts]
+    points = [(epoch, facts["milestones_mean"]) for epoch, facts in played]
     if not points:
         return
     (first, start), (last, end) = points[0], points[-1]
@@ -31,7 +35,15 @@ def _progress(rows: list[EpochRow]) -> Iterator[str]:
     change = "stayed at" if abs(end - start) < 0.005 else "rose from" if end > start else "fell from"
     moved = f"{start:.2f}" if change == "stayed at" else f"{start:.2f} to {end:.2f}"
     peak = f"; the best was {most:.2f} in epoch {best}" if most > max(start, end) else ""
-    yield f"Milestones per {where} episode {change} {moved} between epoch {first} and epoch {last}{peak}."
+    doubt = ", which chance alone explains" if _by_chance(played[0][1], played[-1][1]) else ""
+    yield f"Milestones per {where} episode {change} {moved} between epoch {first} and epoch {last}{doubt}{peak}."
+
+
+def _by_chance(first: Mapping[str, float], last: Mapping[str, float]) -> bool:
+    """Whether two means over episodes differ, but by less than the 95 % interval of their difference."""
+    change = abs(last.get("milestones_mean", 0.0) - first.get("milestones_mean", 0.0))
+    error = hypot(first.get("milestones_sem", 0.0), last.get("milestones_sem", 0.0))
+    return 0.005 <= change < NORMAL_95 * error
 
 
 def _judges(rows: list[EpochRow]) -> Iterator[str]:

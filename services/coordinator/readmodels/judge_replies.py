@@ -14,8 +14,8 @@ from shared.store.port import NotFound, Store
 
 MAX_CHARACTERS: Final = 200_000  # of all texts together: a browser must show them; `zelda trace --prompts` prints all
 NOT_KEPT: Final = (
-    "The judge service kept no replies to this prompt, or they have expired: set ZELDA_JUDGE__KEEP_REPLIES=true "
-    "to keep those of later segments."
+    "The judge service kept no replies to this prompt, or they have expired. To keep those of later "
+    "segments, start the system again with ZELDA_JUDGE__KEEP_REPLIES=true in its environment."
 )
 
 

@@ -53,7 +53,7 @@ def test_runs_are_listed_without_a_system(ended: Path) -> None:
 def test_a_run_is_shown_with_the_reasons_of_its_gates(ended: Path) -> None:
     done = zelda("run", "show", RUN, cwd=ended)
     assert done.stdout.startswith(f"{RUN} is finished.\n")
-    assert "epoch 0: not shaped: epoch 0 has no reward model yet\n" in done.stdout
+    assert "epoch 0: not shaped: no reward model existed before epoch 0\n" in done.stdout
     assert f"Next:  zelda report {RUN}\n" in done.stderr
     assert json.loads(zelda("run", "show", RUN, "--json", cwd=ended).stdout)["epochs"][0]["epoch"] == 0
 

@@ -61,7 +61,7 @@ async def test_a_card_of_earlier_versions_names_no_threshold() -> None:
 
 async def test_an_epoch_says_which_refused_model_left_it_unshaped() -> None:
     first, second = await refused(2, gates={"enough_pairs": False}, thresholds=NEEDED)
-    assert first.not_shaped == "not shaped: epoch 0 has no reward model yet"
+    assert first.not_shaped == "not shaped: no reward model existed before epoch 0"
     assert second.not_shaped == "not shaped: the reward model of epoch 0 was not used: 4 confident pairs, 50 needed"
 
 

@@ -24,10 +24,10 @@ JUDGE: dict[str, Any] = {"name": "state", "route": "r", "model": "m", "dimension
 
 def test_built_in_judges_are_the_three_of_the_design() -> None:
     file = load_judges(None, "http://127.0.0.1:9/v1")
-    assert {judge.name: judge.model for judge in file.judges} == {
-        "state": "qwen25-7b",
-        "puzzle": "qwen25-32b",
-        "vision": "qwen25-vl-32b",
+    assert {judge.name: judge.route for judge in file.judges} == {
+        "state": "rules-state",
+        "puzzle": "rules-puzzle",
+        "vision": "rules-vision",
     }
     assert sorted(name for judge in file.judges for name in judge.dimensions) == sorted(DIMENSIONS)
     assert {route.url for route in file.routes.values()} == {"http://127.0.0.1:9/v1"}

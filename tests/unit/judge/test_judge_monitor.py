@@ -41,7 +41,7 @@ async def test_unavailable_route_costs_only_its_own_judges_drift(harness: OpenHa
     one = harness(canary_segments=3, patience_s=0)
     for name in ("s0", "s1", "s2"):
         await judged(one, name)
-    puzzle = one.runtime.routes["qwen25-32b"].clients
+    puzzle = one.runtime.routes["rules-puzzle"].clients
     await puzzle.close()
     puzzle.transport = httpx.MockTransport(refuse)
     await judged(one, "s3", epoch=1)
@@ -59,7 +59,7 @@ async def test_slow_checks_do_not_delay_the_ledger_flush(harness: OpenHarness) -
 
     await judged(one, "s0")
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", walk(6)), "s1"))
-    state = one.runtime.routes["qwen25-7b"].clients
+    state = one.runtime.routes["rules-state"].clients
     await state.close()
     state.transport = httpx.MockTransport(late)  # for the pair
     with pytest.raises(TimeoutError):

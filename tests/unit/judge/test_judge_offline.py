@@ -170,7 +170,7 @@ def test_without_a_server_nothing_is_judged_and_nothing_is_lost(
     recorded_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ZELDA_JUDGE__DEFAULT_URL", refusing_url())
-    with pytest.raises(Transient, match=r"route qwen25-.*ConnectError") as left:
+    with pytest.raises(Transient, match=r"route rules-.*ConnectError") as left:
         segments(RUN)
     end = as_cli_error(left.value)
     assert end is not None

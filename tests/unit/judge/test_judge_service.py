@@ -105,9 +105,9 @@ async def test_equal_play_gets_equal_votes_without_the_cache(harness: OpenHarnes
 async def test_unavailable_route_defers_the_segment_and_keeps_other_results(harness: OpenHarness) -> None:
     one = harness()
     event = await recorded(one.store, archive("s1", GOOD))
-    vision = one.runtime.routes["qwen25-vl-32b"].clients
+    vision = one.runtime.routes["rules-vision"].clients
     working, vision.transport = vision.transport, httpx.MockTransport(refuse)
-    with pytest.raises(Transient, match="qwen25-vl-32b"):
+    with pytest.raises(Transient, match="rules-vision"):
         await one.runtime.handlers.segment_ready(event)
     assert one.calls == 2
     await vision.close()
@@ -121,7 +121,7 @@ async def test_unavailable_route_defers_the_segment_and_keeps_other_results(harn
 async def test_absent_judge_abstains_without_a_number_after_patience(harness: OpenHarness) -> None:
     one = harness(patience_s=0)
     event = await recorded(one.store, archive("s1", GOOD))
-    one.runtime.routes["qwen25-vl-32b"].clients.transport = httpx.MockTransport(refuse)
+    one.runtime.routes["rules-vision"].clients.transport = httpx.MockTransport(refuse)
     await one.runtime.handlers.segment_ready(event)
     scores = await one.scores()
     vision = scores.judges[2]

@@ -65,7 +65,7 @@ async def test_calls_not_sent_during_an_outage_leave_the_budget_untouched(harnes
 
 async def test_two_requests_of_one_call_count_twice(harness: OpenHarness) -> None:
     one = harness()
-    make_faulty(one.runtime.routes["qwen25-7b"], broken=1)
+    make_faulty(one.runtime.routes["rules-state"], broken=1)
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     assert {name: usage.calls for name, usage in (await spent(one)).items()} == {"state": 2, "puzzle": 1, "vision": 1}
     assert [result.usage.calls for result in (await one.scores()).judges] == [2, 1, 1]
@@ -73,7 +73,7 @@ async def test_two_requests_of_one_call_count_twice(harness: OpenHarness) -> Non
 
 async def test_lost_response_counts_at_its_upper_bound(harness: OpenHarness) -> None:
     calm, rough = harness(), harness()
-    make_faulty(rough.runtime.routes["qwen25-7b"], broken=1, error=httpx.ReadError("the connection was lost"))
+    make_faulty(rough.runtime.routes["rules-state"], broken=1, error=httpx.ReadError("the connection was lost"))
     for one in (calm, rough):
         await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     one_call = (await spent(calm))["state"]
@@ -85,7 +85,7 @@ async def test_lost_response_counts_at_its_upper_bound(harness: OpenHarness) -> 
 
 async def test_request_that_no_server_received_costs_no_tokens(harness: OpenHarness) -> None:
     calm, rough = harness(), harness()
-    make_faulty(rough.runtime.routes["qwen25-7b"], broken=1, error=httpx.ConnectError("connection refused"))
+    make_faulty(rough.runtime.routes["rules-state"], broken=1, error=httpx.ConnectError("connection refused"))
     for one in (calm, rough):
         await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     one_call, both = (await spent(calm))["state"], (await spent(rough))["state"]
@@ -95,7 +95,7 @@ async def test_request_that_no_server_received_costs_no_tokens(harness: OpenHarn
 async def test_second_request_must_fit_beside_the_lost_first_one(harness: OpenHarness) -> None:
     one = harness(budget_tokens=20_000)
     transport = make_faulty(
-        one.runtime.routes["qwen25-7b"], broken=10_000, error=httpx.ReadError("the connection was lost")
+        one.runtime.routes["rules-state"], broken=10_000, error=httpx.ReadError("the connection was lost")
     )
     events = [await recorded(one.store, archive(f"s{n}", {**walk(1 + n), 3: {"rupees": n}}), f"s{n}") for n in range(9)]
     for event in events:
@@ -108,7 +108,7 @@ async def test_second_request_must_fit_beside_the_lost_first_one(harness: OpenHa
 
 async def test_second_request_over_the_budget_is_not_sent(harness: OpenHarness) -> None:
     one = harness(budget_calls=3)
-    transport = make_faulty(one.runtime.routes["qwen25-7b"], broken=1)
+    transport = make_faulty(one.runtime.routes["rules-state"], broken=1)
     await one.runtime.handlers.segment_ready(await recorded(one.store, archive("s1", GOOD)))
     state, puzzle, vision = (await one.scores()).judges
     assert transport.requests == 1

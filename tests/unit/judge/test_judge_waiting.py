@@ -14,7 +14,7 @@ from shared.store import keys
 from tests.unit.judge.harness import GOOD, JudgeHarness, OpenHarness, refuse
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
-VISION = "qwen25-vl-32b"
+VISION = "rules-vision"
 
 
 def too_many(request: httpx.Request) -> httpx.Response:

@@ -27,11 +27,11 @@ async def test_service_probes_each_route_before_it_judges(
     monkeypatch.setattr(RouteClient, "list_models", models)
     settings = JudgeSettings.model_validate({"store": {"url": "memory://"}})
     await wire(settings, ServicePorts(MemoryBus(), MemoryStore(), asyncio.Event()))
-    assert sorted(asked) == ["qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
+    assert sorted(asked) == ["rules-puzzle", "rules-state", "rules-vision"]
 
 
 async def test_only_an_unreachable_route_is_probed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, away = list[str](), {"qwen25-32b"}
+    asked, away = list[str](), {"rules-puzzle"}
 
     async def models(self: RouteClient) -> dict[str, int | None]:
         asked.append(self.name)
@@ -41,10 +41,10 @@ async def test_only_an_unreachable_route_is_probed_again(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(RouteClient, "list_models", models)
     runtime = JudgeRuntime(MemoryStore(), load_judges(None, "http://rules.test/v1"), JudgeGroup())
-    with pytest.raises(RouteUnavailable, match="qwen25-32b: away"):
+    with pytest.raises(RouteUnavailable, match="rules-puzzle: away"):
         await runtime.probe_routes(retry=False)
     assert [judge.context for judge in runtime.pool.judges] == [4_096, None, 4_096]
     away.clear()
     await runtime.probe_routes()
     assert [judge.context for judge in runtime.pool.judges] == [4_096] * 3
-    assert sorted(asked) == ["qwen25-32b", "qwen25-32b", "qwen25-7b", "qwen25-vl-32b"]
+    assert sorted(asked) == ["rules-puzzle", "rules-puzzle", "rules-state", "rules-vision"]

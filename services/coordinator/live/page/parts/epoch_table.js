@@ -12,7 +12,14 @@ export function epochTable(rows) {
 function cells(row) {
   const speed = row.steps_per_s === null ? "–" : `${count(row.steps_per_s)}/s`;
   return [row.epoch, count(row.steps), speed, row.episodes, segments(row), count(row.votes), percent(row.agreement),
-    number(row.score_mean), number(row.metrics.milestones_mean), shapedBy(row), rewardModel(row)];
+    number(row.score_mean), milestones(row), shapedBy(row), rewardModel(row)];
+}
+
+// As the command line: the mean of the evaluation's episodes, beside that of training.
+function milestones(row) {
+  const evaluated = row.evaluation?.milestones_mean;
+  const trained = make("span", `training ${number(row.metrics.milestones_mean)}`, "quiet");
+  return evaluated === undefined ? trained : make("span", [make("span", number(evaluated)), trained], "stacked");
 }
 
 function segments(row) {

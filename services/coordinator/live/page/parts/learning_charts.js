@@ -36,7 +36,7 @@ export function learningCharts(run, own, others = new Map()) {
     section("Progress", [grid([
       both(runs, "milestones per episode", "milestones_mean", { low: 0 }), both(runs, "best milestones of an episode", "milestones_max", { low: 0 }),
       both(runs, "rooms per episode", "rooms_mean", { low: 0 }), both(runs, "return per episode", "return_mean")])],
-    "Training explores; evaluation plays without exploration. Bands are 95 % intervals over episodes. Drag to zoom, double-click to reset."),
+    "Evaluation begins at the true start, and neither curiosity nor the reward model pays there: its return leaves out the shaping. Bands are 95 % intervals over episodes. Drag to zoom, double-click to reset."),
     section("Judges and reward model", [grid([
       chart("mean score of the judges", lines(runs, (row) => row.score_mean), { low: 0, high: 1 }),
       chart("held-out accuracy of the reward model", lines(runs, (row) => row.reward_model_accuracy), { low: 0, high: 1, coin: 0.5 }),
