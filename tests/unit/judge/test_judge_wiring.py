@@ -37,7 +37,7 @@ async def test_only_an_unreachable_route_is_probed_again(monkeypatch: pytest.Mon
         asked.append(self.name)
         if self.name in away:
             raise RouteUnavailable(f"route {self.name}: away")
-        return {self.name: 4_096}
+        return {"rules": 4_096}
 
     monkeypatch.setattr(RouteClient, "list_models", models)
     runtime = JudgeRuntime(MemoryStore(), load_judges(None, "http://rules.test/v1"), JudgeGroup())
