@@ -202,6 +202,10 @@ async def test_a_second_run_is_drawn_beside_and_its_settings_compared(tmp_path: 
         await show_view(page, "learning")
         await page.select_option("#compare", "other")
         await expect(page.get_by_role("button", name="Remove other")).to_be_visible()
+        own = page.get_by_role(
+            "img", name=re.compile(f"^milestones per episode.* {RUN}, training .* {RUN}, evaluation ")
+        )
+        await expect(own).to_have_count(1)
         await show_view(page, "configuration")
         await page.select_option("#other", "other")
         await expect(page.locator("tbody tr")).to_have_text(["seed07"])

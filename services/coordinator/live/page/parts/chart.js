@@ -73,7 +73,7 @@ function options(width, lines, bands, places, low, high, across) {
         dash: line.dash, spanGaps: true, points: { show: places <= 40 && line.label !== "coin", size: 5 },
       })), ...bands.map(() => ({ label: "edge", class: "edge", stroke: "transparent", points: { show: false }, spanGaps: true }))],
     bands: bands.flatMap((edge, at) => (at % 2 ? [] : [{ series: [lines.length + at + 1, lines.length + at + 2],
-      fill: `${colour(PALETTE[edge.of % PALETTE.length])}33` }])),
+      fill: `${colour(lines[edge.of].stroke || PALETTE[edge.of % PALETTE.length])}33` }])),
   };
 }
 

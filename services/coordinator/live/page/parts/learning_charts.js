@@ -4,19 +4,22 @@ import { chart } from "./chart.js";
 import { make, section } from "./dom.js";
 
 const MAIN = ["milestones_mean", "milestones_max", "return_mean", "rooms_mean", "rooms_max"];
+const COLOURS = 8;   // of the style sheet: --c1 to --c8
 const NORMAL_95 = 1.96;   // standard errors on either side of a mean
 
 const points = (list, value) => list.map((row) => [row.epoch, value(row)]);
 const metric = (name) => (row) => row.metrics[name];
 const evaluated = (name) => (row) => row.evaluation && row.evaluation[name];
 
-// The line of this run, of its evaluation, and of each run beside it. `runs` is {run, own, others}.
+// The line of each run, and of its evaluation. `runs` is {run, own, others}. Beside others, a run's two lines share a colour.
 function lines({ run, own, others }, value, evaluation, error = () => () => undefined) {
-  const label = others.size ? run : evaluation ? "training" : "value";
-  const line = [{ label, points: points(own, value), margin: points(own, error(metric)) }];
-  if (evaluation) line.push({ label: "evaluation", points: points(own, evaluation), margin: points(own, error(evaluated)), dash: [6, 4] });
-  for (const [name, list] of others) line.push({ label: name, points: points(list, value), margin: points(list, error(metric)) });
-  return line;
+  const name = (one, kind) => (others.size ? [one, kind].filter(Boolean).join(", ") : kind || "value");
+  return [[run, own], ...others].flatMap(([one, list], at) => {
+    const stroke = others.size ? `--c${at % COLOURS + 1}` : undefined;
+    const trained = { label: name(one, evaluation && "training"), points: points(list, value), margin: points(list, error(metric)), stroke };
+    if (!evaluation) return [trained];
+    return [trained, { label: name(one, "evaluation"), points: points(list, evaluation), margin: points(list, error(evaluated)), stroke, dash: [6, 4] }];
+  });
 }
 
 // Half the width of the 95 % interval of a mean; unknown in runs that did not record the standard error.
