@@ -52,6 +52,7 @@ class PolicySwitch:
     """What the present takeover is for."""
     ending: Ending | None = None
     """How the last takeover ended; None before the first one."""
+    takeovers: int = 0
     begun: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
     """Takeovers so far, by what they were for."""
     succeeded: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
@@ -62,24 +63,20 @@ class PolicySwitch:
     _cool: int = 0
 
     @property
-    def takeovers(self) -> int:
-        """Takeovers so far."""
-        return sum(self.begun.values())
-
-    @property
     def successes(self) -> int:
         """Takeovers that ended because nothing was left to do."""
         return sum(self.succeeded.values())
 
     def step(self, reading: SwitchReading) -> Mode:
         """Take one step's reading and return who acts in it."""
-        readings: dict[Need, bool] = {"dialog": bool(reading.dialog), "puzzle": bool(reading.puzzle)}
-        for need, shown in readings.items():
-            self._shown[need] = self._shown[need] + 1 if shown else 0
+        dialog, puzzle, health = reading
+        shown = self._shown
+        shown["dialog"] = shown["dialog"] + 1 if dialog else 0
+        shown["puzzle"] = shown["puzzle"] + 1 if puzzle else 0
         if self.mode == "planner":
-            self._continue(readings, reading.health)
+            self._continue(bool(dialog if self.need == "dialog" else puzzle), health)
         else:
-            self._wait(reading.health)
+            self._wait(health)
         return self.mode
 
     def give_up(self) -> None:
@@ -106,22 +103,26 @@ class PolicySwitch:
 
     def _wait(self, health: int) -> None:
         """Before a takeover: cool down, end old guidance, begin a takeover that is due."""
-        self._cool = max(0, self._cool - 1)
+        if self._cool:
+            self._cool -= 1
         if self.mode == "guidance":
             self._steps += 1
             if self._steps > self.limits.guidance_steps:
                 self.mode = "policy"
+        if self._cool or not any(self._shown.values()):
+            return
         due = next((need for need in NEEDS if self._shown[need] >= self.limits.hysteresis), None)
-        if due is not None and not self._cool:
+        if due is not None:
             self.mode, self.need, self._health = "planner", due, health
             self._steps = self._gone = 0
             self.begun[due] += 1
+            self.takeovers += 1
 
-    def _continue(self, readings: dict[Need, bool], health: int) -> None:
-        """Within a takeover: continue it or end it."""
+    def _continue(self, shown: bool, health: int) -> None:
+        """Within a takeover: continue it or end it. `shown`: what it is for is still there."""
         need = self.need or "dialog"
         self._steps += 1
-        self._gone = 0 if readings[need] else self._gone + 1
+        self._gone = 0 if shown else self._gone + 1
         if health < self._health:
             self._end("hp_drop")
         elif self._gone >= self.limits.hysteresis:

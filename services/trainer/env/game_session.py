@@ -20,7 +20,6 @@ from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
 from services.trainer.env.who_acts import PLANNER, ActionSource, SuggestionSource
-from services.trainer.executor.outcome import GameView
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
@@ -231,7 +230,7 @@ class GameSession:
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         if guide is not None:
-            guide.look(GameView(self.state, image), self.picture)
+            guide.look(self.state, image, self.picture)
         outcome = self._evaluate(previous, self.state, action)
         if guide is not None and outcome.report is not None:
             bonus += guide.settle(self.episode.total)

@@ -5,7 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from services.trainer.executor.outcome import GameView
 from shared.game.decoding.state import GameState
 
 POLICY, PLANNER, GUIDANCE = 0, 1, 2
@@ -63,7 +62,7 @@ class SuggestionSource(Protocol):
         """What the end of the episode takes back, 0 or negative."""
         ...
 
-    def look(self, view: GameView, picture: Callable[[], np.ndarray]) -> None:
+    def look(self, state: GameState, image: bytes, picture: Callable[[], np.ndarray]) -> None:
         """A step was made."""
         ...
 

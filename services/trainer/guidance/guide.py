@@ -26,7 +26,7 @@ from services.trainer.planning.question import ModelAnswer, PacedAnswers, Questi
 from services.trainer.planning.room_facts import facts_json
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import GuidanceConfig
-from shared.game.decoding.state import RoomKey
+from shared.game.decoding.state import GameState, RoomKey
 from shared.game.observation.with_guidance import suggestion_features
 
 FRESH_S: Final[dict[SuggestionKind, float]] = {"text": 15.0, "vision": 60.0}
@@ -136,16 +136,22 @@ class Guide:
         """What the end of the episode takes back of the bonuses, 0 or negative."""
         return self.bonus.settle(episode_return)
 
-    def look(self, view: GameView, picture: Callable[[], NDArray[np.uint8]]) -> None:
+    def look(self, state: GameState, image: bytes, picture: Callable[[], NDArray[np.uint8]]) -> None:
         """A step was made: take an answer, end a stale suggestion, and ask about this state if it was drawn."""
         self._step += 1
-        self._take(view.state.key)
-        guided = self._takeover.switch.mode == "guidance"
-        if self._shown is not None and not (guided and self._is_fresh(self._shown, view.state.key)):
-            self._drop()
+        if self._asked is not None:
+            self._take(state.key)
+        if self._shown is not None:
+            self._check(self._shown, state.key)
         kind, self._next = self._next, self._schedule.next()
-        if kind is not None and view.state.control:
-            self._ask(kind, view, picture)
+        if kind is not None and state.control:
+            self._ask(kind, GameView(state, image), picture)
+
+    def _check(self, shown: AskedState, room: RoomKey) -> None:
+        """End a suggestion that is of no use any more."""
+        guided = self._takeover.switch.mode == "guidance"
+        if not (guided and self._is_fresh(shown, room)):
+            self._drop()
 
     def features(self) -> NDArray[np.float32] | None:
         """What the observation shows of the present suggestion; None without one."""

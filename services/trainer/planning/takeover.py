@@ -53,19 +53,18 @@ class Takeover:
 
     def holds(self, state: GameState, image: bytes) -> bool:
         """Whether the environment makes no step now, because its plan is being made and it may wait."""
-        self._look(GameView(state, image))
+        self._look(state, image)
         holds = self.switch.mode == "planner" and self._macros is None and self._planner.waits()
         self.held += holds
         return holds
 
     def choose(self, state: GameState, image: bytes, action: int) -> int:
         """Return the action to execute instead of the policy's `action`, and set `actor`."""
-        view = GameView(state, image)
-        self._look(view)
+        self._look(state, image)
         self._looked = False
         self.steps += 1
         mode = self.switch.mode
-        chosen = self._planned(view) if mode == "planner" else None
+        chosen = self._planned(GameView(state, image)) if mode == "planner" else None
         self.actor = PLANNER if chosen is not None else GUIDANCE if mode == "guidance" else POLICY
         self.planned += self.actor == PLANNER
         return action if chosen is None else chosen
@@ -84,11 +83,12 @@ class Takeover:
             **{f"takeover_success_{need}": switch.succeeded[need] / max(1, switch.begun[need]) for need in NEEDS},
         }
 
-    def _look(self, view: GameView) -> None:
+    def _look(self, state: GameState, image: bytes) -> None:
         """Take the reading of this step, once, however often the environment stands still in it."""
         if self._looked:
             return
         self._looked = True
+        view = GameView(state, image)
         mode = self.switch.step(self._reading(view))
         if self._number != self.switch.takeovers or mode != "planner":
             self._drop()

@@ -21,11 +21,15 @@ class GuidedObservation:
     def __init__(self, size: int) -> None:
         """`size` is the number of features without the suggestion."""
         self._seen = np.zeros(size + SIZE, np.float32)
+        self._empty = True
 
     def of(self, features: NDArray[np.float32], suggestion: NDArray[np.float32] | None) -> NDArray[np.float32]:
         """Float32 (size + SIZE,) of the features and `suggestion` (SIZE,), or zeros. The next call overwrites it."""
         self._seen[:-SIZE] = features
-        self._seen[-SIZE:] = 0.0 if suggestion is None else suggestion
+        if suggestion is not None:
+            self._seen[-SIZE:], self._empty = suggestion, False
+        elif not self._empty:
+            self._seen[-SIZE:], self._empty = 0.0, True
         return self._seen
 
 
