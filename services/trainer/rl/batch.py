@@ -77,7 +77,7 @@ class BatchBuilder:
             return None
         acted: NDArray[np.bool_] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(ACTED)).astype(np.bool_)
         self.figures["policy_steps_share"] = float(acted.mean())
-        return acted
+        return None if acted.all() else acted  # to leave nothing out would copy every column
 
     def _values(self, network: Any, observations: list[NDArray[Any]]) -> dict[str, list[Floats]]:
         """Both heads' values of every state, including the one after the last step: one array (T + 1,) per chunk."""
