@@ -105,6 +105,9 @@ async def two_epochs(harness: Harness, **card: Any) -> None:
             "return_mean": 1.0,
             "reward/room": 0.7,
             "learner/kl": 0.01,
+            "takeovers_mean": 2.0,
+            "takeover_success_mean": 0.5,
+            "suggestions_shown_mean": 3.0,
         }
         await harness.train(epoch, metrics=metrics, evaluation=metrics)
         await harness.judge(epoch)

@@ -194,6 +194,19 @@ async def test_charts_name_their_figures_and_draw_training_and_evaluation(tmp_pa
         await expect(accuracy).to_have_attribute("aria-label", re.compile("coin 0.500"))
 
 
+async def test_takeovers_and_suggestions_are_drawn_beside_the_judges(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        await two_epochs(coordinator.harness)
+        page = await open_tab(browser, coordinator.address(query=f"?run={RUN}"))
+        await show_view(page, "judges")
+        for name in (
+            "takeovers per episode, newest values: takeovers 2",
+            "suggestions shown 3",
+            "takeover success 0.5",
+        ):
+            await expect(page.get_by_role("img", name=re.compile(name))).to_have_count(1)
+
+
 async def test_a_second_run_is_drawn_beside_and_its_settings_compared(tmp_path: Path) -> None:
     async with serving(tmp_path) as coordinator, browsing() as browser:
         await two_epochs(coordinator.harness)

@@ -47,7 +47,7 @@ async def test_prompt_and_replies_are_shown_word_for_word(tmp_path: Path) -> Non
 async def test_the_answer_says_how_to_keep_replies_where_none_are(tmp_path: Path) -> None:
     response = await answer(tmp_path, None)
     assert response.status_code == 404
-    assert "set ZELDA_JUDGE__KEEP_REPLIES=true" in response.json()["detail"]
+    assert "start the system again with ZELDA_JUDGE__KEEP_REPLIES=true" in response.json()["detail"]
 
 
 async def test_a_damaged_object_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 // The report of a run: the parts of the page over the data in this file. Needs no server.
 
+import { assistance } from "./parts/assistance.js";
 import { fieldText, flat } from "./parts/configuration_fields.js";
 import { byId, make, number, percent, section, table } from "./parts/dom.js";
 import { epochTable } from "./parts/epoch_table.js";
@@ -16,7 +17,8 @@ function show() {
   byId("report").replaceChildren(
     section("What the agent played", [plays()]),
     section("Epochs", [rows.length ? epochTable(rows) : make("p", "No epoch has finished.", "quiet"), ...unreadable()]),
-    ...(rows.length ? learningCharts(run, rows) : []), ...(judged.length ? judgeTables(judged) : []), ...rooms(),
+    ...(rows.length ? learningCharts(run, rows) : []), ...(judged.length ? judgeTables(judged) : []),
+    ...assistance(rows), ...rooms(),
     section("Configuration", [table(["field", "value"], flat(data.summary.config).map(([name, value]) => [name, fieldText(value)]),
       "Fields of the configuration")]));
 }

@@ -1,5 +1,6 @@
-// How good and how expensive the judges are: success, agreement, drift, bias, latency, tokens, money.
+// How good and how expensive the judges are: success, agreement, drift, bias, latency, tokens, money; who helped the policy.
 
+import { assistance } from "../parts/assistance.js";
 import { make, renderIf, section } from "../parts/dom.js";
 import { judgeTables } from "../parts/judge_tables.js";
 import { rows, state } from "../parts/state.js";
@@ -12,9 +13,10 @@ function build() {
 }
 
 function update() {
-  const judged = rows().filter((row) => row.judging);
-  renderIf(part, [state.run, judged.map((row) => row.judging), matchMedia("(prefers-color-scheme: dark)").matches],
-    () => (judged.length ? judgeTables(judged) : [section("No judges' report yet", [make("p", "It appears after the first judged epoch.", "quiet")])]));
+  const every = rows(), judged = every.filter((row) => row.judging);
+  renderIf(part, [state.run, every.map((row) => [row.epoch, row.judging]), matchMedia("(prefers-color-scheme: dark)").matches],
+    () => [...(judged.length ? judgeTables(judged) : [section("No judges' report yet", [make("p", "It appears after the first judged epoch.", "quiet")])]),
+      ...assistance(every)]);
 }
 
 export const judges = { id: "judges", title: "Judges", build, update };
