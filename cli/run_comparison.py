@@ -6,6 +6,7 @@ Runs with equal configuration and seed are equal in these under any names, as lo
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import Any, Final
 
 from cli.errors import NOT_FOUND, CliError
 from cli.service_settings import load_settings
+from services.exporter.adapters.trackers import flat_config
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
+from shared.contracts.driver import EVALUATION_S
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
@@ -27,8 +30,9 @@ from shared.store.port import Store
 from shared.store.provision import ProvisionSettings as StoreOnly
 
 READS: Final = 16  # concurrent reads
+ORDER: Final = "order"
 EXAMPLES: Final = 3  # names shown per kind
-MOVING_FIGURES: Final = frozenset({"steps_per_s"})  # of an epoch: they measure time
+MOVING_FIGURES: Final = re.compile(rf"steps_per_s|{EVALUATION_S}|planner/.*seconds_mean")  # of an epoch: times
 # Times, names of runs, and digests of objects that hold a time.
 MANIFEST_PLAY: Final = {"run", "created", "checkpoint"}
 SCORE_ORIGIN: Final = {"run", "created", "segment_key", "segment_digest"}
@@ -37,7 +41,10 @@ CARD_ORIGIN: Final = {"run", "created", "seconds", "weights_key", "data_digest",
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One kind of object in one epoch: how many are equal, and the names of those that differ or that one run lacks."""
+    """One kind of object in one epoch: how many are equal, and the names of those that differ or that one run lacks.
+
+    Of an order, `differing` has fields with both values, e.g. `shaping.mode: "gain" | "none"`.
+    """
 
     epoch: int
     kind: str
@@ -99,7 +106,8 @@ async def _has_epoch(side: RunSide, epoch: int) -> bool:
 def _difference(epoch: int, kind: str, first: Content, second: Content) -> Difference:
     names = first.keys() | second.keys()
     differing = sorted(name for name in names if first.get(name) != second.get(name))
-    return Difference(epoch, kind, len(names) - len(differing), tuple(differing))
+    shown = [f"{name}: {first.get(name)} | {second.get(name)}" for name in differing] if kind == ORDER else differing
+    return Difference(epoch, kind, len(names) - len(differing), tuple(shown))
 
 
 def _digest(value: Any) -> str:
@@ -112,7 +120,13 @@ async def _orders(side: RunSide, epoch: int) -> Content:
         return {}
     start = EpochStart.from_bytes(raw)
     model = start.reward_model.weights_digest if start.reward_model else None
-    return {"configuration": _digest(start.config.model_dump(mode="json")), "reward model": _digest(model)}
+    imitated = [(one.segment, one.score) for one in start.imitation.segments] if start.imitation else []
+    fields = flat_config(start.config.model_dump(mode="json"))
+    return {
+        **{name: json.dumps(value) for name, value in fields.items()},
+        "reward model": model or "none",
+        "imitated segments": _digest(imitated),
+    }
 
 
 async def _segments(side: RunSide, epoch: int) -> Content:
@@ -157,7 +171,7 @@ async def _figures(side: RunSide, epoch: int) -> Content:
     figures = {f"evaluation {name}": value for name, value in (finished.evaluation or {}).items()} | finished.metrics
     listed = [segment.segment for segment in finished.segments]
     counts = {"steps": finished.steps, "episodes": finished.episodes, "list of segments": sorted(listed)}
-    return {name: _digest(value) for name, value in (figures | counts).items() if name not in MOVING_FIGURES}
+    return {name: _digest(value) for name, value in (figures | counts).items() if not MOVING_FIGURES.fullmatch(name)}
 
 
 async def _reward_models(side: RunSide, epoch: int) -> Content:
@@ -171,7 +185,7 @@ async def _reward_models(side: RunSide, epoch: int) -> Content:
 
 
 KINDS: Final[dict[str, Callable[[RunSide, int], Awaitable[Content]]]] = {
-    "order": _orders,
+    ORDER: _orders,
     "segments": _segments,
     "figures": _figures,
     "scores": _scores,

@@ -173,7 +173,9 @@ def diff(
         print_table(f"{first} and {second}", ("epoch", "objects", "equal", "different", "first of them"), rows)
     diverged = next((one for one in found if one.differing), None)
     if diverged is not None:
-        raise CliError(FAILED, f"The runs diverge in epoch {diverged.epoch}, first in: {diverged.kind}.")
+        raise CliError(
+            FAILED, f"The runs diverge in epoch {diverged.epoch}, first in: {diverged.kind} ({diverged.examples})."
+        )
     print_status(f"The runs are equal in {sum(one.equal for one in found)} objects and figures.")
 
 

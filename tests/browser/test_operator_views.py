@@ -69,7 +69,9 @@ async def test_the_drawer_says_how_to_keep_replies_where_none_are(tmp_path: Path
         await add_earlier_run(coordinator.harness.store)
         page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
         await open_drawer(page)
-        await expect(page.locator("dialog .replies").first).to_contain_text("start the system again with ZELDA_JUDGE__KEEP_REPLIES=true")
+        await expect(page.locator("dialog .replies").first).to_contain_text(
+            "start the system again with ZELDA_JUDGE__KEEP_REPLIES=true"
+        )
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import build_app
-from shared.contracts.epoch import EpochFinishedRecord
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 
@@ -61,11 +61,27 @@ def test_another_vote_is_the_first_divergence(stores: tuple[Path, Path]) -> None
 def test_another_figure_diverges_before_the_scores(stores: tuple[Path, Path]) -> None:
     file = next((stores[1] / keys.MODELS).rglob("finished.json"))
     finished = EpochFinishedRecord.from_bytes(file.read_bytes())
-    changed = {"return_mean": -1.0, "steps_per_s": 1.0}  # the second one measures time: it may differ
+    times = {"steps_per_s": 1.0, "evaluation_s": 9.0, "planner/dialog_seconds_mean": 3.0}  # these may differ
+    changed = {"return_mean": -1.0, **times}
     file.write_bytes(finished.model_copy(update={"metrics": finished.metrics | changed}).to_bytes())
     _, found, message = diff(stores[1])
     assert found["figures"][1] == ["return_mean"]
     assert "first in: figures" in message
+
+
+def test_a_different_configuration_is_named_with_both_values(stores: tuple[Path, Path]) -> None:
+    file = next((stores[1] / keys.MODELS).rglob("start.json"))
+    start = EpochStart.from_bytes(file.read_bytes())
+    shaping = start.config.shaping.model_copy(update={"mode": "none"})
+    config = start.config.model_copy(update={"seed": 77, "shaping": shaping})
+    file.write_bytes(start.model_copy(update={"config": config}).to_bytes())
+    code, found, message = diff(stores[1])
+    assert code == 1
+    assert found["order"][1] == [
+        f"seed: {start.config.seed} | 77",
+        f'shaping.mode: "{start.config.shaping.mode}" | "none"',
+    ]
+    assert "first in: order (seed: " in message
 
 
 def test_an_unknown_run_is_one_sentence(stores: tuple[Path, Path]) -> None:
