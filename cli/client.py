@@ -1,6 +1,7 @@
 """REST client of the coordinator. It finds a local system automatically; a remote one needs a URL and a token file."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ LOGIN_PAGE_HINT: Final = (
     "bypass it with `kubectl port-forward svc/zelda-coordinator 8080` and --url http://127.0.0.1:8080 "
     "(docs/install-openshift.md)"
 )
+_NO_RUN: Final = re.compile(r"There is no run '(?P<run>[^']+)': see GET /runs")  # the coordinator's sentence
 _EXIT_CODES: Final = {
     401: DENIED,
     403: DENIED,
@@ -96,8 +98,20 @@ class CoordinatorClient:
                 UNREACHABLE, f"{self.url} does not answer ({error}): check the address, and that the system runs."
             ) from error
         if not response.is_success or not _has_content_type(response, "application/json"):
+            self._require_known_run(response)
             raise error_from_response(response)
         return response.json()
+
+    def _require_known_run(self, response: "httpx.Response") -> None:
+        """CliError in the words of the command line if the response says that there is no such run."""
+        if response.status_code != 404 or not _has_content_type(response, "application/problem+json"):
+            return
+        if missing := _NO_RUN.match(response.json()["detail"]):
+            from cli.unknown_run import unknown_run
+
+            known = self._http.get("/runs", params={"limit": 1000})
+            names = [run["run"] for run in known.json()["items"]] if known.is_success else []
+            raise unknown_run(missing["run"], names)
 
 
 def error_from_response(response: "httpx.Response") -> CliError:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.errors import NOT_FOUND, CliError
 from cli.service_settings import load_settings
+from cli.unknown_run import require_run
 from services.exporter.adapters.trackers import flat_config
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
@@ -85,8 +85,7 @@ def differences(first: RunId, second: RunId, other_store: Path | None) -> list[D
 
 async def _differences(first: RunSide, second: RunSide) -> list[Difference]:
     for side in (first, second):
-        if not await _has_epoch(side, 0):
-            raise CliError(NOT_FOUND, f"The run {side.run} has no epoch: check its name with `zelda run list`.")
+        await require_run(side.store, side.run)
     return [difference async for difference in compare_runs(first, second)]
 
 

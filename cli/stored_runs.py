@@ -10,6 +10,7 @@ from cli.client import URL, find_connection
 from cli.console import print_status
 from cli.errors import NOT_FOUND, UNREACHABLE, CliError
 from cli.service_settings import load_settings, reachable_store
+from cli.unknown_run import require_run
 from shared.contracts.ids import RunId
 from shared.store.open import open_store
 from shared.store.port import NotFound, Store
@@ -31,12 +32,21 @@ def no_system_answers(url: str | None) -> bool:
     return False
 
 
-def read_store(work: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
-    """The result of `work` on the store of the running system, or of the one that ran here last."""
+def read_store(work: Callable[[Store], Coroutine[Any, Any, T]], run: RunId | None = None) -> T:
+    """The result of `work` on the store of the running system, or of the one that ran here last.
+
+    CliError if there is no such `run`.
+    """
+
+    async def checked(store: Store) -> T:
+        if run is not None:
+            await require_run(store, run)
+        return await work(store)
+
     with reachable_store():
         store = open_store(load_settings(ProvisionSettings).store)
         try:
-            return asyncio.run(work(store))
+            return asyncio.run(checked(store))
         except NotFound as error:
             raise CliError(NOT_FOUND, f"{str(error).rstrip('.')}.") from error
 
@@ -72,10 +82,10 @@ def read_stored_run(run: RunId) -> dict[str, Any]:
             "notes": (await models.notes.read(run)).model_dump(mode="json"),
         }
 
-    return _announced(work)
+    return _announced(work, run)
 
 
-def _announced(work: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
-    found = read_store(work)
+def _announced(work: Callable[[Store], Coroutine[Any, Any, T]], run: RunId | None = None) -> T:
+    found = read_store(work, run)
     print_status("No system runs: this is what its store holds.")
     return found

@@ -12,6 +12,9 @@ from cli.console import overwrite_line, print_json, print_line, print_status
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from cli.output_paths import require_directory, require_writable_file
 from cli.service_settings import reachable_store
+from cli.stored_runs import read_store
+from cli.unknown_run import require_run
+from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
     from services.exporter.on_demand import SegmentSelection
@@ -125,6 +128,7 @@ def minari(
 def _require_complete(run: str, done: int, failed: int) -> None:
     """CliError if nothing was exported, or if some segments failed."""
     if done + failed == 0:
+        read_store(lambda store: require_run(store, RunId(run)))
         raise CliError(NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`.")
     if failed:
         rest = "the others were written" if done else "nothing was written"

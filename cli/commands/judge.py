@@ -15,6 +15,8 @@ from cli.errors import FAILED, NOT_FOUND, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.service_settings import load_settings, reachable_store
+from cli.stored_runs import read_store
+from cli.unknown_run import require_run
 from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def segments(
     done = _run(_pass(own, file, parse_run_id(run), epoch, slots))
     total = done.judged + done.abstained + done.dead + done.before
     if total == 0:
+        read_store(lambda store: require_run(store, RunId(run)))
         raise CliError(NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`.")
     if as_json:
         print_json({"run": run, "rubric": file.rubric, **asdict(done)})

@@ -32,7 +32,7 @@ def export(
 
     run = parse_run_id(name)
     require_writable_file(to)
-    policy, _ = read_store(lambda store: read_policy(store, run, epoch))
+    policy, _ = read_store(lambda store: read_policy(store, run, epoch), run)
     to.write_bytes(policy.to_bytes())
     if as_json:
         print_json({"file": str(to), **policy.about})
@@ -64,7 +64,7 @@ def play(
     if video is not None:
         require_writable_file(video)
     image = find_rom(os.environ, rom)
-    policy, config = read_store(lambda store: read_policy(store, run, epoch))
+    policy, config = read_store(lambda store: read_policy(store, run, epoch), run)
     require_rom(config.game, image)
     start = Path(os.environ[START_STATE]) if START_STATE in os.environ else None
     playing = PlayedEpisode(policy, config, PlayOptions(steps, best, seed, window, image, start))

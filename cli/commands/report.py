@@ -29,7 +29,7 @@ def report(
 
     run = parse_run_id(name)
     require_directory(out)
-    data = read_store(lambda store: collect_report_data(store, run))
+    data = read_store(lambda store: collect_report_data(store, run), run)
     if not data.rows:
         raise CliError(NOT_FOUND, f"{run} has no finished epoch yet: see `zelda run show {run}`.")
     write_report(data, out / run)

@@ -24,7 +24,7 @@ def read_summary(run: RunId) -> RunSummary:
     async def work(store: Store) -> RunSummary:
         return RunSummary.from_bytes(await store.get(keys.run_summary(run)))
 
-    return read_store(work)
+    return read_store(work, run)
 
 
 def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> int:

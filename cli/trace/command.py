@@ -41,10 +41,10 @@ def trace(
     if (segment is None) == (epoch is None):
         raise CliError(USAGE, "Name a segment, or an epoch by --epoch: the page's Segments tab shows their names.")
     if epoch is not None:
-        links = read_store(lambda store: trace_epoch(store, run, epoch))
+        links = read_store(lambda store: trace_epoch(store, run, epoch), run)
     else:
         wanted = _segment_id(str(segment))
-        links = read_store(lambda store: trace_segment(store, run, wanted))
+        links = read_store(lambda store: trace_segment(store, run, wanted), run)
     if as_json:
         print_json([asdict(link) for link in links])
         return

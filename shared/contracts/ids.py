@@ -20,12 +20,14 @@ class Id(str):
 
     pattern = _ID
     shape = "1-40 lower-case letters, digits or inner hyphens"
+    noun = ""
+    """What a message calls the id; empty: the name of its class."""
 
     def __new__(cls, value: str) -> Self:
         """Return the id, or raise ValueError with a sentence that shows the expected shape."""
         # `fullmatch`, because `$` alone would let a trailing newline through.
         if not isinstance(value, str) or not cls.pattern.fullmatch(value):
-            raise ValueError(f"{value!r:.80} is not a {cls.__name__}: use {cls.shape}")
+            raise ValueError(f"{value!r:.80} is not {cls.noun or f'a {cls.__name__}'}: use {cls.shape}")
         return super().__new__(cls, value)
 
     @classmethod
@@ -39,6 +41,8 @@ class Id(str):
 
 class RunId(Id):
     """One run: from POST /runs to its summary."""
+
+    noun = "the name of a run"
 
 
 class EpisodeId(Id):

@@ -59,13 +59,17 @@ def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
         (
             ["run", "show", "", "--url", "http://x", "--token-file", "token"],
             errors.USAGE,
-            "'' is not a RunId: use 1-40",
+            "'' is not the name of a run: use 1-40",
         ),
-        (["run", "stop", ".", "--url", "http://x", "--token-file", "token"], errors.USAGE, "'.' is not a RunId"),
+        (
+            ["run", "stop", ".", "--url", "http://x", "--token-file", "token"],
+            errors.USAGE,
+            "'.' is not the name of a run",
+        ),
         (
             ["run", "watch", "a\nb", "--url", "http://x", "--token-file", "token"],
             errors.USAGE,
-            "'a\\nb' is not a RunId",
+            "'a\\nb' is not the name of a run",
         ),
         (["run", "logs", "judge"], errors.USAGE, "The log file runs/.local/logs/judge.log does not exist: start"),
         (
@@ -75,7 +79,11 @@ def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
         ),
         (["up", "--without", "unknown"], errors.USAGE, "--without unknown: choose from coordinator, trainer"),
         (["epoch", "-s", "epoch_step=1"], errors.USAGE, "--set epoch_step: "),
-        (["epoch", "--run", "No Name"], errors.USAGE, "--run 'No Name' is not a RunId: use 1-40 lower-case letters"),
+        (
+            ["epoch", "--run", "No Name"],
+            errors.USAGE,
+            "--run 'No Name' is not the name of a run: use 1-40",
+        ),
         (["dlq", "list"], errors.UNREACHABLE, "No system runs here"),
         (
             ["run", "list", "--url", "http://[::1", "--token-file", "token"],
@@ -109,7 +117,7 @@ def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
         (["export", "segments", "m1", "--to", "list.json"], errors.USAGE, "list.json is not a directory: name"),
         (["export", "dataset", "m1", "--to", "."], errors.USAGE, ". is a directory: name a file."),
         (["judge", "compare", "m1", "a", "b", "--plot", "."], errors.USAGE, ". is a directory: name a file."),
-        (["export", "segments", "No Name"], errors.USAGE, "'No Name' is not a RunId"),
+        (["export", "segments", "No Name"], errors.USAGE, "'No Name' is not the name of a run"),
         (["up", "--rom", "no.gbc"], errors.USAGE, "--rom no.gbc: No such file or directory: name the .gbc file"),
         (["up", "--rom", "rom.gbc"], errors.USAGE, "--rom rom.gbc: unknown ROM with MD5 "),
         (["up", "--judges", "no.yaml"], errors.USAGE, "--judges no.yaml: not readable"),

@@ -83,10 +83,25 @@ def test_a_wrong_rubric_lists_those_of_the_run(ended: Path) -> None:
     assert done.stderr.endswith("has no scores under rubric 'strict'; its rubrics: default.\n")
 
 
-@pytest.mark.parametrize("words", [("run", "show", "nope"), ("report", "nope")])
-def test_an_unknown_run_is_not_found(ended: Path, words: tuple[str, ...]) -> None:
+TYPO = RUN.replace("demo", "dmo")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "show", TYPO),
+        ("report", TYPO),
+        ("trace", TYPO, "--epoch", "0"),
+        ("policy", "export", TYPO),
+        ("export", "segments", TYPO),
+        ("export", "dataset", TYPO),
+        ("export", "tensorboard", TYPO),
+    ],
+)
+def test_an_unknown_run_gets_the_same_sentence_everywhere(ended: Path, words: tuple[str, ...]) -> None:
     done = zelda(*words, cwd=ended)
-    assert (done.returncode, "Traceback" in done.stderr) == (errors.NOT_FOUND, False)
+    sentence = f"zelda: There is no run {TYPO}: list the runs with `zelda run list`; did you mean {RUN}?\n"
+    assert (done.returncode, done.stderr) == (errors.NOT_FOUND, sentence)
 
 
 def test_the_store_server_runs_for_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

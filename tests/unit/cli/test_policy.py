@@ -115,7 +115,7 @@ def test_a_play_becomes_a_video(store: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"), [((RUN, "--epoch", "7"), "Epoch 7 of"), (("nope",), "no finished epoch")]
+    ("words", "sentence"), [((RUN, "--epoch", "7"), "Epoch 7 of"), (("nope",), "There is no run nope")]
 )
 def test_a_missing_policy_is_not_found(store: Path, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
     done = zelda("policy", "export", *words, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")

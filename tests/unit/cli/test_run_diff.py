@@ -87,4 +87,4 @@ def test_a_different_configuration_is_named_with_both_values(stores: tuple[Path,
 def test_an_unknown_run_is_one_sentence(stores: tuple[Path, Path]) -> None:
     words = ["run", "diff", RUN, "nobody"]
     result = CliRunner().invoke(build_app(words), words)
-    assert "The run nobody has no epoch" in str(result.exception)
+    assert "There is no run nobody: list the runs" in str(result.exception)

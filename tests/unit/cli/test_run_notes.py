@@ -34,3 +34,9 @@ async def test_the_list_shows_tags_and_filters_by_them(system: None) -> None:
 async def test_a_bad_tag_is_refused_with_a_sentence(system: None) -> None:
     with pytest.raises(CliError, match="'No Tag' is not a Tag: use 1-40"):
         await zelda_run("note", "demo", "--tag", "No Tag")
+
+
+@pytest.mark.parametrize("command", ["show", "stop", "resume", "note"])
+async def test_a_mistyped_run_is_answered_with_the_name_that_was_meant(system: None, command: str) -> None:
+    with pytest.raises(CliError, match=r"^There is no run dmo: .*`zelda run list`; did you mean demo\?$"):
+        await zelda_run(command, "dmo")

@@ -174,7 +174,7 @@ async def test_two_runs_export_into_one_directory_without_clashes(store: Store, 
 
 
 def test_an_invalid_run_id_is_rejected() -> None:
-    with pytest.raises(ValueError, match="is not a RunId"):
+    with pytest.raises(ValueError, match="is not the name of a run"):
         SegmentSelection.parse("../secrets", None, None, None)
 
 

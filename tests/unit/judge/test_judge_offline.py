@@ -200,12 +200,12 @@ def test_reason_of_a_retry_is_printed_once(
 
 
 def test_invalid_arguments_are_reported(recorded_run: Path) -> None:
-    with pytest.raises(CliError, match="is not a RunId") as left:
+    with pytest.raises(CliError, match="is not the name of a run") as left:
         segments("../etc", rules=True)
     assert left.value.code == USAGE
     with pytest.raises(CliError, match="rubric version: rubric") as left:
         segments(RUN, rules=True, rubric="V 2")
     assert left.value.code == USAGE
-    with pytest.raises(CliError, match="No recorded segment of nobody") as left:
+    with pytest.raises(CliError, match="There is no run nobody: list the runs") as left:
         segments("nobody", rules=True)
     assert left.value.code == NOT_FOUND
