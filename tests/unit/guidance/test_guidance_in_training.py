@@ -20,6 +20,7 @@ from shared.contracts.run import RunConfig
 from shared.game.observation import with_counters
 from shared.game.observation.with_guidance import NAMES, SIZE
 from tests.rules import RulesServer
+from tests.unit.planning.patient_training import iterate_until
 from tests.unit.planning.threaded_models import planner_file
 
 SMALL = {
@@ -93,6 +94,9 @@ def test_guidance_needs_features_and_names_its_routes() -> None:
     assert asked_modes(config(vision_share=0).run) == ("text",)
 
 
+ANSWERED = {"planner/text_answered", "planner/vision_answered"}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_cluster")
 @pytest.mark.timeout(180)
@@ -104,14 +108,10 @@ def test_session_learns_with_suggestions_and_is_evaluated_without() -> None:
             training, RLlibVectorEnv, PlanningProcess(planner_file(server.url), RunId("play"), None)
         )
         session.begin(lambda numbers: EpochPlan(0), 0)
-        session.iterate()
-        session.iterate()
+        iterate_until(session, lambda: session.planning_figures.keys() >= ANSWERED)
+        iterate_until(session, lambda: any(summary.facts["suggestions_shown"] for summary in session.summaries))
         session.collect(final=True)
-        figures = session.planning_figures
     assert session.steps >= 2 * 256
-    assert figures["planner/text_answered"] > 0
-    assert figures["planner/vision_answered"] > 0
-    assert sum(summary.facts["suggestions_shown"] for summary in session.summaries) > 0
     evaluation = create_evaluation(training)
     found = evaluation.run(session.network.pi, 0, 20)
     evaluation.close()
