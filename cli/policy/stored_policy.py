@@ -33,7 +33,7 @@ async def read_policy(store: Store, run: RunId, epoch: int | None) -> tuple[Poli
         "epoch": number,
         "checkpoint": finished.checkpoint_digest,
         "observation": config.observation,
-        "guided": config.guidance.mode != "none",
+        "guided": config.guidance.enabled,
         "game": config.game,
         "world": config.world,
         "frame_skip": config.frame_skip,

@@ -3,16 +3,14 @@
 Addresses come from this file only, never from an event or a segment. An error is one sentence that names the field.
 """
 
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
 from pydantic import Field, field_validator, model_validator
 
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
-from shared.config.yaml_document import ConfigError, StrictModel, parse_document, read_yaml
+from shared.config.yaml_document import ConfigError, StrictModel, load_routes, parse_document, read_built_in, read_yaml
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import DIMENSIONS
 from shared.llm.budget import TokenPrices
@@ -125,12 +123,8 @@ class PhasesFile(StrictModel):
 
 def load_judges(path: Path | None, default_url: str) -> JudgesFile:
     """Load a judges file, or the three built-in judges, all served at `default_url`."""
-    if path is not None:
-        return parse_document(JudgesFile, read_yaml(path), str(path))
-    data = yaml.safe_load(resources.files("services.judge").joinpath("judges.yaml").read_text("utf-8"))
-    for route in data["routes"].values():
-        route["url"] = default_url
-    return parse_document(JudgesFile, data, "the built-in judges")
+    built_in = read_built_in("services.judge", "judges.yaml")
+    return load_routes(JudgesFile, path, built_in, default_url, "the built-in judges")
 
 
 def load_service_judges(path: Path | None, default_url: str) -> JudgesFile:
@@ -154,5 +148,4 @@ def load_phases(path: Path | None) -> PhasesFile:
     """Load a phases file, or the built-in phases of Bramble and Oracle of Seasons."""
     if path is not None:
         return parse_document(PhasesFile, read_yaml(path), str(path))
-    text = resources.files("services.judge").joinpath("phases.yaml").read_text("utf-8")
-    return parse_document(PhasesFile, yaml.safe_load(text), "the built-in phases")
+    return parse_document(PhasesFile, read_built_in("services.judge", "phases.yaml"), "the built-in phases")

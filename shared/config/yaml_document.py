@@ -1,5 +1,6 @@
 """Reads a YAML document that a user wrote into a strict model. An error is one sentence that names file and field."""
 
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +31,20 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: not readable ({error}): give a readable YAML file") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+
+
+def read_built_in(package: str, name: str) -> Any:
+    """The content of a YAML file that is part of a package."""
+    return yaml.safe_load(resources.files(package).joinpath(name).read_text("utf-8"))
+
+
+def load_routes(model: type[T], path: Path | None, built_in: Any, url: str, where: str) -> T:
+    """The document at `path`; without one, the built-in one with all its routes at `url`. Raises ConfigError."""
+    if path is not None:
+        return parse_document(model, read_yaml(path), str(path))
+    for route in built_in["routes"].values():
+        route["url"] = url
+    return parse_document(model, built_in, where)
 
 
 def parse_document(model: type[T], data: Any, where: str) -> T:

@@ -116,9 +116,14 @@ class GuidanceConfig(Contract):
     )
 
     @property
+    def enabled(self) -> bool:
+        """Whether the observation has a part for suggestions."""
+        return self.mode != "none"
+
+    @property
     def asks(self) -> bool:
         """Whether any step is asked about."""
-        return self.mode != "none" and self.text_share + self.vision_share > 0
+        return self.enabled and self.text_share + self.vision_share > 0
 
 
 class RestartsConfig(Contract):
@@ -221,7 +226,7 @@ class RunConfig(Contract):
                 f"segment_steps {self.segment_steps} is larger than episode_length {self.episode_length}: "
                 "no segment would be complete"
             )
-        if self.guidance.mode != "none" and self.observation == "pixels/v1":
+        if self.guidance.enabled and self.observation == "pixels/v1":
             raise ValueError("guidance is shown beside features, not in pictures: set observation to obs/v2 or obs/v1")
         if self.actions == "actions/v2" and self.frame_skip < 2:
             raise ValueError(
@@ -236,7 +241,7 @@ class RunConfig(Contract):
     def _can_imitate(self) -> None:
         if self.observation == "pixels/v1":
             raise ValueError("imitation needs recorded observations, and pictures are not recorded: use obs/v2")
-        if self.guidance.mode != "none":
+        if self.guidance.enabled:
             raise ValueError("imitation needs guidance.mode none: suggestions are not part of recorded observations")
         if self.learners > 1:
             raise ValueError("imitation needs learners 1: several learners do not share its loss")

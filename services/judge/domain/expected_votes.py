@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from services.judge.domain.replies import InvalidReply
 from services.judge.domain.reply_tokens import MIN_SHARE, ReplyTokens
 from shared.contracts.scores import MAX_VOTE, DimensionScore
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import TokenOptions
 
 

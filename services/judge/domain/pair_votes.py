@@ -6,8 +6,8 @@ Small models prefer a position. A clip that wins only where it is shown first ha
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.judge.domain.replies import InvalidReply
 from services.judge.domain.reply_tokens import MIN_SHARE, ReplyTokens
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import TokenOptions
 
 FIELD = '"better":'

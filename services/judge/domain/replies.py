@@ -4,18 +4,12 @@ A repaired vote is an invented one: prose around the JSON or a number out of ran
 the schema, which must be counted, not hidden.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shared.contracts.scores import MAX_VOTE
-
-MAX_REPLY_CHARS = 4_000  # a vote needs about 300; a much longer reply is a runaway generation
-
-
-class InvalidReply(ValueError):
-    """The reply is not a vote. The message says why, without the reply's text."""
+from shared.llm.json_reply import InvalidReply, read_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +50,7 @@ def _object(content: object, finish_reason: object) -> dict[str, Any]:
         raise InvalidReply("the reply has no text")
     if finish_reason == "length":
         raise InvalidReply("the reply was cut off by the token limit")
-    if len(content) > MAX_REPLY_CHARS:
-        raise InvalidReply(f"the reply has {len(content)} characters, more than {MAX_REPLY_CHARS}")
-    try:
-        reply = json.loads(content, object_pairs_hook=_unique_fields, parse_constant=_no_constant)
-    except InvalidReply:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidReply("the reply is not one JSON object") from error
-    if not isinstance(reply, dict):
-        raise InvalidReply("the reply is JSON, but not an object")
-    return reply
-
-
-def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise InvalidReply("the reply names a field twice")
-    return result
-
-
-def _no_constant(name: str) -> float:
-    raise InvalidReply(f"the reply contains {name}, which is not a number")
+    return read_object(content)
 
 
 def _require_fields(reply: dict[str, Any], names: set[str]) -> None:

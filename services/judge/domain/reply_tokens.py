@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import exp
 
-from services.judge.domain.replies import InvalidReply
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import TokenOptions
 
 MIN_SHARE = 0.5  # of the probability that must lie on valid answers; less, and the model wanted to write something else

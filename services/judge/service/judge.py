@@ -15,7 +15,7 @@ from services.judge.domain.expected_votes import VoteDistribution, expected_scor
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.pair_votes import PairVote, chosen, read_pair_vote
-from services.judge.domain.replies import InvalidReply, Vote, parse_numbers, parse_pair, parse_vote
+from services.judge.domain.replies import Vote, parse_numbers, parse_pair, parse_vote
 from services.judge.domain.vote_merge import has_quorum, merge
 from services.judge.service.prompt_builder import Prompt, build_pair_prompt, build_prompt
 from services.judge.service.reply_archive import ReplyArchive
@@ -23,6 +23,7 @@ from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, Usage
 from shared.llm.budget import BudgetExhausted, BudgetTracker, add
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import (
     ChatModel,
     Choice,

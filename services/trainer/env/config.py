@@ -57,7 +57,7 @@ class EnvConfig(BaseModel):
             "actions", "rewards",
         )  # fmt: skip
         values = {name: getattr(run, name) for name in shared}
-        guided = run.guidance.mode != "none"
+        guided = run.guidance.enabled
         return cls.of({**values, "num_envs": run.envs_per_runner, "guided": guided, **more})
 
     def open_game(self) -> Game:

@@ -6,8 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from shared.game.decoding.state import GameState
+from shared.game.recording.segment import ACTORS
 
-POLICY, PLANNER, GUIDANCE = 0, 1, 2
+POLICY, PLANNER, GUIDANCE = map(ACTORS.index, ("policy", "planner", "guidance"))
 """As actor.npy stores it. Under guidance the policy acts, and sees a suggestion."""
 
 

@@ -21,13 +21,14 @@ from services.trainer.guidance.alignment_bonus import AlignmentBonus
 from services.trainer.guidance.picture import jpeg
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
 from services.trainer.guidance.schedule import AskingSchedule, SuggestionKind
-from services.trainer.planning.model_reply import SuggestedAction, UnreadableReply, read_suggestion
+from services.trainer.planning.model_reply import SuggestedAction, read_suggestion
 from services.trainer.planning.question import ModelAnswer, PacedAnswers, Question, finished, seed_of
 from services.trainer.planning.room_facts import facts_json
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import GuidanceConfig
 from shared.game.decoding.state import GameState, RoomKey
 from shared.game.observation.with_guidance import suggestion_features
+from shared.llm.json_reply import InvalidReply
 
 FRESH_S: Final[dict[SuggestionKind, float]] = {"text": 15.0, "vision": 60.0}
 """How long a suggestion is of use, in seconds: of the clock until it comes, and of play since its state."""
@@ -218,5 +219,5 @@ def _suggestion(answer: ModelAnswer) -> SuggestedAction | None:
         return None
     try:
         return read_suggestion(answer.text)
-    except UnreadableReply:
+    except InvalidReply:
         return None  # counted as missing

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import segment_weights
 from shared.contracts.epoch import EpochStart, ImitatedSegment
-from shared.game.recording.segment import ACTORS, Segment, read_segment
-
-POLICY: Final = ACTORS.index("policy")
+from shared.game.recording.segment import Segment, read_segment
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,15 @@
 Nothing is repaired: a macro that is almost one is somebody's idea of a command, and perhaps a game text's.
 """
 
-import json
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from services.trainer.executor.macros import Macro, MacroError, parse_macro
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.plan_prompt import MAX_FALLBACK, MAX_GOAL, MAX_MACROS, MAX_SCENE, SUGGESTED
 from shared.game.decoding.names import ACTIONS
-
-MAX_REPLY: Final = 4_000  # characters; the longest plan has about 1,500
-
-
-class UnreadableReply(ValueError):
-    """The reply does not follow the schema. The message says why, without the reply's text."""
+from shared.llm.json_reply import InvalidReply, read_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,65 +26,51 @@ class SuggestedAction:
 def read_plan(text: str) -> Plan | NoPlan:
     """The plan of a reply; NoPlan with the reason if any part of it is not one."""
     try:
-        reply = _object(text, {"sub_goal", "macros", "fallback", "confidence"})
+        reply = _fields(text, {"sub_goal", "macros", "fallback", "confidence"})
         macros = _macros(reply["macros"], MAX_MACROS)
         if not macros:
-            raise UnreadableReply("the plan has no macros")
+            raise InvalidReply("the plan has no macros")
         return Plan(
             _text(reply, "sub_goal", MAX_GOAL), macros, _macros(reply["fallback"], MAX_FALLBACK), _confidence(reply)
         )
-    except UnreadableReply as error:
+    except InvalidReply as error:
         return NoPlan(f"invalid: {error}")
 
 
 def read_suggestion(text: str) -> SuggestedAction:
-    """The suggestion of a reply. Raises UnreadableReply."""
-    reply = _object(text, {"action", "scene", "confidence"})
+    """The suggestion of a reply. Raises InvalidReply."""
+    reply = _fields(text, {"action", "scene", "confidence"})
     if reply["action"] not in SUGGESTED:
-        raise UnreadableReply("the action is not one of the actions")
+        raise InvalidReply("the action is not one of the actions")
     return SuggestedAction(ACTIONS.index(reply["action"]), _text(reply, "scene", MAX_SCENE), _confidence(reply))
 
 
-def _object(text: str, names: set[str]) -> dict[str, Any]:
-    if len(text) > MAX_REPLY:
-        raise UnreadableReply(f"the reply has {len(text)} characters, more than {MAX_REPLY}")
-    try:
-        reply = json.loads(text, object_pairs_hook=_unique)
-    except UnreadableReply:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise UnreadableReply("the reply is not one JSON object") from error
-    if not isinstance(reply, dict) or set(reply) != names:
-        raise UnreadableReply(f"the reply must have exactly the fields {', '.join(sorted(names))}")
+def _fields(text: str, names: set[str]) -> dict[str, Any]:
+    reply = read_object(text)
+    if set(reply) != names:
+        raise InvalidReply(f"the reply must have exactly the fields {', '.join(sorted(names))}")
     return reply
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise UnreadableReply("the reply names a field twice")
-    return found
 
 
 def _macros(value: Any, most: int) -> tuple[Macro, ...]:
     """All macros of a list. One that is outside the grammar makes the whole reply invalid."""
     if not isinstance(value, list) or len(value) > most or not all(isinstance(one, str) for one in value):
-        raise UnreadableReply(f"macros must be a list of at most {most} texts")
+        raise InvalidReply(f"macros must be a list of at most {most} texts")
     try:
         return tuple(parse_macro(one) for one in value)
     except MacroError as error:
-        raise UnreadableReply("a macro is outside the grammar") from error
+        raise InvalidReply("a macro is outside the grammar") from error
 
 
 def _text(reply: dict[str, Any], name: str, most: int) -> str:
     value = reply[name]
     if not isinstance(value, str):
-        raise UnreadableReply(f"{name} is not a text")
+        raise InvalidReply(f"{name} is not a text")
     return "".join(char if char.isprintable() else " " for char in value)[:most]
 
 
 def _confidence(reply: dict[str, Any]) -> float:
     value = reply["confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise UnreadableReply("confidence is not a number from 0 to 1")
+        raise InvalidReply("confidence is not a number from 0 to 1")
     return float(value)

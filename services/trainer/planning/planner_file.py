@@ -3,15 +3,13 @@
 Addresses come from this file only, never from a run or a game. An error is one sentence that names the field.
 """
 
-from importlib import resources
 from pathlib import Path
 from typing import Self
 
-import yaml
 from pydantic import Field, model_validator
 
 from services.trainer.planning.question import QuestionMode
-from shared.config.yaml_document import StrictModel, parse_document, read_yaml
+from shared.config.yaml_document import StrictModel, load_routes, read_built_in
 from shared.llm.budget import Budget, TokenPrices
 from shared.llm.route_spec import RouteSpec
 
@@ -66,9 +64,5 @@ class PlannerFile(StrictModel):
 
 def load_planner_file(path: Path | None, default_url: str) -> PlannerFile:
     """Load a planner file, or the built-in routes, all served at `default_url`. Raises ConfigError."""
-    if path is not None:
-        return parse_document(PlannerFile, read_yaml(path), str(path))
-    data = yaml.safe_load(resources.files("services.trainer.planning").joinpath("planner.yaml").read_text("utf-8"))
-    for route in data["routes"].values():
-        route["url"] = default_url
-    return parse_document(PlannerFile, data, "the built-in planner file")
+    built_in = read_built_in("services.trainer.planning", "planner.yaml")
+    return load_routes(PlannerFile, path, built_in, default_url, "the built-in planner file")

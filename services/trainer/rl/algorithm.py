@@ -33,7 +33,7 @@ def build(config: TrainingSessionConfig, env: type, callbacks: Any | None = None
 def configured(config: TrainingSessionConfig, env: type) -> PPOConfig:
     """RLlib's configuration of the algorithm, without callbacks."""
     run = config.run
-    space = observation_space(run.observation, guided=run.guidance.mode != "none")
+    space = observation_space(run.observation, guided=run.guidance.enabled)
     algorithm = (
         PPOConfig()
         .environment(env, env_config={SESSION_CONFIG: config}, observation_space=space, action_space=action_space())

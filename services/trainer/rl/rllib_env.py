@@ -67,7 +67,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self.runner = self.config.runner  # RLlib's runners set their own index, see runners.py
         self.num_envs = int(config["num_envs"])
         run = self.config.run
-        self.single_observation_space = observation_space(run.observation, guided=run.guidance.mode != "none")
+        self.single_observation_space = observation_space(run.observation, guided=run.guidance.enabled)
         self.single_action_space = action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,28 +19,16 @@ from services.trainer.guidance.alignment_bonus import AlignmentBonus
 from services.trainer.guidance.guide import EpisodeIdentity, Guide
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
 from services.trainer.guidance.schedule import AskingSchedule
-from services.trainer.planning.question import ModelAnswer, PacedAnswers, Question
+from services.trainer.planning.question import ModelAnswer, PacedAnswers
 from services.trainer.planning.rules_planner import RulesPlanner
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import GuidanceConfig
 from shared.game.decoding.names import ACTIONS
 from shared.game.observation import with_counters
 from shared.game.observation.with_guidance import NAMES, SIZE
+from tests.unit.planning.answers_by_hand import ByHand
 
 UP, DOWN, LEFT = (ACTIONS.index(name) for name in ("up", "down", "left"))
-
-
-class ByHand:
-    """An AnswerSource that a test answers."""
-
-    def __init__(self) -> None:
-        self.asked: list[Question] = []
-        self.futures: list[Future[ModelAnswer]] = []
-
-    def submit(self, question: Question) -> "Future[ModelAnswer]":
-        self.asked.append(question)
-        self.futures.append(Future())
-        return self.futures[-1]
 
 
 @dataclass

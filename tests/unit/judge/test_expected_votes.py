@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from services.judge.config import JudgesFile, JudgeSpec
 from services.judge.domain.expected_votes import VoteDistribution, expected_score, read_distributions
 from services.judge.domain.prompts import response_format, rubric_message
-from services.judge.domain.replies import InvalidReply
 from services.judge.service.judge import Judge
 from services.judge.telemetry import ROUTES
 from shared.contracts.ids import JudgeName
 from shared.contracts.scores import JudgeResult
 from shared.llm.budget import Budget, BudgetTracker
 from shared.llm.completions import parse_completion
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import TokenOptions
 from shared.llm.route import RouteClient
 from shared.llm.route_spec import RouteSpec

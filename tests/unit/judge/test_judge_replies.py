@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.judge.config import JudgeSpec
-from services.judge.domain.replies import InvalidReply, Vote, parse_pair, parse_vote
+from services.judge.domain.replies import Vote, parse_pair, parse_vote
 from services.judge.service.judge import Judge
 from shared.contracts.ids import JudgeName
 from shared.llm.budget import Budget, BudgetTracker
 from shared.llm.completions import parse_model_list
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import Choice
 from tests.unit.judge.garbage import NAMES, TEXT, VALID, corpus
 from tests.unit.judge.scripted_model import ScriptedModel

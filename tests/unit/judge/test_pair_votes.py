@@ -7,11 +7,11 @@ import pytest
 
 from services.judge.config import JudgeSpec
 from services.judge.domain.pair_votes import PairVote, chosen, read_pair_vote, soft_label
-from services.judge.domain.replies import InvalidReply
 from services.judge.service.judge import Judge
 from services.judge.service.prompt_builder import build_pair_prompt
 from shared.contracts.ids import JudgeName
 from shared.llm.budget import Budget, BudgetTracker
+from shared.llm.json_reply import InvalidReply
 from shared.llm.port import Choice, TokenOptions
 from tests.unit.judge.scripted_model import ScriptedModel
 from tests.unit.judge.segment_factory import judge_input, walk

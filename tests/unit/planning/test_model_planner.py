@@ -1,7 +1,6 @@
 """A model plans in a running game: it solves, waits within its limit, and returns control in every other case."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
@@ -11,28 +10,16 @@ from services.trainer.domain.wait_gate import FIRST_PAUSE_S, WaitGate
 from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import NoPlan, Plan
-from services.trainer.planning.question import AnswerSource, ModelAnswer, Question
+from services.trainer.planning.question import AnswerSource, ModelAnswer
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import PlannerConfig
 from tests.rules import RulesServer
 from tests.unit.executor.played import Played, played
+from tests.unit.planning.answers_by_hand import ByHand
 from tests.unit.planning.threaded_models import planner_file, threaded_models
 
 BOWER = (0, 0x02, (4, 6))
 PLAN = '{"sub_goal": "press", "macros": ["MOVE_TO 7,4"], "fallback": [], "confidence": 0.9}'
-
-
-class ByHand:
-    """An AnswerSource that a test answers."""
-
-    def __init__(self) -> None:
-        self.asked: list[Question] = []
-        self.futures: list[Future[ModelAnswer]] = []
-
-    def submit(self, question: Question) -> "Future[ModelAnswer]":
-        self.asked.append(question)
-        self.futures.append(Future())
-        return self.futures[-1]
 
 
 class Table:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.trainer.executor.macros import GRAMMAR, MAX_LENGTH, Interact, MacroError, MoveTo, PushBlock, parse_macro
-from services.trainer.planning.model_reply import UnreadableReply, read_plan, read_suggestion
+from services.trainer.planning.model_reply import read_plan, read_suggestion
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.plan_prompt import PLAN_SCHEMA, SUGGESTION_SCHEMA
 from shared.game.decoding.names import ACTIONS
+from shared.llm.json_reply import InvalidReply
 
 GOOD = {"sub_goal": "open the door", "macros": ["MOVE_TO 4,6", "PUSH_BLOCK 3,4 left"], "fallback": ["INTERACT yes"]}
 
@@ -99,5 +100,5 @@ def test_suggestion_is_an_action_but_never_start() -> None:
     found = read_suggestion(text)
     assert (found.action, found.scene, found.confidence) == (ACTIONS.index("up"), "a door above", 1.0)
     for wrong in (text.replace("up", "start"), text.replace("up", "UP"), text.replace('"scene"', '"seen"'), "up", "{}"):
-        with pytest.raises(UnreadableReply):
+        with pytest.raises(InvalidReply):
             read_suggestion(wrong)
