@@ -1,14 +1,12 @@
 """Build and push the five images under a unique tag, and write their digests to a values file: `make images`.
 
-`python -m deploy.images --registry R` builds with podman or docker. `--openshift NAMESPACE` builds nothing: it reads
-the digests of what deploy/openshift has built. Install with `-f charts/zelda-rlaif/values-images.yaml`: then no node
-runs an older image of the same tag.
+`python -m deploy.images --registry R` builds with podman or docker. It also resolves the tags of images that others
+publish, for the chart and for compose (docker-compose.override.yaml, which compose reads by itself).
+`--openshift NAMESPACE` builds nothing: it reads the digests of what deploy/openshift has built. Install with
+`-f charts/zelda-rlaif/values-images.yaml`: then no node runs an older image of the same tag.
 """
 
 import argparse
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,40 +14,42 @@ from typing import Final
 
 import yaml
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+from deploy.container_tool import ROOT, ImagesError, digest_in, installed_tool, repository_digest, run
+from deploy.server_images import chart_digests, compose_digests
+
 VALUES: Final = ROOT / "charts/zelda-rlaif/values-images.yaml"
 SERVICES: Final = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
 INTERNAL: Final = "image-registry.openshift-image-registry.svc:5000"
-DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
-
-
-class ImagesError(Exception):
-    """A step failed; the message says which one and what to do."""
+OVERRIDE: Final = ROOT / "docker-compose.override.yaml"
+HEAD: Final = "# Written by `python -m deploy.images`.\n"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write the values file and return 0, or explain on standard error and return 1."""
+    """Write the files and return 0, or explain on standard error and return 1."""
     arguments = _parser().parse_args(argv)
     try:
-        values = of_builds(arguments.openshift) if arguments.openshift else built(arguments.registry, arguments.tool)
+        if arguments.openshift:
+            files = {arguments.output: of_builds(arguments.openshift)}
+        else:
+            program = arguments.tool or installed_tool()
+            values = built(program, arguments.registry) | chart_digests(program)
+            files = {arguments.output: values, arguments.compose: compose_digests(program)}
     except ImagesError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    arguments.output.write_text(f"# Written by `python -m deploy.images`.\n{yaml.safe_dump(values, sort_keys=False)}")
-    sys.stdout.write(f"wrote {arguments.output}\n")
+    for file, content in files.items():
+        file.write_text(HEAD + yaml.safe_dump(content, sort_keys=False))
+        sys.stdout.write(f"wrote {file}\n")
     return 0
 
 
-def built(registry: str, tool: str | None) -> dict[str, object]:
+def built(program: str, registry: str) -> dict[str, object]:
     """Build and push every image; return the values that pin them."""
-    program = tool or next((name for name in ("podman", "docker") if shutil.which(name)), None)
-    if program is None:
-        raise ImagesError("There is neither podman nor docker on this machine: install one of them.")
     tag = unique_tag()
     digests = {}
     for service in SERVICES:
         image = f"{registry}/zelda-rlaif-{service}:{tag}"
-        _run(program, "build", "-f", "deploy/Containerfile", "--target", service, "-t", image, ".")
+        run(program, "build", "-f", "deploy/Containerfile", "--target", service, "-t", image, ".")
         digests[service] = _push(program, image)
     return _values(registry, tag, digests)
 
@@ -58,8 +58,8 @@ def of_builds(namespace: str) -> dict[str, object]:
     """The values that pin the newest builds in a namespace of OpenShift."""
     tag = version()
     digests = {
-        service: _digest(
-            _run("oc", "-n", namespace, "get", "istag", f"zelda-rlaif-{service}:{tag}", "-o", _IMAGE), service
+        service: digest_in(
+            run("oc", "-n", namespace, "get", "istag", f"zelda-rlaif-{service}:{tag}", "-o", _IMAGE), service
         )
         for service in SERVICES
     }
@@ -71,8 +71,8 @@ _IMAGE: Final = "jsonpath={.image.metadata.name}"
 
 def unique_tag() -> str:
     """The chart's version and the commit, with `dirty` if files differ from it."""
-    commit = _run("git", "rev-parse", "--short=12", "HEAD").strip()
-    dirty = "-dirty" if _run("git", "status", "--porcelain", "--untracked-files=no").strip() else ""
+    commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
+    dirty = "-dirty" if run("git", "status", "--porcelain", "--untracked-files=no").strip() else ""
     return f"{version()}-{commit}{dirty}"
 
 
@@ -88,27 +88,12 @@ def _values(registry: str, tag: str, digests: dict[str, str]) -> dict[str, objec
 def _push(program: str, image: str) -> str:
     """Push an image and return its digest in the registry."""
     if Path(program).name == "docker":
-        _run(program, "push", image)
-        return _digest(_run(program, "inspect", "--format", "{{index .RepoDigests 0}}", image), image)
+        run(program, "push", image)
+        return repository_digest(program, image)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "digest"
-        _run(program, "push", "--digestfile", str(file), image)
-        return _digest(file.read_text(), image)
-
-
-def _digest(text: str, what: str) -> str:
-    found = DIGEST.search(text)
-    if found is None:
-        raise ImagesError(f"{what}: no digest in {text.strip()[:200]!r}: push it to a registry that stores digests.")
-    return found[0]
-
-
-def _run(*command: str) -> str:
-    """The standard output of a command that succeeded."""
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603 - fixed commands
-    if done.returncode:
-        raise ImagesError(f"`{' '.join(command)}` ended with code {done.returncode}: its messages are above.")
-    return done.stdout
+        run(program, "push", "--digestfile", str(file), image)
+        return digest_in(file.read_text(), image)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -118,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--openshift", metavar="NAMESPACE", help="read the digests of the builds there")
     parser.add_argument("--tool", help="podman or docker; default: the first that is installed")
     parser.add_argument("--output", type=Path, default=VALUES, help=f"values file; default: {VALUES.relative_to(ROOT)}")
+    parser.add_argument(
+        "--compose", type=Path, default=OVERRIDE, help=f"override of compose; default: {OVERRIDE.relative_to(ROOT)}"
+    )
     return parser
 
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,33 +19,57 @@ digest=sha256:$(printf %s "$last" | sha256sum | cut -d' ' -f1)
 if [ "$1 $2" = "push --digestfile" ]; then echo $digest > "$3"; fi
 if [ "$1" = inspect ]; then echo "$last@$digest"; fi
 if [ "$1" = build ]; then exit {build}; fi
+case "$1 $2" in "pull {refused}") echo "unauthorized" >&2; exit 1;; esac
 """
 
 
-def container_tool(folder: Path, name: str, build: int = 0) -> Path:
+def container_tool(folder: Path, name: str, build: int = 0, refused: str = "nothing") -> Path:
     path = folder / name
-    path.write_text(TOOL.format(log=folder / "log", build=build))
+    path.write_text(TOOL.format(log=folder / "log", build=build, refused=refused))
     path.chmod(0o755)
     return path
 
 
+def make_images(folder: Path, tool: Path) -> int:
+    files = ["--output", str(folder / "values.yaml"), "--compose", str(folder / "override.yaml")]
+    return images.main(["--registry", "registry.example.com/zelda", "--tool", str(tool), *files])
+
+
+def values_of(folder: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load((folder / "values.yaml").read_text()))
+
+
 @pytest.mark.parametrize("name", ["podman", "docker"])
 def test_every_image_is_pinned_by_its_digest(name: str, tmp_path: Path) -> None:
-    tool, output = container_tool(tmp_path, name), tmp_path / "values.yaml"
-    arguments = ["--registry", "registry.example.com/zelda", "--tool", str(tool), "--output", str(output)]
-    assert images.main(arguments) == 0
+    assert make_images(tmp_path, container_tool(tmp_path, name)) == 0
     calls = (tmp_path / "log").read_text()
     assert len(re.findall(r"^build -f deploy/Containerfile --target \w+ -t \S+ \.$", calls, re.MULTILINE)) == 5
-    values = yaml.safe_load(output.read_text())
-    assert len(set(values["images"]["digests"].values())) == 5
-    ours = [
+    assert len(set(values_of(tmp_path)["images"]["digests"].values())) == 5
+    used = [
         container["image"]
-        for _, pod in pod_templates(render(merged(profile("prod"), values)))
+        for _, pod in pod_templates(render(merged(profile("prod"), values_of(tmp_path))))
         for container in containers(pod)
-        if "zelda-rlaif" in container["image"]
     ]
-    assert len(ours) > 5
-    assert [one for one in ours if not re.fullmatch(r"registry\.example\.com/zelda/\S+@sha256:[0-9a-f]{64}", one)] == []
+    assert len(used) > 5
+    assert [one for one in used if not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", one)] == []
+    assert [one for one in used if "zelda-rlaif" in one and not one.startswith("registry.example.com/zelda/")] == []
+
+
+def test_compose_runs_the_digests_of_others(tmp_path: Path) -> None:
+    assert make_images(tmp_path, container_tool(tmp_path, "podman")) == 0
+    services = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+    override = yaml.safe_load((tmp_path / "override.yaml").read_text())["services"]
+    pinned = {name: service["image"].partition("@sha256:")[0] for name, service in override.items()}
+    others = {name: one["image"] for name, one in services.items() if not one["image"].startswith("zelda-rlaif-")}
+    assert pinned == others
+
+
+def test_an_image_that_cannot_be_pulled_keeps_its_tag(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    refused = "quay.io/openshift/origin-oauth-proxy:4.20"
+    assert make_images(tmp_path, container_tool(tmp_path, "podman", refused=refused)) == 0
+    assert f"{refused} keeps its tag: `" in capfd.readouterr().err
+    assert "expose" not in values_of(tmp_path)
+    assert values_of(tmp_path)["bus"]["embedded"]["image"]["digest"].startswith("sha256:")
 
 
 def test_a_tag_names_the_commit() -> None:
@@ -53,10 +78,9 @@ def test_a_tag_names_the_commit() -> None:
 
 
 def test_a_failed_build_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tool, output = container_tool(tmp_path, "podman", build=3), tmp_path / "values.yaml"
-    assert images.main(["--registry", "r", "--tool", str(tool), "--output", str(output)]) == 1
+    assert make_images(tmp_path, container_tool(tmp_path, "podman", build=3)) == 1
     assert "ended with code 3" in capsys.readouterr().err
-    assert not output.exists()
+    assert not (tmp_path / "values.yaml").exists()
 
 
 def test_ray_is_found_under_a_login_shell() -> None:
