@@ -6,12 +6,12 @@ from collections import defaultdict
 import pytest
 import yaml
 
+from tests.helm.quantities import amount
 from tests.helm.rendering import CHART, PROFILES, ROOT, Object, merged, of_kind, profile, render, render_files
 from tests.helm.test_chart_objects import EVERYTHING, switched
 
 ADMIN = {"kueue": {"admin": {"enabled": True}}}
 QUOTA = {"ResourceFlavor", "ClusterQueue"}
-UNITS = {"": 1.0, "m": 0.001, "Mi": 2.0**20, "Gi": 2.0**30}
 GPU, GPUS_OF_A_NODE = "nvidia.com/gpu", 8  # of the machine type in deploy/machinesets/llm-inference.yaml
 
 
@@ -21,11 +21,6 @@ def test_the_administrator_file_contains_no_release_object() -> None:
     text = render_files(merged(values, ADMIN))[f"{CHART.name}/{name}"]
     assert {one["kind"] for one in yaml.safe_load_all(text) if one} == QUOTA
     assert not QUOTA & {one["kind"] for one in render(values)}
-
-
-def amount(quantity: str) -> float:
-    number, unit = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", quantity).groups()  # type: ignore[union-attr]
-    return float(number) * UNITS[unit]
 
 
 def asked(objects: list[Object]) -> dict[str, float]:

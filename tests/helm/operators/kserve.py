@@ -12,6 +12,16 @@ from tests.helm.rendering import Object, named
 WEIGHTS = "/mnt/models"
 TOKEN = "HF_TOKEN"
 
+# Resources of the containers of a router's pod: config/llmisvc(config)/config-llm-scheduler.yaml. The second of 3.4 is
+# a tokenizer; in 3.5 it is a pod of its own, which tokenizer.go isTokenizerEnabled starts for plugins that need tokens.
+_SMALL = {"requests": {"cpu": "256m", "memory": "500Mi"}}
+ROUTERS: dict[str, list[Object]] = {
+    "3.3": [_SMALL],
+    "3.4": [_SMALL, _SMALL],
+    "3.5": [{"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}}],
+}
+TOKENIZER_PLUGINS = ("token-producer", "precise-prefix-cache-scorer")
+
 
 def deployed(service: Object, objects: list[Object], platform: str) -> Object:
     """The spec of the vLLM pod: the preset `kserve-config-llm-template`, the service's template, and the weights."""

@@ -126,7 +126,7 @@ def _add_certificates(pod: Object, node: str, cluster: str, release: Release) ->
 
 def _add_proxy(head: Object, cluster: str) -> None:
     """The sidecar and its account. controllers/ray/utils/auth_sidecar.go InjectAuthSidecar replaces serviceAccountName;
-    controllers/ray/authentication_controller.go GetOIDCProxySidecar (rhoai-3.4, 3.5)."""
+    controllers/ray/authentication_controller.go GetOIDCProxySidecar; sizes: StandardProxyResources (rhoai-3.4, 3.5)."""
     settings = f"kube-rbac-proxy-config-{cluster}"
     head["spec"]["serviceAccountName"] = f"{cluster}-oauth-proxy-sa"
     head["spec"]["containers"].append(
@@ -136,6 +136,10 @@ def _add_proxy(head: Object, cluster: str) -> None:
             "args": [f"--secure-listen-address=0.0.0.0:{PROXY_PORT}", "--upstream=http://127.0.0.1:8265/"],
             "ports": [{"name": "https", "containerPort": PROXY_PORT}],
             "volumeMounts": [{"name": settings, "mountPath": "/etc/kube-rbac-proxy/", "readOnly": True}],
+            "resources": {
+                "requests": {"cpu": "10m", "memory": "20Mi"},
+                "limits": {"cpu": "200m", "memory": "100Mi"},
+            },
         }
     )
     head["spec"]["volumes"].append({"name": settings, "configMap": {"name": settings}})
