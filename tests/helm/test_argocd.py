@@ -10,6 +10,7 @@ import yaml
 from tests.helm.quantities import amount
 from tests.helm.rendering import CHART, ROOT, Object, containers, merged, of_kind, pod_templates, profile, render
 from tests.helm.test_chart_objects import switched
+from tests.helm.test_chart_queue import asked
 
 APPLICATIONS = {path.stem: path for path in (ROOT / "deploy/argocd/applications").glob("*.yaml")}
 GUIDE = (ROOT / "deploy/README.md").read_text()
