@@ -32,7 +32,7 @@ from shared.store.provision import ProvisionSettings as StoreOnly
 READS: Final = 16  # concurrent reads
 ORDER: Final = "order"
 EXAMPLES: Final = 3  # names shown per kind
-MOVING_FIGURES: Final = re.compile(rf"steps_per_s|{EVALUATION_S}|planner/.*seconds_mean")  # of an epoch: times
+MOVING_FIGURES: Final = re.compile(rf"steps_per_s|{EVALUATION_S}")  # of an epoch: times
 # Times, names of runs, and digests of objects that hold a time.
 MANIFEST_PLAY: Final = {"run", "created", "checkpoint"}
 SCORE_ORIGIN: Final = {"run", "created", "segment_key", "segment_digest"}

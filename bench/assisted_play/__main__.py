@@ -67,14 +67,14 @@ def measure(name: str, url: str, rounds: int) -> tuple[Figures, list[tuple[str, 
     found = interleave({"plain": alone, "assisted": helped}, rounds)
     cpu = helped.per_cpu_s[1:], alone.per_cpu_s[1:]
     assisted.collect(final=True)
-    calls = assisted.planning_figures
+    calls = assisted.model_calls
     begun = sum(summary.facts["takeovers"] for summary in assisted.summaries)
     for one in (plain, assisted):
         one.close()
     share = ratio(found["assisted"], found["plain"])
     low, high = ratio_within(found["assisted"], found["plain"])
-    unavailable = sum(value for key, value in calls.items() if key.endswith("_unavailable"))
-    breakers = sum(value for key, value in calls.items() if key.endswith("_breaker_failures"))
+    unavailable = sum(found.outcomes.get("unavailable", 0) for found in calls.values())
+    breakers = sum(found.breaker != "closed" for found in calls.values())
     cpu_share, (cpu_low, cpu_high) = ratio(*cpu), ratio_within(*cpu)
     figures = {
         f"{name}_cpu_ratio": cpu_share,
@@ -86,7 +86,7 @@ def measure(name: str, url: str, rounds: int) -> tuple[Figures, list[tuple[str, 
         f"{name}_plain_steps_per_s": statistics.median(found["plain"]),
         f"{name}_takeovers": begun,
         f"{name}_calls_without_answer": unavailable,
-        f"{name}_failures_in_a_row": breakers,
+        f"{name}_open_breakers": breakers,
     }
     asked = f"{begun:.0f} takeovers, {unavailable:.0f} calls without an answer"
     rows = [

@@ -1,8 +1,8 @@
-"""The training driver's reports through the store: heartbeat, stop, failure."""
+"""The training driver's reports through the store: heartbeat, who helped the policy, stop, failure."""
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, NonNegativeInt
 
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
@@ -11,6 +11,59 @@ from shared.contracts.ids import Digest, EpisodeId, RunId
 DriverState = Literal["starting", "idle", "training", "evaluating", "ended"]
 EVALUATION_S: Final = "evaluation_s"
 """Metric of a finished epoch: the seconds that its evaluation took."""
+
+
+Need = Literal["dialog", "puzzle"]
+"""What a takeover is for."""
+Ending = Literal["cleared", "finished", "given_up", "timeout", "hp_drop", "cut"]
+"""Why a takeover ended. `cleared`: what began it is gone. `finished`: the planner carried out its whole plan.
+`cut`: the episode ended first."""
+QuestionMode = Literal["dialog", "puzzle", "text", "vision"]
+"""What is asked: a plan for a dialog or a puzzle, or a suggestion from the state alone or with a picture."""
+AnswerStatus = Literal["answered", "invalid", "unavailable", "refused", "exhausted", "busy", "paused"]
+"""`invalid`: not one whole reply. `exhausted`: the budget of the epoch. `paused`: not asked."""
+SuggestionOutcome = Literal["taken", "not_taken", "stale", "missing", "skipped"]
+"""`taken`: the next action of the policy was the suggested one. `stale`: the answer came too late, or for another room.
+`missing`: no valid answer came. `skipped`: a drawn step that was not asked about."""
+BreakerState = Literal["closed", "half-open", "open"]
+
+NEEDS: Final[tuple[Need, ...]] = ("dialog", "puzzle")
+"""In the order of precedence: a dialog stops everything else."""
+ENDINGS: Final[tuple[Ending, ...]] = ("cleared", "finished", "given_up", "timeout", "hp_drop", "cut")
+SUCCESSES: Final[frozenset[Ending]] = frozenset({"cleared", "finished"})
+QUESTION_MODES: Final[tuple[QuestionMode, ...]] = ("dialog", "puzzle", "text", "vision")
+COUNTED_STATUSES: Final[tuple[AnswerStatus, ...]] = (
+    "answered",
+    "invalid",
+    "unavailable",
+    "refused",
+    "exhausted",
+    "busy",
+)
+"""Of questions that reach the planning process; `paused` ones do not."""
+SUGGESTION_OUTCOMES: Final[tuple[SuggestionOutcome, ...]] = ("taken", "not_taken", "stale", "missing", "skipped")
+
+
+class ModelCalls(Contract):
+    """The questions of one mode in an epoch, and the route that answers them."""
+
+    outcomes: dict[AnswerStatus, NonNegativeInt] = Field(description="questions by what became of them")
+    answer_seconds_mean: float | None = Field(None, ge=0, description="mean time of an answer; null without one")
+    breaker: BreakerState = "closed"
+
+
+class Assistance(Contract):
+    """Sums over the ended episodes of an epoch, and the calls of its planning process."""
+
+    takeovers: dict[Need, dict[Ending, NonNegativeInt]] = Field(
+        default_factory=dict, description="by what they were for and how they ended; empty without a planner"
+    )
+    suggestions: dict[SuggestionOutcome, NonNegativeInt] = Field(
+        default_factory=dict, description="by outcome; empty without guidance"
+    )
+    calls: dict[QuestionMode, ModelCalls] = Field(
+        default_factory=dict, description="by mode; empty without models, and until the planning process reports"
+    )
 
 
 class DriverHeartbeat(Contract):
@@ -24,6 +77,7 @@ class DriverHeartbeat(Contract):
     steps_per_s: float | None = Field(None, ge=0)
     state: DriverState = Field("training", description="earlier versions do not name it")
     evaluated: float = Field(0, ge=0, le=1, description="share of the evaluation that is done")
+    assistance: Assistance | None = Field(None, description="of this epoch so far; null where nothing helps")
     time: AwareDatetime
 
 

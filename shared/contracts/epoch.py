@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
+from shared.contracts.driver import Assistance
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import StoredRunConfig
@@ -91,6 +92,7 @@ class EpochFinishedRecord(Contract):
     evaluation: dict[Annotated[str, Field(max_length=100)], float] | None = Field(
         None, description="same, without exploration"
     )
+    assistance: Assistance | None = Field(None, description="who helped the policy; null where nothing did")
     created: AwareDatetime
 
     def deadline(self, judge_deadline_s: float, changed: datetime | None = None) -> datetime:

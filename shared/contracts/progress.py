@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
+from shared.contracts.driver import Assistance
 from shared.contracts.events import Epoch, RunState
 from shared.contracts.ids import Digest, RunId, Tag
 from shared.contracts.judging import EpochJudging
@@ -74,6 +75,7 @@ class EpochRow(Contract):
     stopped: bool = False
     metrics: dict[MetricName, float] = Field(default_factory=dict, max_length=300)
     evaluation: dict[MetricName, float] | None = None
+    assistance: Assistance | None = Field(None, description="who helped the policy; null where nothing did")
 
 
 class RunNotes(Contract):
@@ -126,5 +128,9 @@ class RunProgress(Contract):
         None, ge=0, description="seconds until the run ends, from the measured times of its stages"
     )
     eta_at_least: bool = Field(False, description="a stage was never measured, so the run takes longer than `eta_s`")
+    assistance: Assistance | None = Field(
+        None,
+        description="who helped the policy in this epoch so far; null where nothing does, and in its first seconds",
+    )
     last_sign: AwareDatetime | None = Field(None, description="last heartbeat of the training driver")
     updated: AwareDatetime

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
+from shared.contracts.driver import Assistance, ModelCalls
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.runtime.health import Health, listen, serve
@@ -25,6 +26,14 @@ needs_chromium = pytest.mark.skipif(
 
 VIEWER, OPERATOR = "viewer-token-0123456789", "operator-token-0123456789"
 Theme = Literal["light", "dark"]
+HELPED = Assistance(
+    takeovers={"dialog": {"finished": 3, "given_up": 1}, "puzzle": {}},
+    suggestions={"taken": 2, "not_taken": 1, "stale": 0, "missing": 4, "skipped": 0},
+    calls={
+        "dialog": ModelCalls(outcomes={"answered": 4}, answer_seconds_mean=1.5),
+        "text": ModelCalls(outcomes={"answered": 3, "unavailable": 4}, answer_seconds_mean=0.25, breaker="open"),
+    },
+)
 
 
 class Coordinator:
@@ -105,11 +114,8 @@ async def two_epochs(harness: Harness, **card: Any) -> None:
             "return_mean": 1.0,
             "reward/room": 0.7,
             "learner/kl": 0.01,
-            "takeovers_mean": 2.0,
-            "takeover_success_mean": 0.5,
-            "suggestions_shown_mean": 3.0,
         }
-        await harness.train(epoch, metrics=metrics, evaluation=metrics)
+        await harness.train(epoch, metrics=metrics, evaluation=metrics, assistance=HELPED)
         await harness.judge(epoch)
         await harness.train_reward_model(epoch, **card)
         await harness.passes()

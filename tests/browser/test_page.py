@@ -14,6 +14,7 @@ from shared.contracts.ids import Digest, JudgeName, RunId
 from shared.contracts.scores import DimensionScore, JudgeResult
 from shared.store import keys
 from tests.browser.live_page import (
+    HELPED,
     OPERATOR,
     VIEWER,
     Coordinator,
@@ -200,11 +201,30 @@ async def test_takeovers_and_suggestions_are_drawn_beside_the_judges(tmp_path: P
         page = await open_tab(browser, coordinator.address(query=f"?run={RUN}"))
         await show_view(page, "judges")
         for name in (
-            "takeovers per episode, newest values: takeovers 2",
-            "suggestions shown 3",
-            "takeover success 0.5",
+            "takeovers of an epoch, by ending, newest values: dialog finished 3.00, dialog given up 1.00$",
+            "share of takeovers that reached their goal, newest values: dialog 0.750$",
+            "suggestions of an epoch, by outcome, newest values: missing 4.00, not taken 1.00",
+            "questions of an epoch, by outcome, newest values: dialog answered 4.00, text answered 3.00, text unavail",
+            "mean time of an answer in s, newest values: dialog 1.50, text 0.250$",
         ):
             await expect(page.get_by_role("img", name=re.compile(name))).to_have_count(1)
+
+
+async def test_help_is_shown_while_its_epoch_plays(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        harness = coordinator.harness
+        await harness.create_run()
+        await harness.passes()
+        page = await open_tab(browser, coordinator.address(query=f"?run={RUN}"))
+        await expect(page.get_by_text("steps of this epoch")).to_be_visible()
+        table = page.get_by_role("region", name=re.compile("^This epoch so far"))
+        await expect(table).to_have_count(0)  # nobody helps, or nothing is reported yet
+        await harness.send_heartbeat(assistance=HELPED)
+        await harness.passes()
+        rows = ["takeovers, dialog4finished 3, given up 175 % reached their goal", "takeovers, puzzle0none"]
+        rows += ["suggestions7taken 2, not taken 1, missing 4", "questions, dialog4answered 41.50 s an answer"]
+        rows += ["questions, text7answered 3, unavailable 40.25 s an answer, breaker open: the route rests"]
+        await expect(table.locator("tbody tr")).to_have_text(rows)
 
 
 async def test_a_second_run_is_drawn_beside_and_its_settings_compared(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from deploy.generate.alerts import ALPHA_OF_NOISE, KL, KL_TOO_LARGE
 from deploy.generate.dashboards.model import Dashboard, DashboardPanel, Query, panel
 from deploy.generate.leader import from_leader
+from shared.contracts.driver import SUCCESSES
 
 EPOCHS = "some epochs"
+SUCCEEDED = f'{{ending=~"{"|".join(sorted(SUCCESSES))}"}}'
 
 
 def evaluation_and_training(figure: str) -> tuple[Query, ...]:
@@ -79,6 +81,54 @@ REWARD_MODEL = (
         needs=EPOCHS,
     ),
 )
+ASSISTED = "a planner or guidance"
+ASSISTANCE = (
+    panel(
+        "Takeovers",
+        from_leader("epoch_takeovers"),
+        "In the present epoch, by how they ended.",
+        needs=ASSISTED,
+        legend="{{need}} {{ending}}",
+    ),
+    panel(
+        "Takeovers that succeeded",
+        f"sum by (run, need) ({from_leader('epoch_takeovers', SUCCEEDED)}) / sum by (run, need) "
+        f"({from_leader('epoch_takeovers')})",
+        "Share whose plan was carried out, or whose dialog or puzzle was solved.",
+        "percentunit",
+        "{{need}}",
+        needs=ASSISTED,
+    ),
+    panel(
+        "Suggestions",
+        from_leader("epoch_suggestions"),
+        "In the present epoch, by outcome.",
+        needs=ASSISTED,
+        legend="{{outcome}}",
+    ),
+    panel(
+        "Questions to models",
+        from_leader("epoch_planner_calls"),
+        "Of planner and guidance in the present epoch, by outcome.",
+        needs=ASSISTED,
+        legend="{{mode}} {{outcome}}",
+    ),
+    panel(
+        "Time of an answer",
+        from_leader("epoch_planner_answer_seconds"),
+        "Mean of the present epoch.",
+        "s",
+        "{{mode}}",
+        needs=ASSISTED,
+    ),
+    panel(
+        "Breakers",
+        from_leader("epoch_planner_breaker_state"),
+        "0 closed, 1 half-open, 2 open: the route rests.",
+        needs=ASSISTED,
+        legend="{{mode}}",
+    ),
+)
 TRUST = (
     panel(
         "Judge agreement", "zelda_judge_agreement_ratio", "Share of unanimous dimensions.", "percentunit", "{{judge}}"
@@ -116,6 +166,7 @@ DASHBOARD = Dashboard(
         ("Exploration", EXPLORATION),
         ("Policy", POLICY),
         ("Reward model", REWARD_MODEL),
+        ("Planner and guidance", ASSISTANCE),
         ("Judges", TRUST),
     ),
 )

@@ -37,6 +37,7 @@ def epoch_row(epoch: EpochView, counter: ScoreCounter, alarm: str | None = None)
             "alarm": alarm,
             "metrics": finished.metrics,
             "evaluation": finished.evaluation,
+            "assistance": finished.assistance,
         }
         | judging_fields(counter)
         | card_fields(epoch)
@@ -91,6 +92,7 @@ def run_progress(
     current_beat = heartbeat if heartbeat is not None and heartbeat.epoch == epoch else None
     finished = current.finished.document if current and current.finished else None
     steps = finished.steps if finished else current_beat.steps if current_beat else 0
+    source = finished or current_beat
     rate = current_beat.steps_per_s if current_beat else None
     position = stage_position(view, current_beat)
     remaining = remaining_time(view, position, rate, now)
@@ -115,6 +117,7 @@ def run_progress(
         reward_model_accuracy=newest_accuracy(view),
         eta_s=remaining.seconds,
         eta_at_least=remaining.at_least,
+        assistance=source.assistance if source else None,
         last_sign=heartbeat.time if heartbeat else None,
         updated=now,
     )

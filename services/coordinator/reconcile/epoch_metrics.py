@@ -1,7 +1,8 @@
-"""The newest finished epoch as metrics: training, agreement of the judges, quality of the reward model.
+"""A run as metrics: its newest finished epoch, and who helped its policy in the present one.
 
-The values come from the epoch's row. Only the leader sets them, one series for each active run; `keep_only` removes the
-series of runs that ended five minutes ago, so that their number stays bounded. No decision reads them.
+The first are training, agreement of the judges and quality of the reward model, from the epoch's row; the second comes
+from the run's progress. Only the leader sets them, one series for each active run; `keep_only` removes the series of
+runs that ended five minutes ago, so that their number stays bounded. No decision reads them.
 """
 
 from collections.abc import Collection
@@ -11,6 +12,7 @@ from typing import Final
 from prometheus_client import Gauge
 
 from shared.contracts.card import RewardModelCard
+from shared.contracts.driver import COUNTED_STATUSES, ENDINGS, SUGGESTION_OUTCOMES, Assistance, BreakerState
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow
 from shared.telemetry import metrics
@@ -38,9 +40,23 @@ SPREAD: Final = metrics.gauge("reward_model_spread_value", "its standard deviati
 RANK: Final = metrics.gauge("reward_model_rank_correlation", "its Spearman correlation with the judges", [RUN])
 BASELINE: Final = metrics.gauge("reward_model_baseline_ratio", "held-out accuracy of a baseline", [RUN, "baseline"])
 
+TAKEOVERS: Final = metrics.gauge(
+    "epoch_takeovers", "takeovers of a planner in the present epoch by need and ending", [RUN, "need", "ending"]
+)
+SUGGESTIONS: Final = metrics.gauge(
+    "epoch_suggestions", "suggestions of models in the present epoch by outcome", [RUN, "outcome"]
+)
+CALLS: Final = metrics.gauge(
+    "epoch_planner_calls", "questions to models in the present epoch by mode and outcome", [RUN, "mode", "outcome"]
+)
+ANSWER_SECONDS: Final = metrics.gauge("epoch_planner_answer_seconds", "mean time of their answers", [RUN, "mode"])
+BREAKER: Final = metrics.gauge("epoch_planner_breaker_state", "0 closed, 1 half-open, 2 open", [RUN, "mode"])
+
 _GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
 _LABELLED: Final = (TRAINING, TERM, LEARNER, EVALUATION)
 _PLAIN: Final = (NUMBER, SCORE, AGREEMENT, ACCURACY, PASSED, AGE, ALARM, ECE, SPREAD, RANK)
+_ASSISTANCE: Final = (TAKEOVERS, SUGGESTIONS, CALLS, ANSWER_SECONDS, BREAKER)
+_BREAKER_VALUE: Final[dict[BreakerState, int]] = {"closed": 0, "half-open": 1, "open": 2}
 _shown: dict[RunId, datetime | None] = {}
 """The runs with series, and when the first pass found each of them ended."""
 
@@ -81,6 +97,22 @@ def set_card(card: RewardModelCard) -> None:
         _set(BASELINE.labels(card.run, name), accuracy)
 
 
+def set_assistance(run: RunId, assistance: Assistance) -> None:
+    """Set the gauges of who helped the policy in the present epoch. An outcome that did not occur is 0."""
+    _shown[run] = None
+    for need, endings in assistance.takeovers.items():
+        for ending in ENDINGS:
+            TAKEOVERS.labels(run, need, ending).set(endings.get(ending, 0))
+    if assistance.suggestions:
+        for outcome in SUGGESTION_OUTCOMES:
+            SUGGESTIONS.labels(run, outcome).set(assistance.suggestions.get(outcome, 0))
+    for mode, calls in assistance.calls.items():
+        for status in COUNTED_STATUSES:
+            CALLS.labels(run, mode, status).set(calls.outcomes.get(status, 0))
+        _set(ANSWER_SECONDS.labels(run, mode), calls.answer_seconds_mean)
+        BREAKER.labels(run, mode).set(_BREAKER_VALUE[calls.breaker])
+
+
 def keep_only(runs: Collection[RunId], now: datetime) -> None:
     """Remove the series of runs that are not in `runs` for SHOWN_AFTER_END: they ended, or another coordinator led."""
     for run, ended in list(_shown.items()):
@@ -93,7 +125,7 @@ def keep_only(runs: Collection[RunId], now: datetime) -> None:
 
 
 def _remove(run: RunId) -> None:
-    for family in (*_LABELLED, *_PLAIN, SEGMENTS, BASELINE):
+    for family in (*_LABELLED, *_PLAIN, *_ASSISTANCE, SEGMENTS, BASELINE):
         family.remove_by_labels({RUN: run})
     del _shown[run]
 

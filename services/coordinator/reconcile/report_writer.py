@@ -32,7 +32,10 @@ class ReportWriter:
     async def write(self, view: RunView, doing: str) -> None:
         """Write the progress, and the tables if an epoch changed. `doing` is one sentence for users."""
         now = self._now()
-        await self._store.put(keys.progress(view.record.run), (await self._progress(view, doing, now)).to_bytes())
+        progress = await self._progress(view, doing, now)
+        await self._store.put(keys.progress(view.record.run), progress.to_bytes())
+        if progress.assistance is not None:
+            epoch_metrics.set_assistance(view.record.run, progress.assistance)
         await self._write_tables(view, now)
 
     async def update(self, view: RunView) -> None:

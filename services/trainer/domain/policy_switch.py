@@ -6,17 +6,13 @@ what it was at the takeover's start, and after a number of steps. A cool-down fo
 the switch counts nothing else, because the emulator runs faster than any clock expects.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from shared.contracts.driver import NEEDS, SUCCESSES, Ending, Need
 
 Mode = Literal["policy", "planner", "guidance"]
-Need = Literal["dialog", "puzzle"]
-Ending = Literal["cleared", "finished", "given_up", "timeout", "hp_drop"]
-"""Why a takeover ended. `cleared`: what began it is gone. `finished`: the planner carried out its whole plan."""
-
-NEEDS: Final[tuple[Need, ...]] = ("dialog", "puzzle")
-"""In the order of precedence: a dialog stops everything else."""
-SUCCESSES: Final = frozenset({"cleared", "finished"})
 
 
 class SwitchReading(NamedTuple):
@@ -53,9 +49,8 @@ class PolicySwitch:
     ending: Ending | None = None
     """How the last takeover ended; None before the first one."""
     takeovers: int = 0
-    begun: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
-    """Takeovers so far, by what they were for."""
-    succeeded: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
+    endings: Counter[tuple[Need, Ending]] = field(default_factory=Counter)
+    """Ended takeovers so far, by what they were for and how they ended."""
     _shown: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
     _gone: int = 0
     _steps: int = 0
@@ -65,7 +60,7 @@ class PolicySwitch:
     @property
     def successes(self) -> int:
         """Takeovers that ended because nothing was left to do."""
-        return sum(self.succeeded.values())
+        return sum(count for (_, ending), count in self.endings.items() if ending in SUCCESSES)
 
     def step(self, reading: SwitchReading) -> Mode:
         """Take one step's reading and return who acts in it."""
@@ -115,7 +110,6 @@ class PolicySwitch:
         if due is not None:
             self.mode, self.need, self._health = "planner", due, health
             self._steps = self._gone = 0
-            self.begun[due] += 1
             self.takeovers += 1
 
     def _continue(self, shown: bool, health: int) -> None:
@@ -132,7 +126,7 @@ class PolicySwitch:
 
     def _end(self, ending: Ending) -> None:
         if self.need is not None:
-            self.succeeded[self.need] += ending in SUCCESSES
+            self.endings[self.need, ending] += 1
         self.mode, self.need, self.ending = "policy", None, ending
         self._cool = self.limits.cool_down
         self._shown = dict.fromkeys(NEEDS, 0)

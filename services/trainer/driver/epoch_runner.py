@@ -69,7 +69,13 @@ class EpochRunner:
         session.imitate(read_demonstrations(order, self.driver_store.read_segment))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         config = order.config
-        self.heartbeat.update(state="training", epoch=order.epoch, steps=session.steps, epoch_steps=config.epoch_steps)
+        self.heartbeat.update(
+            state="training",
+            epoch=order.epoch,
+            steps=session.steps,
+            epoch_steps=config.epoch_steps,
+            assistance=None,
+        )
 
     def _plan(
         self, order: EpochStart, weights: bytes | None, recorded: list[EpisodeId], numbers: dict[str, int]
@@ -100,7 +106,12 @@ class EpochRunner:
 
     def _report(self, order: EpochStart) -> None:
         session = self.session
-        self.heartbeat.update(steps=session.steps, steps_per_s=session.steps_per_s, segments=len(session.segments))
+        self.heartbeat.update(
+            steps=session.steps,
+            steps_per_s=session.steps_per_s,
+            segments=len(session.segments),
+            assistance=session.assistance(final=False),
+        )
         log.info(
             "iteration finished",
             epoch=order.epoch,
@@ -158,7 +169,6 @@ class EpochRunner:
         metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
         metrics["lifetime_steps"] = float(session.lifetime_steps)
         metrics |= self._restarts.figures() if archive is not None else {}
-        metrics |= session.planning_figures
         return EpochFinishedRecord(
             run=order.run,
             epoch=order.epoch,
@@ -175,5 +185,6 @@ class EpochRunner:
             archive=archive,
             metrics=metrics,
             evaluation=evaluation,
+            assistance=session.assistance(final=True),
             created=datetime.now(UTC),
         )

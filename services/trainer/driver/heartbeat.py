@@ -15,7 +15,7 @@ import structlog
 
 from services.trainer.documents import HEARTBEAT_S, Heartbeat
 from services.trainer.driver.driver_store import DriverStore
-from shared.contracts.driver import DriverState
+from shared.contracts.driver import Assistance, DriverState
 from shared.contracts.run import RunRecord
 from shared.errors import ZeldaError
 from shared.store.port import NotFound
@@ -37,6 +37,7 @@ class DriverProgress:
     steps_per_s: float | None = None
     segments: int = 0
     evaluated: float = 0.0
+    assistance: Assistance | None = None
 
 
 class HeartbeatThread:
@@ -121,4 +122,5 @@ class HeartbeatThread:
             epoch_steps=progress.epoch_steps,
             segments=progress.segments,
             evaluated=progress.evaluated,
+            assistance=progress.assistance,
         )

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
+from services.trainer.domain.assistance import epoch_assistance
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.checkpoint import (
     Checkpoint,
@@ -35,6 +36,7 @@ from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch, collect
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.state_archive.cell import ArchiveCell
+from shared.contracts.driver import Assistance, ModelCalls, QuestionMode
 from shared.contracts.epoch import SegmentRef
 from shared.errors import Fatal, Permanent
 
@@ -202,9 +204,14 @@ class TrainingSession:
             self.planning.close()
 
     @property
-    def planning_figures(self) -> dict[str, float]:
+    def model_calls(self) -> dict[QuestionMode, ModelCalls]:
         """Calls of models in this epoch; empty for a run that asks none."""
         return {} if self.planning is None else self.planning.figures()
+
+    def assistance(self, *, final: bool) -> Assistance | None:
+        """Who helped the policy in this epoch so far; `final` waits for the newest calls of models."""
+        newest = {} if self.planning is None else self.planning.newest_figures()
+        return epoch_assistance(self.summaries, self.model_calls if final else newest)
 
 
 def threads(runners: int) -> int:

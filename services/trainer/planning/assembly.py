@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.domain.policy_switch import Need, SwitchLimits
+from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.who_acts import PLANNER
 from services.trainer.planning.plan import PlanMaker
-from services.trainer.planning.question import QuestionMode
 from services.trainer.planning.takeover import Takeover
+from shared.contracts.driver import Need, QuestionMode
 from shared.contracts.run import RunConfig
 from shared.game.games.game import Game
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from services.trainer.domain.policy_switch import Need
 from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.model_reply import read_plan
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, finished, seed_of
 from services.trainer.planning.room_facts import facts_json
+from shared.contracts.driver import Need
 from shared.contracts.run import PlannerConfig
 
 

@@ -3,6 +3,7 @@
 It runs in the planning process of a run (rl/planning_process.py), so breakers, budgets and limits exist once.
 """
 
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
@@ -12,7 +13,8 @@ import structlog
 from services.trainer.planning.answer_archive import AnswerArchive
 from services.trainer.planning.plan_prompt import messages, response_schema
 from services.trainer.planning.planner_file import PlannerFile, PlannerRoute
-from services.trainer.planning.question import QUESTION_MODES, ModelAnswer, Question, QuestionMode
+from services.trainer.planning.question import ModelAnswer, Question
+from shared.contracts.driver import QUESTION_MODES, AnswerStatus, ModelCalls, QuestionMode
 from shared.contracts.ids import RunId
 from shared.contracts.scores import Usage
 from shared.llm.budget import BudgetExhausted, BudgetTracker
@@ -39,7 +41,7 @@ class ModelService:
         self.routes = {mode: RouteClient(mode, spec, ROUTES) for mode, spec in file.routes.items()}
         self._epoch = -1
         self._budgets: dict[QuestionMode, BudgetTracker] = {}
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[tuple[QuestionMode, AnswerStatus]] = Counter()
         self._seconds: dict[QuestionMode, float] = {}
         self._begin(0)
 
@@ -59,14 +61,9 @@ class ModelService:
             await self._archive.keep(question, answer)
         return answer
 
-    def figures(self) -> dict[str, float]:
-        """The epoch's calls by mode and outcome, their mean time, and which breakers are open."""
-        found = {f"planner/{name}": float(count) for name, count in self._counts.items()}
-        for mode, seconds in self._seconds.items():
-            found[f"planner/{mode}_seconds_mean"] = seconds / self._counts[f"{mode}_answered"]
-        for mode, client in self.routes.items():
-            found[f"planner/{mode}_breaker_failures"] = float(client.breaker.failures)
-        return found
+    def figures(self) -> dict[QuestionMode, ModelCalls]:
+        """The epoch's questions by mode and outcome, their mean time, and the state of each breaker."""
+        return {mode: self._calls(mode, client) for mode, client in self.routes.items()}
 
     async def close(self) -> None:
         """Store the rest of the answers and close all connections."""
@@ -103,12 +100,18 @@ class ModelService:
             return ModelAnswer("unavailable", detail=str(error), pause_s=self._pause_s(client))
         return read_completion(completion)
 
+    def _calls(self, mode: QuestionMode, client: RouteClient) -> ModelCalls:
+        outcomes = {status: count for (asked, status), count in self._counts.items() if asked == mode}
+        answered = outcomes.get("answered", 0)
+        mean = self._seconds[mode] / answered if answered else None
+        return ModelCalls(outcomes=outcomes, answer_seconds_mean=mean, breaker=client.breaker.state(time.monotonic()))
+
     def _pause_s(self, client: RouteClient) -> float:
         """Until the breaker admits a probe; only one of many questions may be that."""
         return max(AWAY_PAUSE_S, client.seconds_until_probe())
 
     def _count(self, mode: QuestionMode, answer: ModelAnswer) -> None:
-        self._counts[f"{mode}_{answer.status}"] += 1
+        self._counts[mode, answer.status] += 1
         if answer.status == "answered":
             self._seconds[mode] = self._seconds.get(mode, 0.0) + answer.seconds
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from services.trainer.domain.policy_switch import Need
 from services.trainer.executor.macros import Macro
 from services.trainer.executor.outcome import GameView
+from shared.contracts.driver import Need
 
 
 @dataclass(frozen=True, slots=True)

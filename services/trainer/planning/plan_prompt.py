@@ -8,8 +8,9 @@ import base64
 from typing import Any, Final
 
 from services.trainer.executor.macros import ANSWERS, GRAMMAR, ITEMS, MAX_LENGTH
-from services.trainer.planning.question import Question, QuestionMode
+from services.trainer.planning.question import Question
 from services.trainer.planning.room_facts import LEGEND
+from shared.contracts.driver import QuestionMode
 from shared.game.decoding.names import ACTIONS, DIRECTIONS
 
 MAX_MACROS, MAX_FALLBACK = 12, 6

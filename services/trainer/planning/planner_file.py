@@ -8,8 +8,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from services.trainer.planning.question import QuestionMode
 from shared.config.yaml_document import StrictModel, load_routes, read_built_in
+from shared.contracts.driver import QuestionMode
 from shared.llm.budget import Budget, TokenPrices
 from shared.llm.route_spec import RouteSpec
 

@@ -8,15 +8,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import structlog
 
-QuestionMode = Literal["dialog", "puzzle", "text", "vision"]
-"""What is asked: a plan for a dialog or a puzzle, or a suggestion from the state alone or with a picture."""
-QUESTION_MODES: Final[tuple[QuestionMode, ...]] = ("dialog", "puzzle", "text", "vision")
-AnswerStatus = Literal["answered", "invalid", "unavailable", "refused", "exhausted", "busy", "paused"]
-"""`invalid`: not one whole reply. `exhausted`: the budget of the epoch. `paused`: not asked, see `PacedAnswers`."""
+from shared.contracts.driver import QUESTION_MODES, AnswerStatus, QuestionMode
+
 SEEDS: Final = 2**31
 
 log = structlog.get_logger(__name__)

@@ -6,11 +6,11 @@ It is the default of `planner.mode: rules`, and what tests and measurements comp
 from collections import deque
 from typing import Final
 
-from services.trainer.domain.policy_switch import Need
 from services.trainer.executor.macros import Interact, Macro, MoveTo, PushBlock, Tile
 from services.trainer.executor.outcome import STEPS, GameView
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.puzzle_room import PuzzleParts, parts
+from shared.contracts.driver import Need
 
 MAX_POSITIONS: Final = 4_000  # of hero and blocks; about 30 ms, and enough for a room with two blocks
 YES: Final = 0

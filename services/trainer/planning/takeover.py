@@ -8,13 +8,15 @@ from collections import Counter, deque
 from collections.abc import Collection
 from typing import Final
 
-from services.trainer.domain.policy_switch import NEEDS, Need, PolicySwitch, SwitchLimits, SwitchReading
+from services.trainer.domain.assistance import takeover_fact
+from services.trainer.domain.policy_switch import PolicySwitch, SwitchLimits, SwitchReading
 from services.trainer.env.who_acts import GUIDANCE, PLANNER, POLICY
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.plan import NoPlan, PlanMaker
 from services.trainer.planning.puzzle_room import is_open
+from shared.contracts.driver import ENDINGS, NEEDS, Ending, Need
 from shared.game.decoding.state import GameState
 
 NOWHERE: Final = (-1, -1)  # the room of a question that was not asked
@@ -78,10 +80,13 @@ class Takeover:
             "plans_late": float(self.outcomes["late"]),
             "plans_missing": float(self.outcomes["no_plan"]),
             "takeovers": float(switch.takeovers),
-            "takeover_success": switch.successes / max(1, switch.takeovers),
-            **{f"takeovers_{need}": float(switch.begun[need]) for need in NEEDS},
-            **{f"takeover_success_{need}": switch.succeeded[need] / max(1, switch.begun[need]) for need in NEEDS},
+            **{takeover_fact(need, ending): float(self._ended(need, ending)) for need in NEEDS for ending in ENDINGS},
         }
+
+    def _ended(self, need: Need, ending: Ending) -> int:
+        """Takeovers that ended so. The present one counts as cut: the facts are of an episode that ends now."""
+        cut = ending == "cut" and self.switch.need == need
+        return self.switch.endings[need, ending] + cut
 
     def _look(self, state: GameState, image: bytes) -> None:
         """Take the reading of this step, once, however often the environment stands still in it."""

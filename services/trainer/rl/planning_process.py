@@ -17,6 +17,7 @@ from services.trainer.planning.model_service import ModelService
 from services.trainer.planning.planner_file import PlannerFile
 from services.trainer.planning.question import ModelAnswer, Question
 from shared.config.settings import StoreSettings
+from shared.contracts.driver import ModelCalls, QuestionMode
 from shared.contracts.ids import RunId
 from shared.errors import Fatal
 from shared.store.open import open_store
@@ -25,6 +26,7 @@ NAME: Final = "planning"  # in the namespace of the driver's Ray job
 MAX_QUESTIONS: Final = 1_024  # in the process; a route's own limit is far lower, and what exceeds it is answered `busy`
 FIGURES_S: Final = 5.0
 START_S: Final = 120.0
+Calls = dict[QuestionMode, ModelCalls]
 
 
 class PlanningActor:
@@ -38,7 +40,7 @@ class PlanningActor:
         """See ModelService.answer."""
         return await self._service.answer(question)
 
-    async def figures(self) -> dict[str, float]:
+    async def figures(self) -> dict[QuestionMode, ModelCalls]:
         """See ModelService.figures."""
         return self._service.figures()
 
@@ -57,17 +59,31 @@ class PlanningProcess:
         self._actor = actor.options(
             name=NAME, num_cpus=0, max_restarts=-1, max_concurrency=MAX_QUESTIONS, scheduling_strategy=here
         ).remote(file, run, store)
+        self._requested: Any = None
+        self._newest: Calls = {}
         try:
             ray.get(self._actor.figures.remote(), timeout=START_S)
         except (ray.exceptions.RayError, TimeoutError) as error:
             raise Fatal(f"the planning process did not start: {error}"[:500]) from error
 
-    def figures(self) -> dict[str, float]:
-        """The present epoch's figures. Empty if the process does not answer: it may be starting again."""
+    def figures(self) -> Calls:
+        """The present epoch's calls. Empty if the process does not answer: it may be starting again."""
         try:
-            return cast("dict[str, float]", ray.get(self._actor.figures.remote(), timeout=FIGURES_S))
+            return cast(Calls, ray.get(self._actor.figures.remote(), timeout=FIGURES_S))
         except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
             return {}
+
+    def newest_figures(self) -> Calls:
+        """The calls as the process last reported them, and ask for the next report: training waits for none."""
+        if self._requested is None:
+            self._requested = self._actor.figures.remote()
+        elif ray.wait([self._requested], timeout=0)[0]:
+            try:
+                self._newest = ray.get(self._requested)
+            except ray.exceptions.RayActorError:
+                self._newest = {}
+            self._requested = self._actor.figures.remote()
+        return self._newest
 
     def close(self) -> None:
         """Store the rest of the answers and end the process."""

@@ -21,7 +21,7 @@ from shared.bus.port import Subscription
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_EPOCHS, TRAINER_RUNS
 from shared.contracts.base import sha256
 from shared.contracts.card import PairAccuracy, RewardModelCard
-from shared.contracts.driver import DriverHeartbeat
+from shared.contracts.driver import Assistance, DriverHeartbeat
 from shared.contracts.envelope import Envelope, parse
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
@@ -119,9 +119,9 @@ class Harness:
         """The state of the run."""
         return (await self.models.runs.latest(RUN)).state
 
-    async def send_heartbeat(self) -> None:
+    async def send_heartbeat(self, assistance: Assistance | None = None, epoch: int = 0) -> None:
         """Write a heartbeat of the driver."""
-        heartbeat = DriverHeartbeat(run=RUN, epoch=0, steps=100, time=self.time)
+        heartbeat = DriverHeartbeat(run=RUN, epoch=epoch, steps=100, time=self.time, assistance=assistance)
         await self.store.put(keys.driver_heartbeat(RUN), heartbeat.to_bytes())
 
     async def train(self, epoch: int, segments: int = 4, **changes: object) -> EpochFinishedRecord:

@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY
 from services.coordinator.reconcile import epoch_metrics
 from services.coordinator.reconcile.report_writer import ReportWriter
 from shared.contracts.card import RewardModelCard
+from shared.contracts.driver import Assistance, ModelCalls
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow
 from shared.contracts.run import RunRecord
@@ -97,6 +98,49 @@ def test_a_card_sets_the_metrics_of_its_model() -> None:
     error = REGISTRY.get_sample_value("zelda_reward_model_ece_ratio", {"run": RUN})
     assert error is not None
     assert math.isnan(error)
+
+
+CALLS = ModelCalls(outcomes={"answered": 3, "unavailable": 1}, answer_seconds_mean=1.5, breaker="open")
+HELPED = Assistance(
+    takeovers={"dialog": {"finished": 2}, "puzzle": {"hp_drop": 1}}, suggestions={"taken": 4}, calls={"puzzle": CALLS}
+)
+
+
+def test_who_helped_the_policy_is_shown_by_outcome() -> None:
+    epoch_metrics.set_assistance(RUN, HELPED)
+    assert value("takeovers", need="dialog", ending="finished") == 2
+    assert value("takeovers", need="puzzle", ending="hp_drop") == 1
+    assert value("takeovers", need="puzzle", ending="finished") == 0
+    assert (value("suggestions", outcome="taken"), value("suggestions", outcome="stale")) == (4, 0)
+    assert value("planner_calls", mode="puzzle", outcome="answered") == 3
+    assert value("planner_calls", mode="puzzle", outcome="busy") == 0
+    assert value("planner_calls", mode="text", outcome="answered") is None, "guidance has no route here"
+    assert value("planner_answer_seconds", mode="puzzle") == 1.5
+    assert value("planner_breaker_state", mode="puzzle") == 2
+
+
+def test_an_outcome_of_an_earlier_epoch_becomes_zero() -> None:
+    epoch_metrics.set_assistance(RUN, HELPED)
+    closed = ModelCalls(outcomes={})
+    epoch_metrics.set_assistance(
+        RUN, HELPED.model_copy(update={"takeovers": {"dialog": {}}, "calls": {"puzzle": closed}})
+    )
+    assert value("takeovers", need="dialog", ending="finished") == 0
+    assert value("planner_calls", mode="puzzle", outcome="answered") == 0
+    assert math.isnan(value("planner_answer_seconds", mode="puzzle") or 0)
+    assert value("planner_breaker_state", mode="puzzle") == 0
+
+
+async def test_help_is_shown_while_the_epoch_plays_and_removed_with_its_run() -> None:
+    harness = await started_run()
+    await harness.send_heartbeat(assistance=HELPED)
+    await harness.passes()
+    assert value("takeovers", need="dialog", ending="finished") == 2
+    await harness.models.runs.append(await stopped(harness))
+    await harness.passes(2, seconds=140)
+    await harness.passes(2, seconds=20)
+    families = [one for one in REGISTRY.collect() if one.name.startswith("zelda_epoch_")]
+    assert not [sample for one in families for sample in one.samples if sample.labels.get("run") == RUN]
 
 
 async def test_every_active_run_has_its_own_series() -> None:

@@ -20,7 +20,7 @@ from shared.contracts.run import RunConfig
 from shared.game.observation import with_counters
 from shared.game.observation.with_guidance import NAMES, SIZE
 from tests.rules import RulesServer
-from tests.unit.planning.patient_training import iterate_until
+from tests.unit.planning.patient_training import answered_modes, iterate_until
 from tests.unit.planning.threaded_models import planner_file
 
 SMALL = {
@@ -94,9 +94,6 @@ def test_guidance_needs_features_and_names_its_routes() -> None:
     assert asked_modes(config(vision_share=0).run) == ("text",)
 
 
-ANSWERED = {"planner/text_answered", "planner/vision_answered"}
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_cluster")
 @pytest.mark.timeout(180)
@@ -108,7 +105,7 @@ def test_session_learns_with_suggestions_and_is_evaluated_without() -> None:
             training, RLlibVectorEnv, PlanningProcess(planner_file(server.url), RunId("play"), None)
         )
         session.begin(lambda numbers: EpochPlan(0), 0)
-        iterate_until(session, lambda: session.planning_figures.keys() >= ANSWERED)
+        iterate_until(session, lambda: answered_modes(session) >= {"text", "vision"})
         iterate_until(session, lambda: any(summary.facts["suggestions_shown"] for summary in session.summaries))
         session.collect(final=True)
     assert session.steps >= 2 * 256

@@ -14,5 +14,10 @@ def iterate_until(session: TrainingSession, condition: Callable[[], bool]) -> No
     deadline = time.monotonic() + PATIENCE_S
     session.iterate()
     while not condition():
-        assert time.monotonic() < deadline, f"not within {PATIENCE_S:g} s: {session.planning_figures}"
+        assert time.monotonic() < deadline, f"not within {PATIENCE_S:g} s: {session.model_calls}"
         session.iterate()
+
+
+def answered_modes(session: TrainingSession) -> set[str]:
+    """The modes in which a model has answered in this epoch."""
+    return {mode for mode, calls in session.model_calls.items() if calls.outcomes.get("answered")}

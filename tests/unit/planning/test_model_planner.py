@@ -62,7 +62,7 @@ def test_model_solves_the_puzzle(rules_server: RulesServer) -> None:
         assert one.game.session.state.progress.room(0, 0x02) & 0x80, "the button is pressed"
         assert PLANNER in actors
         one.play(10)
-        assert one.takeover.facts()["takeover_success_puzzle"] == 1
+        assert one.takeover.switch.successes == 1
         assert {(question.mode, question.epoch) for question in models.asked} == {("puzzle", 3)}
 
 

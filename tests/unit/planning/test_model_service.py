@@ -10,8 +10,9 @@ import pytest
 from services.trainer.planning.answer_archive import FLUSH_ANSWERS, AnswerArchive, KeptAnswers
 from services.trainer.planning.model_reply import read_plan, read_suggestion
 from services.trainer.planning.plan import NoPlan, Plan
-from services.trainer.planning.question import ModelAnswer, PacedAnswers, Question, QuestionMode, answered, finished
+from services.trainer.planning.question import ModelAnswer, PacedAnswers, Question, answered, finished
 from services.trainer.planning.room_facts import facts_json
+from shared.contracts.driver import ModelCalls, QuestionMode
 from shared.contracts.ids import RunId
 from shared.store.memory import MemoryStore
 from tests.rules import RulesServer
@@ -54,8 +55,10 @@ def test_double_plans_for_puzzle_and_dialog_and_suggests(rules_server: RulesServ
         assert [str(macro) for macro in dialog.macros] == ["INTERACT yes"]
         assert read_suggestion(models.ask(mode_of(question, "text")).text).confidence == 0.8
         figures = models.service.figures()
-    assert figures["planner/puzzle_answered"] == figures["planner/dialog_answered"] == 1
-    assert 0 < figures["planner/puzzle_seconds_mean"] < 5
+    assert figures["puzzle"].outcomes == figures["dialog"].outcomes == {"answered": 1}
+    assert figures["puzzle"].answer_seconds_mean is not None
+    assert 0 < figures["puzzle"].answer_seconds_mean < 5
+    assert figures["vision"] == ModelCalls(outcomes={}), "a route that was not asked is reported, too"
 
 
 def test_absent_server_is_reported_and_its_breaker_opens(question: Question) -> None:
@@ -66,7 +69,8 @@ def test_absent_server_is_reported_and_its_breaker_opens(question: Question) -> 
         assert "breaker open after 2 failures" in third.detail
         assert first.pause_s == 1.0
         assert third.pause_s > 25
-        assert models.service.figures()["planner/puzzle_breaker_failures"] == 2
+        calls = models.service.figures()["puzzle"]
+        assert (calls.breaker, calls.outcomes, calls.answer_seconds_mean) == ("open", {"unavailable": 3}, None)
 
 
 def test_slow_server_is_given_up_at_the_routes_limit(behaving: RulesServer, question: Question) -> None:
@@ -104,7 +108,7 @@ def test_planner_and_guidance_have_separate_budgets_per_epoch(rules_server: Rule
         assert models.ask(mode_of(question, "text")).status == "answered"
         later = Question("puzzle", question.facts, 1, "episode/0", 7)
         assert models.ask(later).status == "answered"
-        assert models.service.figures()["planner/puzzle_answered"] == 1, "figures are of the new epoch"
+        assert models.service.figures()["puzzle"].outcomes == {"answered": 1}, "figures are of the new epoch"
 
 
 def test_missing_route_and_refused_request_are_refused(rules_server: RulesServer, question: Question) -> None:

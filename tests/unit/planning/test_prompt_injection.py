@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from services.trainer.domain.policy_switch import SUCCESSES, Need, SwitchLimits
+from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.executor import Executor
@@ -22,6 +22,7 @@ from services.trainer.planning.model_reply import read_plan
 from services.trainer.planning.plan import NoPlan
 from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, finished
 from services.trainer.planning.takeover import Takeover
+from shared.contracts.driver import SUCCESSES, Need
 from shared.contracts.run import PlannerConfig
 from tests.rules import RulesServer
 from tests.unit.executor.played import played

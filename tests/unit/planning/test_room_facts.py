@@ -7,8 +7,9 @@ import pytest
 
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.plan_prompt import instructions, messages, response_schema
-from services.trainer.planning.question import QUESTION_MODES, Question
+from services.trainer.planning.question import Question
 from services.trainer.planning.room_facts import MAX_TEXT, facts_json, room_facts
+from shared.contracts.driver import QUESTION_MODES
 from shared.game.decoding.state import Dialog
 from tests.unit.executor.played import played
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.trainer.domain.policy_switch import Need, SwitchLimits
+from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.executor.macros import Interact, Macro, MoveTo
 from services.trainer.executor.outcome import GameView
@@ -14,6 +14,7 @@ from services.trainer.planning.plan import NoPlan, Plan, PlanMaker
 from services.trainer.planning.rules_planner import RulesPlanner
 from services.trainer.planning.takeover import Takeover
 from services.trainer.recording.recorder import RunnerRecorder
+from shared.contracts.driver import Need
 from shared.game.emulator.emulator import Emulator
 from shared.game.recording.replay import verify
 from shared.game.recording.segment import read_segment

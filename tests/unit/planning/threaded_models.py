@@ -10,7 +10,8 @@ from typing import Any
 from services.trainer.planning.answer_archive import AnswerArchive
 from services.trainer.planning.model_service import ModelService
 from services.trainer.planning.planner_file import PlannerFile
-from services.trainer.planning.question import QUESTION_MODES, ModelAnswer, Question
+from services.trainer.planning.question import ModelAnswer, Question
+from shared.contracts.driver import QUESTION_MODES
 from shared.contracts.ids import RunId
 
 

@@ -23,7 +23,7 @@ from services.trainer.driver.heartbeat import ExitReason
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.settings import DriverGroup
-from shared.contracts.driver import DriverStopped
+from shared.contracts.driver import Assistance, DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
@@ -81,6 +81,34 @@ def test_one_warm_driver_executes_two_orders(store: Store) -> None:
     asyncio.run(store.get(first.checkpoint_key, first.checkpoint_digest))
     last = Heartbeat.from_bytes(asyncio.run(store.get(keys.driver_heartbeat(RUN))))
     assert (last.driver, last.state) == ("d1", "ended")
+
+
+def test_who_helped_is_reported_while_an_epoch_plays_and_in_its_record(store: Store) -> None:
+    record = asyncio.run(prepare(store, 2))
+    alone = driver(store, "d1")
+    session, evaluation = make(RUN, record.config)
+    alone._make = lambda run, config: (session, evaluation)
+
+    def assistance(*, final: bool) -> Assistance:
+        return Assistance(suggestions={"taken": 100 * session.epoch + session.iteration, "stale": int(final)})
+
+    session.assistance = assistance  # type: ignore[method-assign]
+    reported: list[tuple[int, Assistance | None]] = []
+    iterate = session.iterate
+
+    def reporting() -> None:
+        heartbeat = alone.heartbeat._heartbeat()
+        reported.append((heartbeat.epoch, heartbeat.assistance))
+        iterate()
+
+    session.iterate = reporting  # type: ignore[method-assign]
+    alone.run(None)
+    begun = [place for place, (epoch, _) in enumerate(reported) if epoch == 1]
+    assert reported[begun[0]] == (1, None), "nothing of the epoch before"
+    assert reported[begun[1]] == (1, Assistance(suggestions={"taken": 101, "stale": 0}))
+    found = finished(store, 1).assistance
+    assert found is not None
+    assert found.suggestions["stale"] == 1, "the record waits for the newest calls"
 
 
 def test_a_stop_leaves_a_checkpoint_and_a_resumed_run_goes_on_from_it(

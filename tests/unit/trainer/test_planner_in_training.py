@@ -1,5 +1,6 @@
 """A run with a planner from its configuration to the learner: masks, figures, and an evaluation without assistance."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import ray
 
+from services.trainer.domain.assistance import takeover_fact
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import create_evaluation
 from services.trainer.env.config import EnvConfig
@@ -16,19 +18,20 @@ from services.trainer.rl.planning_process import NAME, PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.config.settings import StoreSettings
+from shared.contracts.driver import ENDINGS, NEEDS
 from shared.contracts.ids import RunId
 from shared.contracts.run import PlannerConfig, RunConfig
 from shared.game.emulator.start import StartState
 from shared.game.ram.variables import entries
 from tests.rules import RulesServer
 from tests.servers import free_ports
-from tests.unit.planning.patient_training import iterate_until
+from tests.unit.planning.patient_training import answered_modes, iterate_until
 from tests.unit.planning.threaded_models import planner_file
 
 RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=2, batch_size=256, epoch_steps=512, episode_length=300)
 FACTS = {
-    "planner_steps_share", "planner_wait_steps", "plans_late", "plans_missing", "takeovers", "takeovers_dialog",
-    "takeovers_puzzle", "takeover_success", "takeover_success_dialog", "takeover_success_puzzle",
+    "planner_steps_share", "planner_wait_steps", "plans_late", "plans_missing", "takeovers",
+    *(takeover_fact(need, ending) for need in NEEDS for ending in ENDINGS),
 }  # fmt: skip
 
 
@@ -76,7 +79,7 @@ def test_planner_of_the_configuration_acts_and_is_reported() -> None:
     assert 10 < np.count_nonzero(~acted[:, 0]) < 60
     assert all(found.keys() >= FACTS for found in facts)
     assert facts[0]["takeovers"] == 1
-    assert facts[0]["takeover_success"] == 1
+    assert facts[0]["takeovers_puzzle_cleared"] == 1
     assert facts[0]["planner_steps_share"] == pytest.approx(np.mean(~acted[:, 0]))
 
 
@@ -132,12 +135,18 @@ def test_models_plan_in_training_through_the_planning_process(tmp_path: Path) ->
         planning = PlanningProcess(planner_file(server.url), RunId("play"), store)
         session = TrainingSession(replace(config("model"), store=None), BowerEnv, planning)
         session.begin(lambda numbers: EpochPlan(0), 0)
-        iterate_until(session, lambda: session.planning_figures.get("planner/puzzle_answered", 0) >= 1)
+        iterate_until(session, lambda: "puzzle" in answered_modes(session))
         iterate_until(session, lambda: any(summary.facts["planner_steps_share"] for summary in session.summaries))
+        iterate_until(session, lambda: "puzzle" in getattr(session.assistance(final=False), "calls", {}))
         session.collect(final=True)
-        assert server.count("rules_requests_total") >= session.planning_figures["planner/puzzle_answered"] >= 1
+        assert server.count("rules_requests_total") >= session.model_calls["puzzle"].outcomes["answered"] >= 1
+        helped = session.assistance(final=True)
         session.close()
-    assert max(summary.facts["takeover_success_puzzle"] for summary in session.summaries) > 0
+    assert max(summary.facts["takeovers_puzzle_cleared"] for summary in session.summaries) > 0
+    assert helped is not None
+    assert helped.takeovers["puzzle"]["cleared"] >= 1
+    assert helped.calls["puzzle"].outcomes["answered"] >= 1
+    assert sum(helped.takeovers["puzzle"].values()) == sum(found.facts["takeovers"] for found in session.summaries)
     assert max(summary.facts["planner_steps_share"] for summary in session.summaries) > 0
     assert list(tmp_path.glob("episodes/answers/play/epoch_0/*.jsonl.gz")), "the answers are kept when the process ends"
 
@@ -150,10 +159,13 @@ def test_training_goes_on_without_models_and_planning_process() -> None:
     planning = PlanningProcess(planner_file(f"http://127.0.0.1:{free_ports(1)[0]}/v1"), RunId("play"), None)
     session = TrainingSession(config("model"), BowerEnv, planning)
     session.begin(lambda numbers: EpochPlan(0), 0)
-    iterate_until(session, lambda: session.planning_figures.get("planner/puzzle_unavailable", 0) >= 1)
+    iterate_until(session, lambda: session.model_calls["puzzle"].outcomes.get("unavailable", 0) >= 1)
     ray.kill(ray.get_actor(NAME), no_restart=False)
     for _ in range(3):
         session.iterate()
+        begun = time.monotonic()
+        assert session.assistance(final=False) is not None
+        assert time.monotonic() - begun < 1, "a report waits for no process"
     assert session.steps >= 4 * RUN.batch_size
     session.collect(final=True)
     assert sum(summary.facts["plans_missing"] for summary in session.summaries) >= 1

@@ -1,6 +1,7 @@
 // What the run does now, what it has done, and why.
 
 import { blobAddress, runPath, session } from "../parts/api.js";
+import { assistanceNow } from "../parts/assistance.js";
 import { code, make, renderIf, section } from "../parts/dom.js";
 import { watchDeadLetters } from "../parts/dead_letters.js";
 import { openSegment } from "../parts/drawer.js";
@@ -40,7 +41,7 @@ const startLink = () => make("p", [make("a", "Or start one here", "", { href: "#
 function now() {
   const p = state.progress;
   if (!p) return [section("The run starts", [make("p", "Its first figures appear within seconds.", "quiet")])];
-  return [progress(p)];
+  return [progress(p), ...assistanceNow(p.assistance)];
 }
 
 function epochs(finished) {
