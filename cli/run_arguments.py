@@ -5,8 +5,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cli.errors import USAGE, CliError, end_sentence
-from shared.contracts.ids import RunId
+from cli.errors import NOT_FOUND, USAGE, CliError, end_sentence
+from shared.contracts.ids import RunId, SegmentId
 
 if TYPE_CHECKING:
     from shared.contracts.run import RunConfig
@@ -62,6 +62,16 @@ def parse_run_id(name: str) -> RunId:
         return RunId(name)
     except ValueError as error:
         raise CliError(USAGE, f"{error}.") from error
+
+
+def parse_segment_id(name: str) -> SegmentId:
+    """Parse the name of a segment; CliError if no segment can have it."""
+    try:
+        return SegmentId(name)
+    except ValueError as error:
+        raise CliError(
+            NOT_FOUND, f"{name!r} is no name of a segment: one looks like e0001-r00-v03-0005-s000."
+        ) from error
 
 
 def _parse_value(text: str) -> Any:

@@ -31,6 +31,7 @@ from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.state.runs import RunRecords
+from shared.state.saved_states import SavedStates, require_playable
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import NotFound, Store
@@ -144,6 +145,8 @@ def _next_revision(record: RunRecord, state: RunState, reason: str | None) -> Ru
 async def _request_epoch(store: Store, record: RunRecord) -> int:
     """Request the next epoch unless an unfinished one exists; return its number."""
     view = await RunViewReader(store).read(record)
+    starts = await SavedStates(store).named(record.config.starts)
+    require_playable(starts, record.config)
     epochs = view.epochs
     if epochs and epochs[-1].finished is None:
         return epochs[-1].epoch
@@ -155,6 +158,7 @@ async def _request_epoch(store: Store, record: RunRecord) -> int:
         config=record.config,
         reward_model=model,
         archive=view.archive_before(len(epochs)),
+        starts=starts,
         created=datetime.now(UTC),
     )
     await store.create(keys.epoch_start(record.run, start.epoch), start.to_bytes())

@@ -131,6 +131,8 @@ def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:
         raise CliError(USAGE, "--mode none disables shaping in every arm: choose gain, potential or additive.")
     if fields.get("eval_interval") == 0:
         raise CliError(USAGE, "--set eval_interval=0 measures nothing: set 1, or another number of epochs.")
+    if fields.get("starts"):
+        raise CliError(USAGE, "--set starts: the trials of a study begin at the true start.")
     if "rnd" in fields:
         raise CliError(USAGE, "--set rnd: every arm sets it; choose arms by --arms.")
 

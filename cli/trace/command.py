@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import print_json, print_line, print_status
-from cli.errors import NOT_FOUND, USAGE, CliError
-from cli.run_arguments import parse_run_id
+from cli.errors import USAGE, CliError
+from cli.run_arguments import parse_run_id, parse_segment_id
 from cli.runs.options import Json, Name
 from cli.stored_runs import read_store
-from shared.contracts.ids import SegmentId
 
 if TYPE_CHECKING:
     from cli.trace.link import Link
@@ -43,7 +42,7 @@ def trace(
     if epoch is not None:
         links = read_store(lambda store: trace_epoch(store, run, epoch), run)
     else:
-        wanted = _segment_id(str(segment))
+        wanted = parse_segment_id(str(segment))
         links = read_store(lambda store: trace_segment(store, run, wanted), run)
     if as_json:
         print_json([asdict(link) for link in links])
@@ -51,15 +50,6 @@ def trace(
     for link in links:
         _print(link, prompts)
     _print_end(links)
-
-
-def _segment_id(text: str) -> SegmentId:
-    try:
-        return SegmentId(text)
-    except ValueError as error:
-        raise CliError(
-            NOT_FOUND, f"{text!r} is no name of a segment: one looks like e0001-r00-v03-0005-s000."
-        ) from error
 
 
 def _print(link: "Link", prompts: bool) -> None:

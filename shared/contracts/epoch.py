@@ -8,8 +8,8 @@ from pydantic import AwareDatetime, Field
 from shared.contracts.base import Contract
 from shared.contracts.driver import Assistance
 from shared.contracts.events import Epoch, Key
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
-from shared.contracts.run import StoredRunConfig
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId, StateName
+from shared.contracts.run import Difficulty, Game, StoredRunConfig, World
 
 
 class RewardModelRef(Contract):
@@ -27,6 +27,24 @@ class ArchiveRef(Contract):
 
     key: Key
     digest: Digest
+
+
+class SavedState(Contract):
+    """A state of a game that a user saved, created once: its name never means another one."""
+
+    name: StateName
+    key: Key = Field(description="object with the compressed state of the emulator")
+    digest: Digest = Field(description="its SHA-256")
+    game: Game
+    world: World = Field(description="of Bramble; other games have none, and ignore it")
+    difficulty: Difficulty = Field(description="of Bramble")
+    seed: int = Field(ge=0, description="of the run whose ROM was played: Bramble's ROM holds it")
+    rom: Digest = Field(description="SHA-256 of the ROM image")
+    emulator: str = Field(max_length=100, description="the emulator that saved it, with its version")
+    place: str = Field(max_length=100, description="where the hero is: group and room")
+    milestones: int = Field(ge=0, description="milestones that hold in it")
+    source: str = Field(max_length=300, description="what it was saved from")
+    created: AwareDatetime
 
 
 class ImitatedSegment(Contract):
@@ -55,6 +73,9 @@ class EpochStart(Contract):
     reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
     archive: ArchiveRef | None = Field(None, description="states where episodes may begin; None: the true start only")
     imitation: Imitation | None = Field(None, description="judged play that the policy imitates; None: nothing")
+    starts: list[SavedState] = Field(
+        default_factory=list, max_length=20, description="the saved states that the run's `starts` name, as they were"
+    )
     created: AwareDatetime
 
 

@@ -15,7 +15,7 @@ from shared.contracts.base import Contract
 from shared.contracts.card import RewardModelCard
 from shared.contracts.driver import DriverFailed, DriverHeartbeat, DriverStopped, LiveFrame
 from shared.contracts.envelope import Envelope
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart
+from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SavedState
 from shared.contracts.events import EVENTS, EventData
 from shared.contracts.judging import EpochJudging
 from shared.contracts.progress import ArchiveCoverage, RunNotes, RunProgress, RunSummary
@@ -33,6 +33,7 @@ DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "run-summary": RunSummary,
     "run-notes": RunNotes,
     "archive-coverage": ArchiveCoverage,
+    "saved-state": SavedState,
     "epoch-start": EpochStart,
     "epoch-finished": EpochFinishedRecord,
     "segment-manifest": SegmentManifest,

@@ -53,6 +53,12 @@ class SegmentId(Id):
     """One recorded segment; unique within the run."""
 
 
+class StateName(Id):
+    """A state of a game that a user saved; unique within a store."""
+
+    noun = "the name of a saved state"
+
+
 class JudgeName(Id):
     """One judge: `state`, `puzzle`, `vision`, `rules` or one of the user's own."""
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict,
 from shared.config.problems import suggestion
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
-from shared.contracts.ids import Digest, RunId
+from shared.contracts.ids import Digest, RunId, StateName
 from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 
 RestartSelection = Literal["novelty", "judges", "random"]
@@ -210,6 +210,12 @@ class RunConfig(Contract):
     guidance: GuidanceConfig = Field(GuidanceConfig(), description="suggestions that the policy sees")
     restarts: RestartsConfig = Field(RestartsConfig(), description="episodes that continue from saved states")
     imitation: ImitationConfig = Field(ImitationConfig(), description="imitation of the best judged play")
+    starts: dict[StateName, Annotated[float, Field(ge=0.01, le=1)]] = Field(
+        {},
+        max_length=20,
+        description="saved states where training episodes begin, each with its share of episodes; the others begin at "
+        "the true start, as every evaluation does (`zelda states list`)",
+    )
     overlap: bool = Field(False, description="start the next epoch at epoch.finished with the last good reward model")
     judge_deadline_s: float = Field(
         600, gt=0, le=86_400, description="longest wait for scores after an epoch, in seconds"
@@ -236,7 +242,15 @@ class RunConfig(Contract):
             raise ValueError("ppo has a schedule, and run_hours alone plans no steps for it: set epochs")
         if self.imitation.mode != "none":
             self._can_imitate()
+        self._can_start()
         return self
+
+    def _can_start(self) -> None:
+        total = sum(self.starts.values())
+        if total > 1 + 1e-9:
+            raise ValueError(f"starts: the shares sum to {total:g}, and at most 1 is possible: lower one")
+        if self.starts and self.restarts.share:
+            raise ValueError("starts needs restarts.share 0: each path of an archive begins at the true start")
 
     def _can_imitate(self) -> None:
         if self.observation == "pixels/v1":

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId, StateName
 from shared.errors import Permanent
 
 EPISODES = "episodes"
@@ -146,6 +146,21 @@ def run_index_prefix() -> str:
 def run_index(run: RunId) -> str:
     """The entry of one run in the index."""
     return f"{run_index_prefix()}{run}"
+
+
+def saved_states_prefix() -> str:
+    """The documents of all states that users saved."""
+    return f"{MODELS}/states/documents/"
+
+
+def saved_state(name: StateName) -> str:
+    """The document of a saved state: the commit object of its name."""
+    return f"{saved_states_prefix()}{name}.json"
+
+
+def saved_state_content(digest: str) -> str:
+    """The compressed state with this SHA-256. Two names may mean the same state."""
+    return f"{MODELS}/states/content/{digest}"
 
 
 def run_notes_prefix() -> str:

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from services.coordinator.api.models import NewRun
-from services.coordinator.api.run_defaults import RunDefaults
+from services.coordinator.api.run_defaults import RunDefaults, UnsuitableRun
 from services.coordinator.api.run_deletion import RunDeletion
 from services.coordinator.domain.events import SOURCE, export_requested, rm_ready, run_changed
 from services.coordinator.domain.lifecycle import RunBusy, RunConflict, resume, stop
@@ -20,9 +20,10 @@ from shared.contracts.envelope import wrap
 from shared.contracts.events import EventData
 from shared.contracts.ids import Digest, RunId, Tag
 from shared.contracts.progress import RunNotes
-from shared.contracts.run import RunRecord
-from shared.errors import Transient
+from shared.contracts.run import RunConfig, RunRecord
+from shared.errors import Permanent, Transient
 from shared.state.deleted_runs import was_deleted
+from shared.state.saved_states import require_playable
 from shared.store import keys
 from shared.store.create import create_or_read
 from shared.store.port import AlreadyExists, Store
@@ -46,6 +47,7 @@ class RunService:
     async def create(self, request: NewRun, idempotency_key: str | None) -> tuple[RunRecord, bool]:
         """The run's record, and whether it is new. The same key with the same body always returns the same run."""
         config = self.defaults.complete(request.config)
+        await self._require_starts(config)
         run = request.run or _run_id(idempotency_key)
         key = None if idempotency_key is None else Digest(sha256(idempotency_key.encode()).hexdigest())
         if await was_deleted(self.store, run):
@@ -63,6 +65,13 @@ class RunService:
                 return await self._existing(record, bound_before), False
         await self._publish(run_changed(record), record)
         return record, True
+
+    async def _require_starts(self, config: RunConfig) -> None:
+        """Raise UnsuitableRun if a saved state that episodes shall begin at is unknown, or of another game."""
+        try:
+            require_playable(await self.models.states.named(config.starts), config)
+        except Permanent as error:
+            raise UnsuitableRun(f"config.starts: {error}.") from error
 
     async def request_export(self, place: keys.SegmentPlace) -> None:
         """Ask the exporter for one segment's video. Idempotent: the exporter skips an export that exists."""

@@ -15,6 +15,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.progress import ArchivedRoom, EpochRow, RunProgress
 from shared.contracts.run import RunRecord
 from shared.state.runs import RunRecords
+from shared.state.saved_states import SavedStates
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import NotFound, ObjectEntry, Store
@@ -33,6 +34,7 @@ class ReadModels:
         self.notes = RunNotesReader(store)
         self.archives = SegmentArchives(store)
         self.replies = JudgeRepliesReader(store)
+        self.states = SavedStates(store)
 
     async def epochs(self, record: RunRecord) -> list[EpochRow]:
         """The rows of all finished epochs of a run, oldest first."""

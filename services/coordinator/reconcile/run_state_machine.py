@@ -79,6 +79,7 @@ class RunStateMachine:
             reward_model=decision.reward_model,
             archive=view.archive_before(decision.epoch),
             imitation=await read_imitation(self._models.scores, view),
+            starts=await self._models.states.named(view.record.config.starts),
             created=self._now(),
         )
         key = keys.epoch_start(order.run, order.epoch)

@@ -21,6 +21,7 @@ from shared.contracts.epoch import (
     EpochStart,
     ImitatedSegment,
     RewardModelRef,
+    SavedState,
     SegmentRef,
 )
 from shared.contracts.ids import Digest, EpisodeId, RunId
@@ -125,6 +126,10 @@ class DriverStore:
     def read_segment(self, segment: ImitatedSegment) -> bytes:
         """The archive of a recorded segment, checked against its digest."""
         return self._get(segment.key, segment.digest)
+
+    def read_state(self, state: SavedState) -> bytes:
+        """A saved state, compressed, checked against its digest."""
+        return self._get(state.key, state.digest)
 
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
         """Store a pack of the state archive. Its digest is part of the key: no driver overwrites another one's pack."""

@@ -11,6 +11,7 @@ from services.trainer.domain.epoch_metrics import epoch_metrics
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation, step_limit
 from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.driver.saved_starts import saved_starts
 from services.trainer.driver.session import TrainingSession
 from services.trainer.imitation.demonstrations import read_demonstrations
 from services.trainer.restarts.epoch_restarts import EpochRestarts
@@ -83,6 +84,7 @@ class EpochRunner:
         plan = EpochPlan(
             epoch=order.epoch,
             restarts=self._restarts.plan(order, weights),
+            starts=saved_starts(order, self.session.config, self.driver_store.read_state),
             reward_model=weights,
             reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
             checkpoint=self.last_checkpoint,

@@ -13,6 +13,7 @@ from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.state_archive.cell import ArchiveCell
 from shared.contracts.epoch import SegmentRef
+from shared.game.emulator.start import StartState
 
 GENERATION = 1_000_000
 """Episode numbers of one generation of an environment. A rebuilt environment starts at the next multiple, so that no
@@ -41,6 +42,8 @@ class EpochPlan:
     """Segments of the epoch that are in the store: they count against the budget."""
     restarts: RestartPlan | None = None
     """Where episodes begin beside the true start, and which archive cells are known; None: no restarts."""
+    starts: tuple[StartState | None, ...] = ()
+    """Saved states where episodes begin, drawn uniformly; None is the true start. Empty: always the true start."""
 
     def counting(self, episodes: Iterable[str]) -> "EpochPlan":
         """This plan, with `recorded` set from the episodes of the segments in the store, one per segment.

@@ -157,8 +157,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)
         if self.config.curriculum:
             games.set_starts(starts_for(game, run, self.config.curriculum))
-        if plan.restarts is not None:
-            games.set_starts([start or true_start(game) for start in plan.restarts.starts])
+        starts = plan.starts if plan.restarts is None else plan.restarts.starts
+        if starts:
+            games.set_starts([start or true_start(game) for start in starts])
         self._collector = self._new_collector()
         for env, session in enumerate(games.sessions):
             if self._emulators:
