@@ -49,6 +49,11 @@ CHANGES: Changes = {
     "judges.budget": ("budget of an epoch", {"judges": {"budget": {"calls": 500}}}),
     "judges.concurrency, timeoutSeconds": ("limits of requests", {"judges": {"concurrency": 8}}),
     "judges.ca, tokenAudience": ("trust in the models", {"judges": {"ca": {"name": "models-ca"}}}),
+    "planner.enabled": ("planner and guidance", {"planner": {"enabled": True}}),
+    "planner.routes, budget, keepAnswers, priority": (
+        "models and limits of planner and guidance; the next driver reads them",
+        {"planner": {"priority": 0}},
+    ),
     "llm.gatewayUrl, useGateway": ("way to the models", {"llm": {"gatewayUrl": "https://gateway.example.com"}}),
     "llm.priority": ("priority of requests", {"llm": {"priority": -20}}),
     "llm.auth": ("log-in at the models", {"llm": {"auth": False}}),

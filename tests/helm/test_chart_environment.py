@@ -33,6 +33,7 @@ JOB = {"enabled": True, "run": "first"}
 VARIANTS: dict[str, dict[str, Any]] = {
     **{name: merged(profile(name), {"apis": {"ray": "on"}}) for name in PROFILES},
     "jobs": merged(profile("prod"), {"jobs": dict.fromkeys(("epoch", "evaluation", "rewardmodel"), JOB)}),
+    "planner": merged(profile("openshift"), {"planner": {"enabled": True}}),
     "bucketclaim": merged(profile("openshift"), {"store": {"mode": "bucketclaim"}}),
     "rom": merged(profile("dev"), {"rom": {"source": "pvc", "name": "roms", "path": "a.gbc", "sha256": "0" * 64}}),
     "external": merged(

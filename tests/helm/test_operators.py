@@ -120,7 +120,7 @@ def test_learners_of_a_cluster_reach_each_other(name: str, platform: str, versio
 @every_release
 def test_every_account_that_calls_models_may_do_so(name: str, platform: str, version: str) -> None:
     """The gateway asks whether the caller's account may get the LLMInferenceService; KubeRay replaces the account of a
-    head, so that no head may be a caller."""
+    head, so that no head is a caller by default (with a planner: test_chart_planner.py)."""
     objects = release(name, platform)
     every = [
         *pod_templates(objects),

@@ -30,6 +30,8 @@ MISTAKES: dict[str, Mistake] = {
     "platform as number": ({"platform": {"odhVersion": 3.5}}, "odhVersion"),
     "switch as truth value": ({"apis": {"route": True}}, "route"),
     "unknown optional API": ({"apis": {"istio": "on"}}, "istio"),
+    "unknown kind of question": ({"planner": {"routes": {"riddle": {"route": "state"}}}}, "riddle"),
+    "a planner that waits for no time": ({"planner": {"routes": {"text": {"timeoutSeconds": 0}}}}, "timeoutSeconds"),
     "unknown log level": ({"log": {"level": "LOUD"}}, "level"),
     "bus address with a password": ({"bus": {"mode": "external", "url": "nats://me:secret@host:4222"}}, "url"),
     "bus address without scheme": ({"bus": {"mode": "external", "url": "host:4222"}}, "url"),
@@ -91,6 +93,21 @@ MISTAKES: dict[str, Mistake] = {
 
 OWN_SECRETS = {"secrets": {"generate": False}}
 CONFLICTS: dict[str, Conflict] = {
+    "a planner's route without a model": (
+        "openshift",
+        {"planner": {"enabled": True, "routes": {"text": {"route": "talk"}}}},
+        "use one of puzzle, state, vision",
+    ),
+    "a planner that nothing may ask": (
+        "dev",
+        {"planner": {"enabled": True, "routes": dict.fromkeys(("dialog", "puzzle", "text", "vision"))}},
+        "give a route, or set planner.enabled to false",
+    ),
+    "a planner of a job whose account has no name yet": (
+        "openshift",
+        {"planner": {"enabled": True}, "jobs": {"epoch": {"enabled": True, "run": "first"}}},
+        "set jobs.epoch.enabled to false, or llm.auth to false",
+    ),
     "a segment lifetime in a claimed bucket": (
         "openshift",
         {"store": {"mode": "bucketclaim", "keepSegmentsDays": 90}},

@@ -42,31 +42,40 @@ judges:
 {{- else }}{{ required (printf "judges.external.routes.%s.model is needed: name the model on the server" .name) (index .root.Values.judges.external.routes .name | default dict).model }}{{ end }}
 {{- end }}
 
-{{/* dict root name -> address, trust and identity of one route */}}
+{{/* dict root name [caller] -> address, trust and identity of one route; its caller is judge or planner */}}
 {{- define "zelda.route" -}}
 {{- $judges := .root.Values.judges }}{{ $namespace := .root.Release.Namespace }}
+{{- $caller := .caller | default "judge" }}
 {{- if eq $judges.mode "rules" -}}
 url: http://{{ include "zelda.fullname" .root }}-rules-judge.{{ $namespace }}.svc:8080/v1
 {{- else if eq $judges.mode "llmd" -}}
 {{- $llm := .root.Values.llm }}
 {{- $object := include "zelda.modelObject" (dict "root" .root "name" (include "zelda.model" (dict "root" .root "route" .name) | fromJson).name) -}}
 {{- $there := include "zelda.modelNamespace" .root -}}
-url: {{ $llm.gatewayUrl }}/{{ $there }}/{{ $object }}/v1
-direct_url: https://{{ $object }}-kserve-workload-svc.{{ $there }}.svc.cluster.local:8000/v1
-{{- with ternary (printf "%s-%s" (include "zelda.fullname" .root) .name) $llm.shared.objective $llm.enabled }}
+{{- $gateway := printf "%s/%s/%s/v1" $llm.gatewayUrl $there $object }}
+{{- $direct := printf "https://%s-kserve-workload-svc.%s.svc.cluster.local:8000/v1" $object $there }}
+{{- $objective := ternary (printf "%s-%s" (include "zelda.fullname" .root) .name) $llm.shared.objective $llm.enabled }}
+{{- if eq $caller "planner" }}
+{{- $objective = ternary (printf "%s-%s-planner" (include "zelda.fullname" .root) .name) $llm.shared.plannerObjective $llm.enabled -}}
+url: {{ ternary $gateway $direct $llm.useGateway }}
+{{- else -}}
+url: {{ $gateway }}
+direct_url: {{ $direct }}
+{{- end }}
+{{- with $objective }}
 objective: {{ . }}
 {{- end }}
 {{- if $llm.auth }}
-token_file: /var/run/zelda/judge-token/token
+token_file: /var/run/zelda/{{ $caller }}-token/token
 {{- end }}
-ca_file: /var/run/zelda/judge-ca/ca.crt
+ca_file: /var/run/zelda/{{ $caller }}-ca/ca.crt
 {{- else -}}
 url: {{ required (printf "judges.external.routes.%s.baseUrl is needed: give the endpoint's address" .name) (index $judges.external.routes .name | default dict).baseUrl }}
 {{- if $judges.external.apiKeySecret }}
-token_file: /var/run/zelda/judge-token/token
+token_file: /var/run/zelda/{{ $caller }}-token/token
 {{- end }}
 {{- if include "zelda.judgeCa" .root }}
-ca_file: /var/run/zelda/judge-ca/ca.crt
+ca_file: /var/run/zelda/{{ $caller }}-ca/ca.crt
 {{- end }}
 {{- end }}
 {{- end }}
@@ -96,26 +105,37 @@ ca_file: /var/run/zelda/judge-ca/ca.crt
 
 {{- define "zelda.mounts.judge" -}}
 - {name: judges, mountPath: /etc/zelda, readOnly: true}
-{{- if include "zelda.judgeCa" . }}
-- {name: judge-ca, mountPath: /var/run/zelda/judge-ca, readOnly: true}
-{{- end }}
-{{- if include "zelda.judgeToken" . }}
-- {name: judge-token, mountPath: /var/run/zelda/judge-token, readOnly: true}
-{{- end }}
+{{- include "zelda.modelMounts" (dict "root" . "caller" "judge") }}
 {{- end }}
 
 {{- define "zelda.volumes.judge" -}}
 - name: judges
   configMap: {name: {{ include "zelda.fullname" . }}-judges}
-{{- if include "zelda.judgeCa" . }}
-- {{ include "zelda.caVolume" (dict "name" "judge-ca" "ca" (ternary .Values.judges.ca .Values.judges.external.ca (eq .Values.judges.mode "llmd"))) }}
+{{- include "zelda.modelVolumes" (dict "root" . "caller" "judge") }}
 {{- end }}
-{{- if include "zelda.judgeToken" . }}
-{{- if eq .Values.judges.mode "llmd" }}
-- {{- include "zelda.accountToken" (dict "name" "judge-token" "audience" .Values.judges.tokenAudience) | nindent 2 }}
+
+{{/* dict root caller -> mounts of what a caller of models needs: their authority, and its token */}}
+{{- define "zelda.modelMounts" -}}
+{{- if include "zelda.judgeCa" .root }}
+- {name: {{ .caller }}-ca, mountPath: /var/run/zelda/{{ .caller }}-ca, readOnly: true}
+{{- end }}
+{{- if include "zelda.judgeToken" .root }}
+- {name: {{ .caller }}-token, mountPath: /var/run/zelda/{{ .caller }}-token, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{/* dict root caller -> volumes of these mounts */}}
+{{- define "zelda.modelVolumes" -}}
+{{- $judges := .root.Values.judges }}
+{{- if include "zelda.judgeCa" .root }}
+- {{ include "zelda.caVolume" (dict "name" (printf "%s-ca" .caller) "ca" (ternary $judges.ca $judges.external.ca (eq $judges.mode "llmd"))) }}
+{{- end }}
+{{- if include "zelda.judgeToken" .root }}
+{{- if eq $judges.mode "llmd" }}
+- {{- include "zelda.accountToken" (dict "name" (printf "%s-token" .caller) "audience" $judges.tokenAudience) | nindent 2 }}
 {{- else }}
-- name: judge-token
-  secret: {secretName: {{ .Values.judges.external.apiKeySecret }}, items: [{key: api-key, path: token}]}
+- name: {{ .caller }}-token
+  secret: {secretName: {{ $judges.external.apiKeySecret }}, items: [{key: api-key, path: token}]}
 {{- end }}
 {{- end }}
 {{- end }}

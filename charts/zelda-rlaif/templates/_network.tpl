@@ -14,6 +14,8 @@
 {{- if .Values.jobs.evaluation.enabled }}{{ $jobs = append $jobs "evaluation" }}{{ $judges = append $judges "evaluation" }}{{ end }}
 {{- if .Values.jobs.rewardmodel.enabled }}{{ $jobs = append $jobs "rewardmodel-training" }}{{ end }}
 {{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus $ray $jobs }}
+{{- $planners := ternary (list (include "zelda.plannerPod" .)) (list) .Values.planner.enabled }}
+{{- $callers := concat $judges $planners }}
 
 {{- $_ := set $edges "metrics" (dict "pods" $services "ingress" (list (dict "peers" (list $monitoring) "ports" (list 8080)))) }}
 {{- if eq .Values.bus.mode "embedded" }}
@@ -41,23 +43,26 @@
 {{- with int .Values.store.port }}{{ $ports = append $ports . | uniq }}{{ end }}
 {{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" $ports))) }}
 {{- end }}
+{{- $toModels := dict }}
 {{- if eq .Values.judges.mode "rules" }}
-{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "components" (list "rules-judge") "ports" (list 8080)))) }}
-{{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" $judges "ports" (list 8080)))) }}
+{{- $toModels = dict "components" (list "rules-judge") "ports" (list 8080) }}
+{{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" $callers "ports" (list 8080)))) }}
 {{- else if eq .Values.judges.mode "external" }}
 {{- $ports := list }}{{ with int .Values.judges.external.port }}{{ $ports = list . }}{{ end }}
 {{- range .Values.judges.external.routes }}{{ with . }}{{ if .baseUrl }}{{ $ports = append $ports (include "zelda.urlPort" .baseUrl | int) }}{{ end }}{{ end }}{{ end }}
-{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $external) "ports" (uniq $ports)))) }}
+{{- $toModels = dict "peers" (list $external) "ports" (uniq $ports) }}
 {{- else if .Values.llm.useGateway }}
-{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $router) "ports" (list 443)))) }}
+{{- $toModels = dict "peers" (list $router) "ports" (list 443) }}
 {{- else if .Values.llm.enabled }}
-{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "models" true "ports" (list 8000)))) }}
+{{- $toModels = dict "models" true "ports" (list 8000) }}
 {{- else }}
 {{- $there := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" .Values.llm.shared.namespace)) "podSelector" (include "zelda.podsOf" (dict "models" true) | fromYaml) }}
-{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list (dict "peers" (list $there) "ports" (list 8000)))) }}
+{{- $toModels = dict "peers" (list $there) "ports" (list 8000) }}
 {{- end }}
+{{- $_ := set $edges "judging" (dict "pods" $judges "egress" (list $toModels)) }}
+{{- if $planners }}{{ $_ := set $edges "planning" (dict "pods" $planners "egress" (list $toModels)) }}{{ end }}
 {{- if .Values.llm.enabled }}
-{{- $direct := ternary (list) (list (dict "components" $judges "ports" (list 8000))) .Values.llm.useGateway }}
+{{- $direct := ternary (list) (list (dict "components" $callers "ports" (list 8000))) .Values.llm.useGateway }}
 {{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)) (dict "peers" (list $source) "ports" (list 443)))) }}
 {{- end }}
 {{- if $ray }}

@@ -83,6 +83,9 @@ metadata:
   labels: {{- include "zelda.selector" $self | nindent 4 }}
 spec:
   automountServiceAccountToken: {{ ternary true false (not (empty $token)) }}
+  {{- if and $head (include "zelda.plannerOwnAccount" .root) }}
+  serviceAccountName: {{ include "zelda.plannerAccount" .root }}
+  {{- end }}
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .root.Values.services.trainer.graceSeconds }}
   securityContext: {{- include "zelda.podSecurity" .root | nindent 4 }}
@@ -104,6 +107,7 @@ spec:
         {{- if and $head .values.gpus }}
         - {name: ZELDA_DRIVER__LEARNER_DEVICE, value: cuda}
         {{- end }}
+        {{- if $head }}{{ include "zelda.plannerEnv" .root | nindent 8 }}{{ end }}
         {{- range $name, $value := .root.jobEnv }}
         - {name: {{ $name }}, value: {{ $value | quote }}}
         {{- end }}
@@ -123,12 +127,14 @@ spec:
       volumeMounts:
         {{- include "zelda.storeMounts" .root | nindent 8 }}
         {{- include "zelda.romMounts" $self | nindent 8 }}
+        {{- if $head }}{{ include "zelda.plannerMounts" .root | nindent 8 }}{{ end }}
         {{- if $token }}
         - {name: no-token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true} # only the other containers get one
         {{- end }}
   volumes:
     {{- include "zelda.storeVolumes" .root | nindent 4 }}
     {{- include "zelda.romVolumes" $self | nindent 4 }}
+    {{- if $head }}{{ include "zelda.plannerVolumes" .root | nindent 4 }}{{ end }}
     {{- if $token }}
     - {name: no-token, emptyDir: {sizeLimit: 1Mi}}
     {{- end }}

@@ -18,7 +18,7 @@
 {{- range $duplicate := include "zelda.duplicateVariables" (dict "root" $ "service" $service) | fromYamlArray }}{{ $problems = append $problems (printf "services.%s.env.%s: the chart sets this variable from other values: remove it" $service $duplicate) }}{{ end }}
 {{- end }}
 {{- range $kind := list "evaluation" "epoch" "rewardmodel" }}{{ $job := index $v.jobs $kind }}
-{{- range $variable, $_ := $job.env }}{{ if regexMatch "^ZELDA_(STORE__|JUDGES_FILE|LOG__|DRIVER__RAY_ADDRESS)" $variable }}{{ $problems = append $problems (printf "jobs.%s.env.%s: the chart sets this variable from other values: remove it" $kind $variable) }}{{ end }}{{ end }}
+{{- range $variable, $_ := $job.env }}{{ if regexMatch "^ZELDA_(STORE__|JUDGES_FILE|LOG__|DRIVER__RAY_ADDRESS|DRIVER__PLANNER_FILE)" $variable }}{{ $problems = append $problems (printf "jobs.%s.env.%s: the chart sets this variable from other values: remove it" $kind $variable) }}{{ end }}{{ end }}
 {{- end }}
 {{- toYaml $problems }}
 {{- end }}
@@ -70,6 +70,15 @@
 {{- range $v.judges.judges }}
 {{- $routes := ternary $v.judges.external.routes $v.llm.models (eq $v.judges.mode "external") }}
 {{- if and (ne $v.judges.mode "rules") (not (index $routes .route)) }}{{ $problems = append $problems (printf "judges.judges: %s has the route %s, which does not exist: use one of %s" .name .route (keys $routes | sortAlpha | join ", ")) }}{{ end }}
+{{- end }}
+{{- if $v.planner.enabled }}
+{{- $routes := ternary $v.judges.external.routes $v.llm.models (eq $v.judges.mode "external") }}
+{{- $asked := list }}
+{{- range $mode, $route := $v.planner.routes }}{{ with $route }}{{ $asked = append $asked $mode }}
+{{- if and (ne $v.judges.mode "rules") (not (index $routes .route)) }}{{ $problems = append $problems (printf "planner.routes.%s: the route %s does not exist: use one of %s" $mode .route (keys $routes | sortAlpha | join ", ")) }}{{ end }}
+{{- end }}{{ end }}
+{{- if not $asked }}{{ $problems = append $problems "planner.routes: nothing can be asked: give a route, or set planner.enabled to false" }}{{ end }}
+{{- if and $v.jobs.epoch.enabled (include "zelda.plannerAccountToken" .) (include "zelda.rayAuthProxy" .) }}{{ $problems = append $problems "planner.enabled: the operator names the account of an epoch job's head when the job starts, so nobody can let it call the models: set jobs.epoch.enabled to false, or llm.auth to false" }}{{ end }}
 {{- end }}
 {{- toYaml $problems }}
 {{- end }}

@@ -87,12 +87,14 @@ volumeMounts:
 {{- end }}
 {{- else }}
 - {name: ZELDA_TRAINER__BACKEND, value: local}
+{{- include "zelda.plannerEnv" . }}
 {{- end }}
 {{- end }}
 {{- define "zelda.mounts.trainer" -}}
 {{ include "zelda.romMounts" (dict "root" .) }}
 {{- if eq .Values.services.trainer.backend "local" }}
 - {name: shared-memory, mountPath: /dev/shm}
+{{- include "zelda.plannerMounts" . }}
 {{- else if .Values.ray.tokenSecret }}
 - {name: ray-token, mountPath: /var/run/zelda/ray, readOnly: true}
 {{- end }}
@@ -102,6 +104,7 @@ volumeMounts:
 {{- if eq .Values.services.trainer.backend "local" }}
 - name: shared-memory # Ray's object store; counts to the memory limit
   emptyDir: {medium: Memory, sizeLimit: 1Gi}
+{{- include "zelda.plannerVolumes" . }}
 {{- else }}
 {{- with .Values.ray.tokenSecret }}
 - name: ray-token

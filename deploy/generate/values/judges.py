@@ -213,8 +213,11 @@ class SharedLlmValues(Section):
 
     namespace: Name = Field("", description="namespace of the models; their `name` is used as it is")
     objective: Name = Field("", description="InferenceObjective there that judge requests name; empty: none")
+    planner_objective: Name = Field(
+        "", description="InferenceObjective there that requests of planner and guidance name; empty: none"
+    )
     create_role_binding: bool = Field(
-        False, description="allow the judges to call the models; needs rights in that namespace"
+        False, description="allow judges and planner to call the models; needs rights in that namespace"
     )
 
 
@@ -225,7 +228,7 @@ class LlmValues(Section):
     shared: SharedLlmValues = Field(default_factory=SharedLlmValues, description="models of another namespace instead")
     auth: bool = Field(True, description="callers need a token (requires Red Hat Connectivity Link)")
     use_gateway: bool = Field(
-        True, description="judges call the gateway; false calls the pods' Service without scheduler and auth"
+        True, description="call the gateway; false calls the pods' Service without scheduler and auth"
     )
     gateway_url: Url = Field(
         "https://openshift-ai-inference-openshift-default.openshift-ingress.svc.cluster.local",

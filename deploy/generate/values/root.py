@@ -15,6 +15,7 @@ from deploy.generate.values.operations import (
     MonitoringValues,
     NetworkPoliciesValues,
 )
+from deploy.generate.values.planner import PlannerValues
 from deploy.generate.values.ray import KueueValues, RayValues
 from deploy.generate.values.runs import RunsValues
 from deploy.generate.values.services import ServicesValues
@@ -89,6 +90,7 @@ class Values(Section):
     bus: BusValues = Field(default_factory=BusValues, description="event bus")
     store: StoreValues = Field(default_factory=StoreValues, description="object store")
     judges: JudgingValues = Field(default_factory=JudgingValues, description="judging")
+    planner: PlannerValues = Field(default_factory=PlannerValues, description="planner and guidance")
     llm: LlmValues = Field(default_factory=LlmValues, description="language models on OpenShift AI")
     ray: RayValues = Field(default_factory=RayValues, description="training on Ray")
     jobs: JobsValues = Field(default_factory=JobsValues, description="single jobs outside of the ring")
