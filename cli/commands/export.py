@@ -41,6 +41,10 @@ def segments(
     video: Annotated[
         Path | None, typer.Option("--video", help="write all selected segments as one MP4 file instead")
     ] = None,
+    whole_episodes: Annotated[
+        bool,
+        typer.Option("--whole-episodes", help="with --video: each episode from its start, also what no segment holds"),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Replay a segment, an episode, an epoch or a whole run, and write manifest, states, frames and video.
@@ -53,8 +57,10 @@ def segments(
         return SegmentSelection.parse(run, epoch, episode, segment, best)
 
     if video is not None:
-        _export_video(run, select, video, as_json)
+        _export_video(run, select, video, whole_episodes, as_json)
         return
+    if whole_episodes:
+        raise CliError(USAGE, "--whole-episodes makes a video: name its file by --video.")
     require_directory(to)
     result = _run(
         lambda: export_segments(_exporter_settings(video_only), select(), to, _print_above_progress, show_progress)
@@ -136,11 +142,17 @@ def _require_complete(run: str, done: int, failed: int) -> None:
         raise CliError(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}; {rest}.")
 
 
-def _export_video(run: str, select: Callable[[], "SegmentSelection"], video: Path, as_json: bool) -> None:
+def _export_video(
+    run: str, select: Callable[[], "SegmentSelection"], video: Path, whole_episodes: bool, as_json: bool
+) -> None:
     from services.exporter.on_demand import export_video
 
     require_writable_file(video)
-    result = _run(lambda: export_video(_exporter_settings(), select(), video, _print_above_progress, show_progress))
+    result = _run(
+        lambda: export_video(
+            _exporter_settings(), select(), video, _print_above_progress, show_progress, whole_episodes
+        )
+    )
     if result.exported:
         steps = sum(result.exported)
         print_json({"file": str(video), "steps": steps}) if as_json else print_line(f"{video}: {steps} steps")

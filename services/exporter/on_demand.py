@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
@@ -12,7 +12,7 @@ from services.exporter.adapters.parquet import ParquetDatasetWriter, SegmentRows
 from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
 from services.exporter.adapters.video import VideoFile
-from services.exporter.render import render, segment_pictures
+from services.exporter.render import episode_pictures, render, segment_pictures
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import game_opener, render_options
 from shared.contracts.archive import read_manifest
@@ -44,6 +44,8 @@ class SegmentSelection:
     segment: SegmentId | None
     best: int | None = None
     """Only this many segments: those with the highest scores."""
+    last_of_episode: bool = False
+    """Only the last of the selected segments of each episode."""
 
     @classmethod
     def parse(
@@ -96,12 +98,16 @@ async def export_video(
     path: Path,
     report: ReportFailure,
     progress: ReportProgress = lambda done, total: None,
+    whole_episodes: bool = False,
 ) -> ExportResult[int]:
     """Replay the selected segments in their order into one MP4; the values are their numbers of steps.
 
-    Steps between two recorded segments are missing. No file is written if no segment can be replayed.
+    Steps between two recorded segments are missing, except with `whole_episodes`: then each episode is shown from its
+    start to the end of its last selected segment. No file is written if no segment can be replayed.
     """
     store, open_game = open_store(settings.store), game_opener(settings.rom.file)
+    pictures = episode_pictures if whole_episodes else segment_pictures
+    selection = replace(selection, last_of_episode=whole_episodes)
 
     with VideoFile(path, settings.export.scale) as video:
 
@@ -109,8 +115,8 @@ async def export_video(
             manifest = read_manifest(raw)
             start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
             game = open_game(start.config)
-            await asyncio.to_thread(lambda: video.add(segment_pictures(raw, game), manifest.frame_skip))
-            return manifest.steps
+            await asyncio.to_thread(lambda: video.add(pictures(raw, game), manifest.frame_skip))
+            return manifest.steps + (manifest.first_step if whole_episodes else 0)
 
         return await _for_each(store, selection, add, report, progress)
 
@@ -178,6 +184,8 @@ async def _for_each(
 async def _selected(store: Store, selection: SegmentSelection) -> list[ObjectEntry]:
     places = await list_segments(store, selection.run, selection.epoch)
     found = [entry for entry, place in places.items() if selection.includes(place)]
+    if selection.last_of_episode:
+        found = list({places[entry].episode: entry for entry in found}.values())
     if selection.best is None:
         return found
     scores = ScoreLookup(store)

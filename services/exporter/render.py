@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from services.exporter.adapters.video import encode_mp4
 from services.exporter.domain.caption import acting_notes, caption
-from services.exporter.domain.manifest import STATES, VIDEO, ExportManifest, frame_name
+from services.exporter.domain.manifest import SAVED_STATE, STATES, VIDEO, ExportManifest, frame_name
 from shared.contracts.base import sha256
 from shared.contracts.scores import SegmentScores
 from shared.errors import Transient
 from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.recording.png import palette_png
-from shared.game.recording.replay import replay
+from shared.game.recording.replay import prefix_pictures, replay
 from shared.game.recording.segment import ACTORS, Segment, read_segment
 
 
@@ -70,8 +70,8 @@ def render(
     actors = [] if segment.actors is None or not options.overlay else [ACTORS[actor] for actor in segment.actors]
     lines = caption(segment.manifest, scores, actors) if options.overlay else []
     frames: dict[str, bytes] = {}
-    pictures = _pictures(segment, game, cancelled or threading.Event(), frames if options.frames else None)
     files = {STATES: segment.states.encode()}
+    pictures = _pictures(segment, game, cancelled or threading.Event(), frames if options.frames else None, files)
     if options.video:
         skip, notes = segment.manifest.frame_skip, acting_notes(actors)
         files[VIDEO] = encode_mp4(pictures, frame_skip=skip, scale=options.scale, caption=lines, notes=notes)
@@ -93,18 +93,34 @@ def segment_pictures(raw: bytes, game: Game) -> Iterator[NDArray[np.uint8]]:
     return _pictures(read_segment(raw), game, threading.Event(), None)
 
 
+def episode_pictures(raw: bytes, game: Game) -> Iterator[NDArray[np.uint8]]:
+    """As `segment_pictures`, from the start of the segment's episode on."""
+    emulator = Emulator(game)
+    try:
+        yield from map(_rgb, prefix_pictures(read_segment(raw), emulator))
+    finally:
+        emulator.close()
+    yield from segment_pictures(raw, game)
+
+
 def _pictures(
-    segment: Segment, game: Game, cancelled: threading.Event, frames: dict[str, bytes] | None
+    segment: Segment,
+    game: Game,
+    cancelled: threading.Event,
+    frames: dict[str, bytes] | None,
+    files: dict[str, bytes] | None = None,
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield the RGB picture of every step, starting before the first action; also add each as PNG to `frames`.
 
-    A generator, because 5,000 unpacked pictures take half a gigabyte.
+    `files` receives the state at its start. A generator, because 5,000 unpacked pictures take half a gigabyte.
     """
     emulator = _CancellableEmulator(game, cancelled)
     try:
         for moment in replay(segment, emulator, wants_picture=lambda step: True):
             if moment.picture is None:
                 continue
+            if files is not None and moment.step == 0:
+                files[SAVED_STATE] = emulator.save()
             if frames is not None:
                 frames[frame_name(moment.step)] = palette_png(moment.picture)
             yield _rgb(moment.picture)

@@ -36,8 +36,9 @@ def render_options(group: ExportGroup) -> RenderOptions:
 def game_opener(rom: Path | None) -> OpenGame:
     """Return a function that opens and caches the game of a run; `rom` is the user's image for games that need one."""
 
-    @lru_cache(maxsize=8)
-    def open_cached(config: RunConfig) -> Game:
-        return GAMES.open(config.game, GameRequest(config.world, config.difficulty, config.seed, rom=rom))
+    open_cached = lru_cache(maxsize=8)(GAMES.open)
 
-    return open_cached
+    def open_game(config: RunConfig) -> Game:
+        return open_cached(config.game, GameRequest(config.world, config.difficulty, config.seed, rom=rom))
+
+    return open_game

@@ -10,10 +10,12 @@ from shared.contracts.segment import STATES, SegmentManifest
 
 MANIFEST: Final = "manifest.json"
 VIDEO: Final = "video.mp4"
+SAVED_STATE: Final = "step_0.state"
+"""The emulator's state at the segment's start, as PyBoy loads it (the archive's is that of the episode's start)."""
 POTENTIAL: Final = "potential.json"
 """Phi of each state, before the first step and after each, by the reward model that shaped the segment."""
 
-__all__ = ["MANIFEST", "POTENTIAL", "STATES", "VIDEO", "ExportManifest", "frame_name"]
+__all__ = ["MANIFEST", "POTENTIAL", "SAVED_STATE", "STATES", "VIDEO", "ExportManifest", "frame_name"]
 
 
 def frame_name(step: int) -> str:

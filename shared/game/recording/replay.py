@@ -66,6 +66,15 @@ def replay(
     _compare("end", manifest.ram_end, emulator.ram_hash())
 
 
+def prefix_pictures(segment: Segment, emulator: Emulator) -> Iterator[Picture]:
+    """Yield the picture of each step of the episode before the segment: steps that may be in no segment."""
+    check_game(segment, emulator.game)
+    _begin(segment, emulator)
+    for action in segment.prefix[:-1]:  # the last one leads to step 0 of the segment
+        emulator.step(int(action), segment.manifest.frame_skip, render=True)
+        yield emulator.raw_screen()
+
+
 def verify(segment: Segment, emulator: Emulator) -> None:
     """Replay without decoding; raise as `replay` does."""
     check_game(segment, emulator.game)

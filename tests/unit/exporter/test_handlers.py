@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from bramble.registration import bramble_game
 from services.exporter import segment_exporter
 from services.exporter.adapters.scores import ScoreLookup
 from services.exporter.domain.policy import ExportPolicy
@@ -146,7 +147,18 @@ async def test_pictures_video_and_caption_are_optional(store: Store) -> None:
     bare = RenderOptions(frames=False, video=False, overlay=False)
     (event,) = await handlers(store, options=bare).handle(await ready(store))
     manifest = json.loads(await store.get(event.data.key))
-    assert (list(manifest["files"]), manifest["frames"], manifest["caption"]) == (["states.jsonl"], 0, [])
+    names = ["states.jsonl", "step_0.state"]
+    assert (list(manifest["files"]), manifest["frames"], manifest["caption"]) == (names, 0, [])
+
+
+async def test_the_exported_state_is_that_of_the_segments_start(store: Store) -> None:
+    event = await ready(store, number=1)  # it begins 60 steps after the state in its archive
+    segment = read_segment(await store.get(event.data.key))
+    (done,) = await handlers(store).handle(event)
+    emulator = Emulator(bramble_game("garden", "normal", 3))
+    emulator.load(await store.get(done.data.key.replace("manifest.json", "step_0.state")))
+    assert emulator.ram_hash() == segment.manifest.ram_start
+    emulator.close()
 
 
 @pytest.mark.parametrize("event", [ready, lambda store: judged(store, 5)])

@@ -85,6 +85,19 @@ async def test_the_best_segments_become_one_video(store: Store, tmp_path: Path) 
     assert lengths == {None: 120, 1: 60}
 
 
+async def test_a_whole_episode_becomes_one_video(store: Store, tmp_path: Path) -> None:
+    """Both segments are of one episode: the second archive alone holds all of its actions."""
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
+    places = sorted((await list_segments(store, RUN)).values(), key=lambda place: place.segment)
+    assert len({place.episode for place in places}) == 1
+    second = SegmentSelection.parse("walk", None, None, places[1].segment)
+    path = tmp_path / "episode.mp4"
+    result = await export_video(settings, second, path, pytest.fail, whole_episodes=True)
+    with av.open(str(path)) as video:
+        pictures = sum(1 for _ in video.decode(video=0))
+    assert (result.exported, pictures) == ([120], 120)  # the first one is that after the first step
+
+
 async def test_no_video_is_written_without_a_matching_segment(store: Store, tmp_path: Path) -> None:
     settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
     selection = SegmentSelection.parse("walk", None, None, None, 3)  # nothing is scored
