@@ -25,7 +25,13 @@ class CoordinatorSettings(SettingsGroup):
     tokens_file: Annotated[ReadableFile, AfterValidator(_tokens)] = Field(
         description="file with one `viewer:TOKEN` or `operator:TOKEN` per line"
     )
-    interval_s: float = Field(2.0, ge=0.1, le=60, description="time between two passes over all runs")
+    interval_s: float = Field(2.0, ge=0.1, le=60, description="time between two passes over all active runs")
+    listing_s: float = Field(
+        30.0,
+        ge=1,
+        le=3_600,
+        description="time between two listings of all runs, which find those whose event was lost",
+    )
     quiet_s: float = Field(30.0, ge=1, le=3_600, description="time without progress after which events are republished")
     silence_s: float = Field(
         900.0, ge=10, le=86_400, description="observed time without a heartbeat after which a run fails"

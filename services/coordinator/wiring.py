@@ -42,7 +42,7 @@ async def wire(settings: Settings, ports: ServicePorts) -> Service:
     """The service: one consumer, three background jobs, and the REST interface."""
     config, bus, store = settings.coordinator, ports.bus, ports.store
     lease = Lease(store, LEASE, f"{socket.gethostname()}-{secrets.token_hex(4)}", config.lease_s)
-    models = ReadModels(store, utc_now)
+    models = ReadModels(store, utc_now, timedelta(seconds=config.listing_s))
     reports = ReportWriter(store, models, utc_now)
     reconciler = make_reconciler(bus, store, models, reports, lambda: lease.fence, utc_now, config)
     updater = FinishedRunUpdater(models, reports, lambda: lease.fence, utc_now)

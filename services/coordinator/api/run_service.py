@@ -59,6 +59,7 @@ class RunService:
         record = RunRecord(run=run, revision=0, state="created", config=config, created=now, updated=now, request=key)
         try:
             await self.models.runs.create(record)
+            self.models.known.observe(record)
         except AlreadyExists:
             # Without a key, an equal record is this request's own: the response to an earlier attempt was lost.
             if key is not None or await self.models.runs.revision(run, 0) != record:
@@ -103,6 +104,7 @@ class RunService:
         """Delete a run that is not active; return the number of objects by kind, and their bytes."""
         deleted = await RunDeletion(self.store, self.models.runs).delete(run)
         self.models.forget(run)
+        self.models.known.forget(run)
         return deleted
 
     async def _change(self, run: RunId, command: Callable[[RunRecord, datetime], RunRecord | None]) -> RunRecord:
@@ -115,6 +117,7 @@ class RunService:
                 return record
             try:
                 await self.models.runs.append(revision)
+                self.models.known.observe(revision)
             except AlreadyExists:
                 continue
             await self._publish(run_changed(revision), revision)
@@ -154,7 +157,7 @@ class RunService:
         return await self.models.runs.latest(wanted.run)
 
     async def _publish(self, data: EventData, record: RunRecord, *, nonce: int = 0) -> None:
-        """Publish an event of the run. A failure is only logged: the next pass of the reconciler needs no event."""
+        """Publish an event of the run. A failure is only logged: the reconciler finds the run without it."""
         event = wrap(data, source=SOURCE, fence=record.fence, time=self.now())
         try:
             await self.bus.publish(event, replay_nonce=nonce)

@@ -1,12 +1,14 @@
 """All read models of the coordinator over one store."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from services.coordinator.readmodels.archived_rooms import read_archived_rooms
 from services.coordinator.readmodels.ended_rows import EndedRows
 from services.coordinator.readmodels.epoch_rows import EpochRows
 from services.coordinator.readmodels.judge_replies import JudgeRepliesReader
+from services.coordinator.readmodels.known_runs import KnownRuns
 from services.coordinator.readmodels.run_notes import RunNotesReader
 from services.coordinator.readmodels.run_views import RunViewReader
 from services.coordinator.readmodels.score_counters import ScoreCounters
@@ -20,13 +22,18 @@ from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import NotFound, ObjectEntry, Store
 
+LISTING: Final = timedelta(seconds=30)
+"""Between two listings of all runs. Listing 10,000 takes a third of a second of a core, so this takes one percent. A
+run whose event was lost waits as long as any other lost event (`quiet_s`)."""
+
 
 class ReadModels:
     """Records, views, score counts and epoch rows of all runs. `now` is injected, so that a test owns the time."""
 
-    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, now: Callable[[], datetime], listing: timedelta = LISTING) -> None:
         self._store = store
         self.runs = RunRecords(store, lambda: now().timestamp())
+        self.known = KnownRuns(self.runs, listing)
         self.views = RunViewReader(store)
         self.scores = ScoreCounters(store)
         self.rows = EpochRows(store, self.scores, now)

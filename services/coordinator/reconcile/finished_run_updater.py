@@ -6,7 +6,7 @@ It compares with the stored summary and not with memory, so it does not matter w
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -14,10 +14,9 @@ import structlog
 from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.readmodels.read_models import ReadModels
 from services.coordinator.reconcile.report_writer import ReportWriter
+from shared.contracts.ids import RunId
 from shared.errors import Permanent, Transient
-
-WATCHED: Final = timedelta(minutes=30)
-"""After the end of a run. Canaries and late segments of a busy server take minutes; figures after this are lost."""
+from shared.store.port import NotFound
 
 INTERVAL_S: Final = 10.0
 log = structlog.get_logger(__name__)
@@ -44,11 +43,22 @@ class FinishedRunUpdater:
 
     async def update_all(self) -> None:
         """Update the reports of each run that ended recently. A failing run is logged; other runs proceed."""
-        now = self.now()
-        for record in await self.models.runs.all():
-            if record.state in ACTIVE or now - record.updated > WATCHED:
-                continue
+        fence, now = self.fence(), self.now()
+        if fence is None:
+            return
+        await self.models.known.refresh(fence, now)
+        for record in self.models.known.ended_recently(now):
             try:
-                await self.reports.update(await self.models.views.read(record))
+                await self._update(record.run)
             except (Transient, Permanent) as error:
                 log.warning("reports of an ended run not updated", run=record.run, error=str(error))
+
+    async def _update(self, run: RunId) -> None:
+        try:
+            record = await self.models.runs.latest(run)
+        except NotFound:  # it was deleted, perhaps through another coordinator
+            self.models.known.forget(run)
+            return
+        self.models.known.observe(record)
+        if record.state not in ACTIVE:
+            await self.reports.update(await self.models.views.read(record))

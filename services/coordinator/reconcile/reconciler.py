@@ -1,6 +1,7 @@
 """The reconciler: while it holds the lease, it moves every active run on, republishes lost events and writes reports.
 
-It needs no event: the next pass does everything that an event triggers. So a lost event costs seconds.
+It needs no event: the next pass does everything that an event triggers. So a lost event costs seconds; one that names a
+run which this leader does not know as active costs up to the time between two listings (`readmodels/known_runs.py`).
 """
 
 import asyncio
@@ -66,9 +67,12 @@ class Reconciler:
             await asyncio.sleep(self.interval_s)
 
     async def reconcile_all(self) -> None:
-        """Reconcile every active run once. A failing run is logged; other runs proceed."""
-        every = await self.models.runs.all()
-        active = [record for record in every if record.state in ACTIVE and not record.external]
+        """Reconcile every known active run once. A failing run is logged; other runs proceed."""
+        fence = self.fence()
+        if fence is None:
+            return
+        await self.models.known.refresh(fence, self.now())
+        active = self.models.known.active()
         ACTIVE_RUNS.set(len(active))
         epoch_metrics.keep_only({record.run for record in active}, self.now())
         for record in active:
@@ -86,6 +90,7 @@ class Reconciler:
             if fence is None:
                 return
             view, decision, events = await self.state_machine.step(run, fence, self.fence)
+            self.models.known.observe(view.record)
             for event in events:
                 await self.bus.publish(wrap(event, source=SOURCE, fence=fence, time=self.now()))
             if isinstance(decision, Wait) and self.fence() != fence:
@@ -94,6 +99,7 @@ class Reconciler:
                 await self._republish(view, fence)
             else:
                 view = await self.models.views.read(await self.models.runs.latest(run))
+                self.models.known.observe(view.record)
             await self.reports.write(view, describe(decision))
             if view.record.state not in ACTIVE:
                 self._forget(run)

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from structlog.testing import capture_logs
 
-from services.coordinator.reconcile.finished_run_updater import WATCHED, FinishedRunUpdater
+from services.coordinator.readmodels.known_runs import WATCHED
+from services.coordinator.reconcile.finished_run_updater import FinishedRunUpdater
 from shared.contracts.ids import JudgeName
 from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures
 from shared.contracts.progress import EpochRow, RunSummary

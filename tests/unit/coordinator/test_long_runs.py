@@ -8,6 +8,7 @@ import pytest
 
 from services.coordinator.domain.decisions import CARD_GRACE
 from services.coordinator.domain.run_view import RunView
+from services.coordinator.readmodels.read_models import LISTING
 from services.coordinator.readmodels.run_cache import MAX_ENDED, RunCache
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunSummary
@@ -51,6 +52,7 @@ async def test_a_run_that_was_deleted_and_recreated_starts_empty(ended: bool) ->
     await harness.passes()
     assert await harness.models.runs.all() == []
     await harness.create_run(epochs=2)
+    harness.time += LISTING
     await harness.passes()
     assert await harness.state() == "running"
     await harness.train(0)

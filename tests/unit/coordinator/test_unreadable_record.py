@@ -6,6 +6,7 @@ from pathlib import Path
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from services.coordinator.readmodels.read_models import LISTING
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.store import keys
@@ -41,6 +42,7 @@ async def test_a_repaired_record_is_reconciled_again() -> None:
     await write(harness, epochs="three")
     await harness.passes()
     await write(harness, epochs=3)
+    harness.time += LISTING
     await harness.passes()
     assert (await harness.models.runs.latest(ODD_RUN)).state == "running"
     assert REGISTRY.get_sample_value("zelda_runs_unreadable_records") == 0
