@@ -94,7 +94,7 @@ async def test_ended_runs_cost_nothing_between_two_listings() -> None:
     assert with_listing > 300
 
 
-async def test_a_run_created_here_starts_with_the_next_pass_although_its_event_is_lost() -> None:
+async def test_a_run_created_here_starts_without_its_event() -> None:
     harness = Harness()
     await harness.passes()
     await harness.service.create(NewRun(run=RUN, config=RunConfig.model_validate(SHORT_RUN)), None)
@@ -103,7 +103,7 @@ async def test_a_run_created_here_starts_with_the_next_pass_although_its_event_i
     assert await harness.state() == "running"
 
 
-async def test_a_run_resumed_here_goes_on_with_the_next_pass_although_its_event_is_lost() -> None:
+async def test_a_run_resumed_here_goes_on_without_its_event() -> None:
     harness = await ended_run()
     await harness.service.resume(RUN)
     harness.bus.purge()
