@@ -163,9 +163,9 @@ async def run_built_stack(system: LocalStack) -> AsyncIterator[LocalStack]:
         await system.stop()
 
 
-def build_stack(options: StackOptions, report: Report) -> LocalStack:
-    """Allocate ports, create secrets and describe every process; start nothing."""
-    layout, allocator = StackLayout(options.root.absolute()), PortAllocator()
+def build_stack(options: StackOptions, report: Report, ports_of: PortAllocator | None = None) -> LocalStack:
+    """Allocate ports (of `ports_of`), create secrets and describe every process; start nothing."""
+    layout, allocator = StackLayout(options.root.absolute()), ports_of or PortAllocator()
     if options.store:
         options.store.mkdir(parents=True, exist_ok=True)  # an unusable path fails here, with its name
     ports = StackPorts(

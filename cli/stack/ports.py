@@ -15,9 +15,10 @@ MAX_TRIES: Final = 1_000
 
 
 class PortAllocator:
-    """Allocates free ports, each once."""
+    """Allocates free ports of a range, each once. Systems that start together need ranges of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, ports: range = PORT_RANGE) -> None:
+        self._ports = ports
         self._allocated: set[int] = set()
 
     def allocate(self, wanted: int | None = None) -> int:
@@ -27,11 +28,11 @@ class PortAllocator:
                 raise ValueError(f"port {wanted} is in use: choose another port, or omit the option to get a free one")
             return self._claim(wanted)
         for _ in range(MAX_TRIES):
-            port = secrets.choice(PORT_RANGE)
+            port = secrets.choice(self._ports)
             if port not in self._allocated and is_free(port) and is_free(port + GRPC_OFFSET):
                 return self._claim(port)
         raise ValueError(
-            f"no free port between {PORT_RANGE.start} and {PORT_RANGE.stop}: stop the programs that use them"
+            f"no free port between {self._ports.start} and {self._ports.stop}: stop the programs that use them"
         )
 
     def _claim(self, port: int) -> int:

@@ -1,4 +1,7 @@
-"""Fault scenarios for a running ring, at random moments. Each one returns a summary of what it did and measured."""
+"""Fault scenarios for a running ring, at random moments. Each one returns a summary of what it did and measured.
+
+Each counts its faults by the process that they hit. A fault of a server's connections counts for the server.
+"""
 
 import asyncio
 import os
@@ -9,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +29,8 @@ from tests.faults.stepped_clock import CLOCK_FILE, step_clock
 from tests.faults.stub_process import memory_mb
 
 KILLS: Final = 15
+MIN_FAULTS: Final = 10  # of a round; scenarios with fewer are followed by kills
+DRIVER_KILLS: Final = 2  # among the kills that follow: a driver needs half a minute to start on a busy machine
 KILL_INTERVAL_S: Final = (0.5, 4.0)
 KILL_ALL_ROUNDS: Final = 3
 CHILD_KILLS: Final = 6
@@ -34,8 +40,8 @@ CHILDREN: Final = {
     "training": ("rewardmodel", "services.rewardmodel.training.worker"),
 }
 PAUSES: Final = 6
-PAUSE_S: Final = (3.0, 12.0)  # the lease of the tests lasts four seconds
-LEADER_PAUSE_S: Final = (5.0, 12.0)  # longer than that lease
+PAUSE_S: Final = (3.0, 8.0)  # the lease of the tests lasts four seconds
+LEADER_PAUSE_S: Final = (5.0, 8.0)  # longer than that lease
 WIPES: Final = 2
 PURGES: Final = 6
 FAULT_RATE: Final = 0.1
@@ -44,135 +50,185 @@ OUTAGE_S: Final = {"bus": 300.0, "store": 60.0}
 HANG_S: Final = 45.0  # longer than any call may wait for an answer
 FULL_S: Final = 40.0  # longer than several writes of each process
 CLOCK_STEPS_S: Final = (3_600, -3_600)
-STEPPED_S: Final = 20.0
+STEPPED_S: Final = 10.0
+SLOW_S: Final = 40.0
+DELAY_S: Final = (0.01, 0.2)  # of each packet
 DETECTION_S: Final = 5.0  # services notice an unreachable server within this time
 
 Proxies = dict[str, FaultProxy]
-FaultScenario = Callable[[LiveSystem, Proxies, random.Random], Coroutine[Any, Any, str]]
 
 
-async def no_faults(_ring: LiveSystem, _proxies: Proxies, _rng: random.Random) -> str:
+@dataclass(slots=True)
+class Injection:
+    """The faults of one round: their target, their random numbers, and how often they hit each role, by fault."""
+
+    ring: LiveSystem
+    proxies: Proxies
+    rng: random.Random
+    hits: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def hit(self, role: str, fault: str, times: int = 1) -> None:
+        """Count faults of one role."""
+        self.hits.setdefault(role, Counter())[fault] += times
+
+    def of(self, role: str) -> int:
+        """Faults that have hit this role."""
+        return self.hits.get(role, Counter()).total()
+
+    @property
+    def total(self) -> int:
+        """All faults."""
+        return sum(map(self.of, self.hits))
+
+
+FaultScenario = Callable[[Injection], Coroutine[Any, Any, str]]
+
+
+async def no_faults(_round: Injection) -> str:
     """The baseline: an undisturbed run."""
     return "no faults"
 
 
-async def random_kills(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def random_kills(round_: Injection) -> str:
     """`kill -9` of one random process at a time: services, bus and rules judge."""
     for _ in range(KILLS):
-        await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
-        _kill(ring, rng.choice((*SERVICES, "bus", "rules-judge")))
+        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
+        _kill(round_, round_.rng.choice((*SERVICES, "bus", "rules-judge")))
     return f"{KILLS} kills"
 
 
-async def kill_all_services(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def kill_all_services(round_: Injection) -> str:
     """`kill -9` of all five services together, several times."""
     for _ in range(KILL_ALL_ROUNDS):
-        await asyncio.sleep(rng.uniform(1.0, 10.0))
+        await asyncio.sleep(round_.rng.uniform(1.0, 10.0))
         for name in SERVICES:
-            _kill(ring, name)
+            _kill(round_, name)
     return f"all killed {KILL_ALL_ROUNDS} times"
 
 
-async def bus_outage(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+async def bus_outage(round_: Injection) -> str:
     """The bus is unreachable for five minutes."""
-    return await _outage(ring, proxies, rng, "bus")
+    return await _outage(round_, "bus")
 
 
-async def store_outage(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+async def store_outage(round_: Injection) -> str:
     """The store is unreachable for one minute."""
-    return await _outage(ring, proxies, rng, "store")
+    return await _outage(round_, "store")
 
 
-async def child_kills(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def child_kills(round_: Injection) -> str:
     """`kill -9` of the children by role: the driver with its segment writer, and the training of a reward model."""
     killed = Counter[str]()
     while sum(killed.values()) < CHILD_KILLS:
-        role = rng.choice([*CHILDREN])
-        service, module = CHILDREN[role]
-        await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
-        if pid := await _child(ring, service, module):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                killed[role] += 1
+        role = round_.rng.choice([*CHILDREN])
+        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
+        if pid := await _child(round_.ring, role):
+            killed[role] += _kill_child(round_, role, pid)
     return ", ".join(f"{role} killed {times} times" for role, times in sorted(killed.items()))
 
 
-async def pauses(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def pauses(round_: Injection) -> str:
     """SIGSTOP of random processes, one after the other: a stopped leader wakes up behind its successor."""
     for _ in range(PAUSES):
-        await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
-        await _pause(ring.process(rng.choice((*SERVICES, "rules-judge"))), rng.uniform(*PAUSE_S))
+        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
+        name = round_.rng.choice((*SERVICES, "rules-judge"))
+        await _pause(round_, name, round_.ring.process(name), round_.rng.uniform(*PAUSE_S))
     return f"{PAUSES} pauses"
 
 
-async def two_leaders(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def two_leaders(round_: Injection) -> str:
     """SIGSTOP of one of two coordinators for longer than the lease lasts: a leader wakes up beside another leader."""
-    other = ring.second_coordinator()
+    first, other = round_.ring.process("coordinator"), round_.ring.second_coordinator()
     await other.start()
     try:
         for _ in range(PAUSES):
-            await asyncio.sleep(rng.uniform(*KILL_INTERVAL_S))
-            await _pause(rng.choice((ring.process("coordinator"), other)), rng.uniform(*LEADER_PAUSE_S))
+            await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
+            await _pause(round_, "coordinator", round_.rng.choice((first, other)), round_.rng.uniform(*LEADER_PAUSE_S))
     finally:
         await other.stop()
     return f"{PAUSES} pauses of two coordinators"
 
 
-async def full_disk(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def full_disk(round_: Injection) -> str:
     """The disk of store, bus, logs and driver is full for a while."""
-    await asyncio.sleep(rng.uniform(5.0, 20.0))
-    with full(ring.system.layout.root):
+    await asyncio.sleep(round_.rng.uniform(5.0, 20.0))
+    for role in ("bus", "store", "driver"):  # the driver stands for the work directory
+        round_.hit(role, "full disk")
+    with full(round_.ring.system.layout.root):
         await asyncio.sleep(FULL_S)
-    recovery = await ring.wait_for_progress()
+    recovery = await round_.ring.wait_for_progress()
     return f"disk full for {FULL_S:.0f} s, progress after {recovery:.1f} s"
 
 
-async def clock_steps(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def clock_steps(round_: Injection) -> str:
     """The clock of all services jumps by an hour, in both directions, and back; those of store and bus do not."""
-    clock = ring.system.layout.root / CLOCK_FILE
-    for step in rng.sample(CLOCK_STEPS_S, len(CLOCK_STEPS_S)):
-        await asyncio.sleep(rng.uniform(3.0, 10.0))
+    clock = round_.ring.system.layout.root / CLOCK_FILE
+    for step in round_.rng.sample(CLOCK_STEPS_S, len(CLOCK_STEPS_S)):
+        await asyncio.sleep(round_.rng.uniform(3.0, 10.0))
         step_clock(clock, step)
+        for name in SERVICES:
+            round_.hit(name, "clock step")
         await asyncio.sleep(STEPPED_S)
         step_clock(clock, 0)
     return f"clock steps of {', '.join(f'{step:+} s' for step in CLOCK_STEPS_S)}"
 
 
-async def bus_wiped(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def bus_wiped(round_: Injection) -> str:
     """The bus loses its files, and with them all streams, consumers and events."""
     for _ in range(WIPES):
-        await asyncio.sleep(rng.uniform(5.0, 20.0))
-        shutil.rmtree(ring.system.layout.bus, ignore_errors=True)
-        _kill(ring, "bus")
+        await asyncio.sleep(round_.rng.uniform(5.0, 20.0))
+        shutil.rmtree(round_.ring.system.layout.bus, ignore_errors=True)
+        if _kill(round_, "bus"):
+            round_.hit("bus", "wiped files")
     return f"bus wiped {WIPES} times"
 
 
-async def purges(ring: LiveSystem, _proxies: Proxies, rng: random.Random) -> str:
+async def purges(round_: Injection) -> str:
     """All streams are purged under load."""
     for _ in range(PURGES):
-        await asyncio.sleep(rng.uniform(1.0, 8.0))
-        await purge_streams(ring)
+        await asyncio.sleep(round_.rng.uniform(1.0, 8.0))
+        await purge_streams(round_.ring)
+        round_.hit("bus", "purge")
     return f"{PURGES} purges"
 
 
-async def faulty_store(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+async def faulty_store(round_: Injection) -> str:
     """The store loses answers and resets connections."""
-    proxies["store"].fault_rate = FAULT_RATE
+    store = round_.proxies["store"]
+    store.fault_rate = FAULT_RATE
     for _ in range(RESETS):
-        await asyncio.sleep(rng.uniform(1.0, 5.0))
-        proxies["store"].reset_connections()
-    proxies["store"].fault_rate = 0.0
+        await asyncio.sleep(round_.rng.uniform(1.0, 5.0))
+        store.reset_connections()
+        round_.hit("store", "reset of all connections")
+    store.fault_rate = 0.0
+    for fault, times in store.faults.items():
+        round_.hit("store", f"answer {fault}", times)
     return f"{FAULT_RATE:.0%} faults, {RESETS} resets of all store connections"
 
 
-async def hanging_bus(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+async def slow_servers(round_: Injection) -> str:
+    """Bus and store answer late, and their connections break."""
+    for name, proxy in round_.proxies.items():
+        proxy.delay = DELAY_S
+        round_.hit(name, "late answers")
+    for _ in range(RESETS):
+        await asyncio.sleep(SLOW_S / RESETS)
+        name = round_.rng.choice([*round_.proxies])
+        round_.proxies[name].reset_connections()
+        round_.hit(name, "reset of all connections")
+    for proxy in round_.proxies.values():
+        proxy.delay = (0.0, 0.0)
+    return f"each packet up to {DELAY_S[1]:.1f} s late for {SLOW_S:.0f} s, {RESETS} resets"
+
+
+async def hanging_bus(round_: Injection) -> str:
     """The bus accepts connections and answers nothing."""
-    return await _hang(ring, proxies, rng, "bus")
+    return await _hang(round_, "bus")
 
 
-async def hanging_store(ring: LiveSystem, proxies: Proxies, rng: random.Random) -> str:
+async def hanging_store(round_: Injection) -> str:
     """The store accepts connections and answers nothing."""
-    return await _hang(ring, proxies, rng, "store")
+    return await _hang(round_, "store")
 
 
 async def purge_streams(ring: LiveSystem) -> None:
@@ -197,6 +253,7 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
     "purges": purges,
     "store-away": store_outage,
     "store-faults": faulty_store,
+    "slow-servers": slow_servers,
     "two-leaders": two_leaders,
     "bus-hangs": hanging_bus,
     "store-hangs": hanging_store,
@@ -207,16 +264,48 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
 DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", "full-disk", "clock-steps"})
 
 
-async def _child(ring: LiveSystem, service: str, module: str) -> int | None:
-    """A child of the service that runs this module, if there is one within a few seconds."""
+async def follow_with_kills(round_: Injection, *, store: bool) -> None:
+    """Kill what was hit least, until the round has MIN_FAULTS faults. `store`: whether segments may be dropped."""
+    drivers = 0
+    while round_.total < MIN_FAULTS:
+        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
+        pids = {role: pid for role in CHILDREN if (pid := _find_child(round_.ring, role))}
+        if drivers >= DRIVER_KILLS:
+            pids.pop("driver", None)
+        roles = [*SERVICES, "bus", "rules-judge", *pids, *(("store",) if store else ())]
+        round_.rng.shuffle(roles)
+        role = min(roles, key=round_.of)
+        if role in pids:
+            drivers += _kill_child(round_, role, pids[role]) and role == "driver"
+        else:
+            _kill(round_, role)
+
+
+async def _child(ring: LiveSystem, role: str) -> int | None:
+    """The running child of this role, if there is one within a few seconds."""
     deadline = time.monotonic() + CHILD_WAIT_S
     while time.monotonic() < deadline:
-        process = ring.process(service).process
-        for pid in family(process.pid) if process is not None else ():
-            if _runs_module(pid, module):
-                return pid
-        await asyncio.sleep(0.05)
+        if pid := _find_child(ring, role):
+            return pid
+        await asyncio.sleep(0.2)
     return None
+
+
+def _find_child(ring: LiveSystem, role: str) -> int | None:
+    service, module = CHILDREN[role]
+    process = ring.process(service).process
+    children = family(process.pid) if process is not None else ()
+    return next((pid for pid in children if _runs_module(pid, module)), None)
+
+
+def _kill_child(round_: Injection, role: str, pid: int) -> bool:
+    """`kill -9` of a child; whether it still ran."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    round_.hit(role, "kill")
+    return True
 
 
 def _runs_module(pid: int, module: str) -> bool:
@@ -226,46 +315,55 @@ def _runs_module(pid: int, module: str) -> bool:
         return False
 
 
-async def _pause(paused: SupervisedProcess, seconds: float) -> None:
+async def _pause(round_: Injection, role: str, paused: SupervisedProcess, seconds: float) -> None:
     """SIGSTOP of a process for some seconds, unless it has ended."""
     process = paused.process
     if process is None or process.returncode is not None:
         return
     with suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGSTOP)
+        round_.hit(role, "pause")
         try:
             await asyncio.sleep(seconds)
         finally:
             os.kill(process.pid, signal.SIGCONT)
 
 
-async def _hang(ring: LiveSystem, proxies: Proxies, rng: random.Random, name: str) -> str:
+async def _hang(round_: Injection, name: str) -> str:
     """Let one server hang; report the recovery time."""
-    await asyncio.sleep(rng.uniform(2.0, 15.0))
-    proxies[name].swallow()
+    await asyncio.sleep(round_.rng.uniform(2.0, 15.0))
+    round_.proxies[name].swallow()
+    round_.hit(name, "hang")
     await asyncio.sleep(HANG_S)
-    proxies[name].release()
-    recovery = await ring.wait_for_progress()
+    round_.proxies[name].release()
+    recovery = await round_.ring.wait_for_progress()
     return f"{name} hung for {HANG_S:.0f} s, progress after {recovery:.1f} s"
 
 
-def _kill(ring: LiveSystem, name: str) -> None:
-    """`kill -9`, unless the process has exited already."""
-    if ring.process(name).exit_code is None:
-        with suppress(ProcessLookupError):
-            ring.kill(name)
+def _kill(round_: Injection, name: str) -> bool:
+    """`kill -9`; whether the process still ran."""
+    process = round_.ring.process(name)
+    if process.process is None or process.exit_code is not None:
+        return False
+    try:
+        round_.ring.kill(name)
+    except ProcessLookupError:
+        return False
+    round_.hit(name, "kill")
+    return True
 
 
-async def _outage(ring: LiveSystem, proxies: Proxies, rng: random.Random, name: str) -> str:
+async def _outage(round_: Injection, name: str) -> str:
     """Disconnect one server at a random moment; report the services' memory growth and the recovery time."""
-    await asyncio.sleep(rng.uniform(2.0, 15.0))
-    proxies[name].disconnect()
+    await asyncio.sleep(round_.rng.uniform(2.0, 15.0))
+    round_.proxies[name].disconnect()
+    round_.hit(name, "outage")
     await asyncio.sleep(DETECTION_S)
-    before = _service_memory(ring)
+    before = _service_memory(round_.ring)
     await asyncio.sleep(OUTAGE_S[name] - DETECTION_S)
-    growth = max(after - held for after, held in zip(_service_memory(ring), before, strict=True))
-    proxies[name].reconnect()
-    recovery = await ring.wait_for_progress()
+    growth = max(after - held for after, held in zip(_service_memory(round_.ring), before, strict=True))
+    round_.proxies[name].reconnect()
+    recovery = await round_.ring.wait_for_progress()
     return f"{name} away {OUTAGE_S[name]:.0f} s, memory grew by at most {growth:.1f} MB, recovered in {recovery:.1f} s"
 
 

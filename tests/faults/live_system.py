@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from cli.client import open_client
 from cli.stack.connections import local_store
@@ -25,6 +25,8 @@ from tests.faults.fault_proxy import FaultProxy
 from tests.faults.run_audit import RunAudit, audit_run
 
 RUN = RunId("ring")
+INTERVAL_S: Final = 0.05
+"""Between two looks at a condition: a kill must hit the moment that it is aimed at."""
 # A small but complete ring: the driver samples in its own process, and each epoch takes seconds. Steps have 12
 # frames, so that the hero gets somewhere: otherwise scores hardly differ, and no reward model passes its gates.
 CONFIG: dict[str, Any] = {
@@ -76,6 +78,7 @@ class LiveSystem:
     store: Store
     messages: list[str] = field(default_factory=list)
     epochs: int = 0
+    allocator: PortAllocator = field(default_factory=PortAllocator)
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
         """Call the coordinator's REST interface; retry for up to 60 s while it is unreachable."""
@@ -104,22 +107,24 @@ class LiveSystem:
         """Current state of the run."""
         return str((await self.request("GET", f"/runs/{RUN}"))["record"]["state"])
 
-    async def wait_for_end(self, seconds: float = 240) -> str:
+    async def wait_for_end(self, seconds: float = 240, interval_s: float = INTERVAL_S) -> str:
         """Wait up to `seconds` until the run ends; return its final state."""
-        await self.wait_until(lambda: self._has_ended(), seconds)
+        await self.wait_until(lambda: self._has_ended(), seconds, interval_s)
         return await self.run_state()
 
     async def _has_ended(self) -> bool:
         return await self.run_state() in ENDED_STATES
 
-    async def wait_until(self, condition: Callable[[], Awaitable[bool]], seconds: float = 120) -> None:
+    async def wait_until(
+        self, condition: Callable[[], Awaitable[bool]], seconds: float = 120, interval_s: float = INTERVAL_S
+    ) -> None:
         """Wait until the condition holds; on timeout, fail with the last log line of each process."""
         deadline = time.monotonic() + seconds
         while not await condition():
             if time.monotonic() > deadline or self.system.supervisor.done():
                 last = {one.spec.name: one.last_line() for one in self.system.services}
                 raise AssertionError(f"not within {seconds} s; {last}; {self.messages}")
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(interval_s)
 
     async def has_segments(self, epoch: int) -> bool:
         """Whether the epoch has recorded a segment."""
@@ -180,7 +185,7 @@ class LiveSystem:
 
     def second_coordinator(self) -> SupervisedProcess:
         """Another coordinator on the same bus and store, with its own port, not started."""
-        ports = replace(self.system.ports, api=PortAllocator().allocate())
+        ports = replace(self.system.ports, api=self.allocator.allocate())
         settings = {**self.system.settings, **FAST_COORDINATOR["coordinator"]}
         spec = service_spec("coordinator", self.system.layout, ports, settings)
         return SupervisedProcess(spec, self.system.layout.logs / "second-coordinator.log", self.messages.append)
@@ -196,21 +201,26 @@ class LiveSystem:
 
 @asynccontextmanager
 async def live_system(
-    root: Path, store_proxy: FaultProxy | None = None, bus_proxy: FaultProxy | None = None, **extra: dict[str, str]
+    root: Path,
+    store_proxy: FaultProxy | None = None,
+    bus_proxy: FaultProxy | None = None,
+    allocator: PortAllocator | None = None,
+    **extra: dict[str, str],
 ) -> AsyncIterator[LiveSystem]:
     """Run a system for the duration of the body, with its store and bus behind the given proxies.
 
     `extra` maps a service to further environment variables.
     """
     messages: list[str] = []
+    allocator = allocator or PortAllocator()
     proxied = {"ZELDA_STORE__ENDPOINT": f"http://127.0.0.1:{store_proxy.port}"} if store_proxy else {}
     if bus_proxy:
         proxied["ZELDA_BUS__URL"] = f"nats://127.0.0.1:{bus_proxy.port}"
     settings = {name: proxied | SETTINGS_OF_TESTS.get(name, {}) | extra.get(name, {}) for name in SERVICES}
-    system = build_stack(StackOptions(root=root, extra=settings), messages.append)
+    system = build_stack(StackOptions(root=root, extra=settings), messages.append, allocator)
     if store_proxy:
         store_proxy.target_port = system.ports.store or 0
     if bus_proxy:
         bus_proxy.target_port = system.ports.bus
     async with run_built_stack(system):
-        yield LiveSystem(system, local_store(system.settings), messages)
+        yield LiveSystem(system, local_store(system.settings), messages, allocator=allocator)

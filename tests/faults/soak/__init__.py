@@ -1,0 +1,1 @@
+"""The soak test: rounds of a complete system under faults, as one campaign that can be resumed."""
