@@ -60,25 +60,23 @@ Proxies = dict[str, FaultProxy]
 
 @dataclass(slots=True)
 class Injection:
-    """The faults of one round: their target, their random numbers, and how often they hit each role, by fault."""
+    """The faults of one round: target, random numbers, how many there were, and the hits of each role, by fault."""
 
     ring: LiveSystem
     proxies: Proxies
     rng: random.Random
+    number: int = 0
     hits: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def hit(self, role: str, fault: str, times: int = 1) -> None:
-        """Count faults of one role."""
-        self.hits.setdefault(role, Counter())[fault] += times
+    def hit(self, fault: str, *roles: str, times: int = 1) -> None:
+        """Count a fault, once, and for each role that it hits."""
+        self.number += times
+        for role in roles:
+            self.hits.setdefault(role, Counter())[fault] += times
 
     def of(self, role: str) -> int:
         """Faults that have hit this role."""
         return self.hits.get(role, Counter()).total()
-
-    @property
-    def total(self) -> int:
-        """All faults."""
-        return sum(map(self.of, self.hits))
 
 
 FaultScenario = Callable[[Injection], Coroutine[Any, Any, str]]
@@ -152,8 +150,7 @@ async def two_leaders(round_: Injection) -> str:
 async def full_disk(round_: Injection) -> str:
     """The disk of store, bus, logs and driver is full for a while."""
     await asyncio.sleep(round_.rng.uniform(5.0, 20.0))
-    for role in ("bus", "store", "driver"):  # the driver stands for the work directory
-        round_.hit(role, "full disk")
+    round_.hit("full disk", "bus", "store", "driver")  # the driver has the work directory
     with full(round_.ring.system.layout.root):
         await asyncio.sleep(FULL_S)
     recovery = await round_.ring.wait_for_progress()
@@ -166,8 +163,7 @@ async def clock_steps(round_: Injection) -> str:
     for step in round_.rng.sample(CLOCK_STEPS_S, len(CLOCK_STEPS_S)):
         await asyncio.sleep(round_.rng.uniform(3.0, 10.0))
         step_clock(clock, step)
-        for name in SERVICES:
-            round_.hit(name, "clock step")
+        round_.hit("clock step", *SERVICES)
         await asyncio.sleep(STEPPED_S)
         step_clock(clock, 0)
     return f"clock steps of {', '.join(f'{step:+} s' for step in CLOCK_STEPS_S)}"
@@ -179,7 +175,7 @@ async def bus_wiped(round_: Injection) -> str:
         await asyncio.sleep(round_.rng.uniform(5.0, 20.0))
         shutil.rmtree(round_.ring.system.layout.bus, ignore_errors=True)
         if _kill(round_, "bus"):
-            round_.hit("bus", "wiped files")
+            round_.hit("wiped files", "bus")
     return f"bus wiped {WIPES} times"
 
 
@@ -188,7 +184,7 @@ async def purges(round_: Injection) -> str:
     for _ in range(PURGES):
         await asyncio.sleep(round_.rng.uniform(1.0, 8.0))
         await purge_streams(round_.ring)
-        round_.hit("bus", "purge")
+        round_.hit("purge", "bus")
     return f"{PURGES} purges"
 
 
@@ -199,10 +195,10 @@ async def faulty_store(round_: Injection) -> str:
     for _ in range(RESETS):
         await asyncio.sleep(round_.rng.uniform(1.0, 5.0))
         store.reset_connections()
-        round_.hit("store", "reset of all connections")
+        round_.hit("reset of all connections", "store")
     store.fault_rate = 0.0
     for fault, times in store.faults.items():
-        round_.hit("store", f"answer {fault}", times)
+        round_.hit(f"answer {fault}", "store", times=times)
     return f"{FAULT_RATE:.0%} faults, {RESETS} resets of all store connections"
 
 
@@ -210,12 +206,12 @@ async def slow_servers(round_: Injection) -> str:
     """Bus and store answer late, and their connections break."""
     for name, proxy in round_.proxies.items():
         proxy.delay = DELAY_S
-        round_.hit(name, "late answers")
+        round_.hit("late answers", name)
     for _ in range(RESETS):
         await asyncio.sleep(SLOW_S / RESETS)
         name = round_.rng.choice([*round_.proxies])
         round_.proxies[name].reset_connections()
-        round_.hit(name, "reset of all connections")
+        round_.hit("reset of all connections", name)
     for proxy in round_.proxies.values():
         proxy.delay = (0.0, 0.0)
     return f"each packet up to {DELAY_S[1]:.1f} s late for {SLOW_S:.0f} s, {RESETS} resets"
@@ -267,7 +263,7 @@ DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", 
 async def follow_with_kills(round_: Injection, *, store: bool) -> None:
     """Kill what was hit least, until the round has MIN_FAULTS faults. `store`: whether segments may be dropped."""
     drivers = 0
-    while round_.total < MIN_FAULTS:
+    while round_.number < MIN_FAULTS:
         await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
         pids = {role: pid for role in CHILDREN if (pid := _find_child(round_.ring, role))}
         if drivers >= DRIVER_KILLS:
@@ -304,7 +300,7 @@ def _kill_child(round_: Injection, role: str, pid: int) -> bool:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return False
-    round_.hit(role, "kill")
+    round_.hit("kill", role)
     return True
 
 
@@ -322,7 +318,7 @@ async def _pause(round_: Injection, role: str, paused: SupervisedProcess, second
         return
     with suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGSTOP)
-        round_.hit(role, "pause")
+        round_.hit("pause", role)
         try:
             await asyncio.sleep(seconds)
         finally:
@@ -333,7 +329,7 @@ async def _hang(round_: Injection, name: str) -> str:
     """Let one server hang; report the recovery time."""
     await asyncio.sleep(round_.rng.uniform(2.0, 15.0))
     round_.proxies[name].swallow()
-    round_.hit(name, "hang")
+    round_.hit("hang", name)
     await asyncio.sleep(HANG_S)
     round_.proxies[name].release()
     recovery = await round_.ring.wait_for_progress()
@@ -349,7 +345,7 @@ def _kill(round_: Injection, name: str) -> bool:
         round_.ring.kill(name)
     except ProcessLookupError:
         return False
-    round_.hit(name, "kill")
+    round_.hit("kill", name)
     return True
 
 
@@ -357,7 +353,7 @@ async def _outage(round_: Injection, name: str) -> str:
     """Disconnect one server at a random moment; report the services' memory growth and the recovery time."""
     await asyncio.sleep(round_.rng.uniform(2.0, 15.0))
     round_.proxies[name].disconnect()
-    round_.hit(name, "outage")
+    round_.hit("outage", name)
     await asyncio.sleep(DETECTION_S)
     before = _service_memory(round_.ring)
     await asyncio.sleep(OUTAGE_S[name] - DETECTION_S)

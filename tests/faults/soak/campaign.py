@@ -66,6 +66,7 @@ def record_of(played: SoakRound, seed: int, undisturbed: RunAudit) -> RoundRecor
         seed=seed,
         seconds=round(played.seconds, 1),
         faults=played.faults,
+        number=played.number,
         hits={role: dict(faults) for role, faults in sorted(played.hits.items())},
         segments=len(played.audit.scores),
         lost=len(played.audit.lost),

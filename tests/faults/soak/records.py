@@ -8,12 +8,13 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """One finished round. `hits` counts the faults of each role, by fault."""
+    """One finished round. `faults` describes its faults, `number` counts them, `hits` those of each role."""
 
     kind: str
     seed: int
     seconds: float
     faults: str
+    number: int = 0
     hits: dict[str, dict[str, int]] = field(default_factory=dict)
     segments: int = 0
     lost: int = 0
@@ -21,15 +22,10 @@ class RoundRecord:
     stuck: bool = False
     violations: list[str] = field(default_factory=list)
 
-    @property
-    def total(self) -> int:
-        """All faults of the round."""
-        return sum(sum(faults.values()) for faults in self.hits.values())
-
     def line(self) -> str:
         """The round as one line of output."""
         end = f"FAILED: {'; '.join(self.violations)}" if self.violations else f"{self.segments} segments, passed"
-        return f"{self.kind}, seed {self.seed}: {self.seconds:.0f} s, {self.total} faults ({self.faults}); {end}"
+        return f"{self.kind}, seed {self.seed}: {self.seconds:.0f} s, {self.number} faults ({self.faults}); {end}"
 
 
 def read_rounds(state: Path | None) -> list[RoundRecord]:

@@ -44,7 +44,10 @@ MAX_ROUND_S: Final = 900.0  # the supervisor waits up to 15 s before it restarts
 
 @dataclass(frozen=True, slots=True)
 class SoakRound:
-    """A completed run: its final state and duration, its faults in words and by role, and its audit."""
+    """A completed run: its final state and duration, its faults in words, and its audit.
+
+    `number` counts the faults, `hits` those of each role: a fault that hits several processes counts for each.
+    """
 
     kind: str
     state: str
@@ -52,6 +55,7 @@ class SoakRound:
     faults: str
     audit: RunAudit
     raw_problems: list[str]
+    number: int = 0
     hits: dict[str, Counter[str]] = field(default_factory=dict)
 
     def violations(self) -> list[str]:
@@ -60,9 +64,8 @@ class SoakRound:
         if self.state != "finished" or self.audit.epochs != EPOCHS:
             violations.append(f"the run {self.state} with {self.audit.epochs} epochs of {EPOCHS}")
         violations += self.raw_problems
-        hits = sum(faults.total() for faults in self.hits.values())
-        if self.kind != UNDISTURBED and hits < MIN_FAULTS:
-            violations.append(f"the run ended after {hits} faults; a round needs {MIN_FAULTS}")
+        if self.kind != UNDISTURBED and self.number < MIN_FAULTS:
+            violations.append(f"the run ended after {self.number} faults; a round needs {MIN_FAULTS}")
         if not self.audit.shaped:
             violations.append("no epoch was shaped: no reward model passed its gates")
         if unjudged := sorted(name for name, (status, _) in self.audit.scores.items() if status != "judged"):
@@ -136,4 +139,4 @@ async def run_round(kind: str, seed: int, ports: PortAllocator, logs: Path | Non
             finally:
                 if logs is not None:
                     shutil.copytree(ring.system.layout.logs, logs / f"{kind}-{seed}", dirs_exist_ok=True)
-            return SoakRound(kind, state, seconds, faults, await ring.audit(), raw, injection.hits)
+            return SoakRound(kind, state, seconds, faults, await ring.audit(), raw, injection.number, injection.hits)

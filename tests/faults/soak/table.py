@@ -60,7 +60,7 @@ def kinds_table(rounds: Sequence[RoundRecord]) -> str:
 def _row(name: str, rounds: Sequence[RoundRecord]) -> list[str]:
     numbers = (
         len(rounds),
-        sum(one.total for one in rounds),
+        sum(one.number for one in rounds),
         sum(one.lost for one in rounds),
         sum(one.doubled for one in rounds),
         sum(one.stuck for one in rounds),

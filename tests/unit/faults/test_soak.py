@@ -21,14 +21,14 @@ BLOCK = "before\n<!-- soak -->\nold\n<!-- end of soak -->\nafter\n"
 
 def kept(kind: str = "kills", seed: int = 0, **changes: object) -> RoundRecord:
     """A finished round with twelve faults."""
-    values = {"hits": {"judge": {"kill": 8}, "bus": {"kill": 3, "purge": 1}}, "segments": 36} | changes
+    values = {"hits": {"judge": {"kill": 8}, "bus": {"kill": 3, "purge": 1}}, "segments": 36, "number": 12} | changes
     return RoundRecord(kind, seed, 90.0, "12 kills", **values)  # type: ignore[arg-type]
 
 
 def played(kind: str, faults: int) -> SoakRound:
     """A sound run with so many faults."""
     audit = RunAudit(epochs=EPOCHS, scores={"one": ("judged", 0.5)}, acknowledged=["one"], recorded={"one"}, shaped={1})
-    return SoakRound(kind, "finished", 90.0, "kills", audit, [], {"judge": Counter(kill=faults)})
+    return SoakRound(kind, "finished", 90.0, "kills", audit, [], faults, {"judge": Counter(kill=faults)})
 
 
 def test_a_state_file_keeps_finished_rounds(tmp_path: Path) -> None:
