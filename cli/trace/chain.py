@@ -4,7 +4,10 @@ from cli.trace.link import Link, fetch
 from cli.trace.model_links import model_links, order_link
 from cli.trace.run_documents import RunDocuments, read_documents
 from cli.trace.segment_links import play_links, score_links
+from services.coordinator.domain.reasons import unshaped
+from services.coordinator.readmodels.run_views import RunViewReader
 from shared.contracts.ids import RunId, SegmentId
+from shared.state.runs import RunRecords
 from shared.store.port import NotFound, Store
 
 
@@ -37,9 +40,15 @@ async def trace_epoch(store: Store, run: RunId, epoch: int) -> list[Link]:
     model = documents.orders[epoch].reward_model
     return [
         *await _checkpoint(store, documents, epoch),
-        order_link(documents, epoch),
+        order_link(documents, epoch, await _not_shaped(store, run, epoch)),
         *(await model_links(store, run, model.epoch) if model else []),
     ]
+
+
+async def _not_shaped(store: Store, run: RunId, epoch: int) -> str | None:
+    """Why no reward model shaped a finished epoch."""
+    view = await RunViewReader(store).read(await RunRecords(store).latest(run))
+    return unshaped(view.record.config, view.epochs[: epoch + 1])
 
 
 def _rewards(documents: RunDocuments, epoch: int) -> list[Link]:

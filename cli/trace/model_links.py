@@ -13,16 +13,19 @@ from shared.store import keys
 from shared.store.port import Store
 
 
-def order_link(documents: RunDocuments, epoch: int) -> Link:
-    """The order of an epoch: which reward model shaped its rewards."""
+def order_link(documents: RunDocuments, epoch: int, not_shaped: str | None = None) -> Link:
+    """The order of an epoch: which reward model shaped its rewards, and by how much; or why none did."""
     model, shaping = documents.orders[epoch].reward_model, documents.orders[epoch].config.shaping
-    fact = (
-        f"the model of epoch {model.epoch} shapes it: mode {shaping.mode}, coefficient {shaping.coefficient:g}"
+    facts = (
+        [f"the model of epoch {model.epoch} shapes it: mode {shaping.mode}, coefficient {shaping.coefficient:g}"]
         if model is not None
-        else "no reward model shapes it"
+        else [not_shaped or "no reward model shapes it"]
     )
+    if epoch < len(documents.finished) and (added := documents.finished[epoch].metrics.get("reward/shaping")):
+        total = documents.finished[epoch].metrics.get("return_mean", 0.0)
+        facts.append(f"shaping added {added:.3g} to the mean return of an episode, {total:.3g}")
     key, digest = keys.epoch_start(documents.run, epoch), documents.order_digests[epoch]
-    return Link(f"order of epoch {epoch}", "stored", key, digest, [fact])
+    return Link(f"order of epoch {epoch}", "stored", key, digest, facts)
 
 
 async def model_links(store: Store, run: RunId, epoch: int) -> list[Link]:

@@ -71,7 +71,9 @@ async def test_a_segment_is_followed_from_the_reward_to_its_recording(store: Sto
 
 
 async def test_an_epoch_is_followed_from_its_checkpoint_to_the_scores(store: Store) -> None:
-    assert list(states(await trace_epoch(store, RUN, 0))) == ["checkpoint of epoch 0", "order of epoch 0"]
+    first = await trace_epoch(store, RUN, 0)
+    assert list(states(first)) == ["checkpoint of epoch 0", "order of epoch 0"]
+    assert first[1].facts == ["not shaped: no reward model existed before epoch 0"]
     shaped = states(await trace_epoch(store, RUN, 1))
     assert list(shaped)[:3] == ["checkpoint of epoch 1", "order of epoch 1", "reward model of epoch 0"]
     assert shaped["its scores"] == "stored"
