@@ -6,7 +6,7 @@ Each service receives only the variables of its own groups, because it rejects u
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -100,29 +100,25 @@ def read_rom(path: Path) -> bytes:
 
 def find_judges_file(environ: Mapping[str, str], judges: Path | None) -> Path | None:
     """Find the judges file: the option, or the variable. CliError if it is invalid."""
-    place, path = _option_or_variable(environ, "--judges", judges, JUDGES_FILE)
-    if path is None:
-        return None
     from services.judge.config import load_service_judges
-    from shared.config.yaml_document import ConfigError
 
-    try:
-        load_service_judges(path, "")
-    except ConfigError as error:
-        raise CliError(USAGE, end_sentence(f"{place} {error}")) from error
-    return path.absolute()
+    return _loadable(*_option_or_variable(environ, "--judges", judges, JUDGES_FILE), load_service_judges)
 
 
 def find_planner_file(environ: Mapping[str, str], planner: Path | None) -> Path | None:
     """Find the planner file: the option, or the variable. CliError if it is invalid."""
-    place, path = _option_or_variable(environ, "--planner", planner, PLANNER_FILE)
-    if path is None:
-        return None
     from services.trainer.planning.planner_file import load_planner_file
+
+    return _loadable(*_option_or_variable(environ, "--planner", planner, PLANNER_FILE), load_planner_file)
+
+
+def _loadable(place: str, path: Path | None, load: Callable[[Path, str], object]) -> Path | None:
     from shared.config.yaml_document import ConfigError
 
+    if path is None:
+        return None
     try:
-        load_planner_file(path, "")
+        load(path, "")
     except ConfigError as error:
         raise CliError(USAGE, end_sentence(f"{place} {error}")) from error
     return path.absolute()
