@@ -35,7 +35,7 @@ def _progress(rows: list[EpochRow]) -> Iterator[str]:
     change = "stayed at" if abs(end - start) < 0.005 else "rose from" if end > start else "fell from"
     moved = f"{start:.2f}" if change == "stayed at" else f"{start:.2f} to {end:.2f}"
     peak = f"; the best was {most:.2f} in epoch {best}" if most > max(start, end) else ""
-    doubt = ", which chance alone explains" if _by_chance(played[0][1], played[-1][1]) else ""
+    doubt = ", which chance alone could explain" if _by_chance(played[0][1], played[-1][1]) else ""
     yield f"Milestones per {where} episode {change} {moved} between epoch {first} and epoch {last}{doubt}{peak}."
 
 

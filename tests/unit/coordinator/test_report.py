@@ -248,5 +248,5 @@ async def test_the_verdict_says_in_words_what_happened() -> None:
     assert "Alarm after epoch 1: scores rise while milestones fall" in sentences
     noisy = [row.model_copy(update={"evaluation": {**(row.evaluation or {}), "milestones_sem": 0.6}}) for row in fallen]
     doubted = verdict(summary.model_copy(update={"epochs": noisy}))[0]
-    assert doubted.endswith("between epoch 0 and epoch 1, which chance alone explains.")
+    assert doubted.endswith("between epoch 0 and epoch 1, which chance alone could explain.")
     assert "only one measured" in verdict(summary.model_copy(update={"epochs": fallen[:1]}))[0]
