@@ -9,44 +9,30 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.driver.blocking_store import BlockingStore
-from services.trainer.driver.driver import Driver
 from services.trainer.driver.driver_store import DriverStore
-from services.trainer.driver.evaluation import Evaluation
-from services.trainer.driver.session import TrainingSession
-from services.trainer.driver.session_factory import create_evaluation, create_session
 from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.imitation.weights import LIMIT, segment_weights
 from services.trainer.rl.learner import CuriosityPPOLearner
-from services.trainer.rl.session_config import TrainingSessionConfig
-from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart, ImitatedSegment, Imitation, SegmentRef
-from shared.contracts.ids import Digest, RunId, SegmentId
+from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef
+from shared.contracts.ids import Digest, SegmentId
 from shared.contracts.ppo import PpoConfig
-from shared.contracts.run import ImitationConfig, RunConfig, SamplingConfig
+from shared.contracts.run import ImitationConfig, SamplingConfig
 from shared.errors import DigestMismatch
 from shared.game.recording.segment import read_segment
-from shared.store import keys
 from shared.store.open import open_store
-from shared.store.port import Store
 from tests.unit.trainer.run_fixtures import NOW, RUN, run_in
 from tests.unit.trainer.test_learner_equals_stock import episodes, learner
+from tests.unit.trainer.trained_epochs import SMALL, forget, train
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
-CONFIG = RunConfig(
-    world="garden",
-    epochs=2,
-    epoch_steps=1_024,
-    episode_length=300,
-    segment_steps=100,
-    frame_skip=12,
-    batch_size=512,
-    env_runners=0,
-    envs_per_runner=4,
-    eval_interval=0,
-    sampling=SamplingConfig(share=1.0),
-    imitation=ImitationConfig(mode="awr", top_k=4),
+CONFIG = SMALL.model_copy(
+    update={
+        "segment_steps": 100,
+        "sampling": SamplingConfig(share=1.0),
+        "imitation": ImitationConfig(mode="awr", top_k=4),
+    }
 )
 
 
@@ -91,23 +77,6 @@ def test_the_policy_learns_what_is_demonstrated_and_draws_by_chance() -> None:
     assert 0 < figures["imitation_loss"] < np.log(8)
 
 
-def driver_of(store: Store, folder: Path, name: str) -> Driver:
-    settings = StoreSettings(url=f"file://{folder}")
-
-    def make(run: RunId, config: RunConfig) -> tuple[TrainingSession, Evaluation]:
-        training = TrainingSessionConfig.of(run, config, DriverGroup(), settings)
-        return create_session(training, DriverGroup()), create_evaluation(training)
-
-    return Driver(DriverStore(BlockingStore(store), RUN, name), DriverGroup(idle_s=1), make)
-
-
-def train(store: Store, folder: Path, name: str, start: EpochStart) -> EpochFinishedRecord:
-    """Order an epoch and run a driver until it is finished."""
-    asyncio.run(store.put(keys.epoch_start(RUN, start.epoch), start.to_bytes()))
-    driver_of(store, folder, name).run(None)
-    return EpochFinishedRecord.from_bytes(asyncio.run(store.get(keys.epoch_finished(RUN, start.epoch))))
-
-
 def judged(segments: list[SegmentRef]) -> Imitation:
     """The segments with made-up scores, the first one best."""
     best = [
@@ -117,20 +86,14 @@ def judged(segments: list[SegmentRef]) -> Imitation:
     return Imitation(baseline=0.5, segments=best)
 
 
-async def forget(store: Store, epoch: int) -> None:
-    """Undo an epoch, as if its driver had been killed before its first checkpoint."""
-    await store.delete(keys.epoch_finished(RUN, epoch))
-    for entry in await store.list(keys.checkpoint_prefix(RUN, epoch)):
-        await store.delete(entry.key)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_cluster")
 @pytest.mark.timeout(240)
 def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> None:
-    store = open_store(StoreSettings(url=f"file://{tmp_path}"))
+    settings = StoreSettings(url=f"file://{tmp_path}")
+    store = open_store(settings)
     asyncio.run(run_in(store, config=CONFIG))
-    first = train(store, tmp_path, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+    first = train(store, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW), settings)
     assert "learner/imitation_loss" not in first.metrics
     order = EpochStart(run=RUN, epoch=1, fence=1, config=CONFIG, imitation=judged(first.segments), created=NOW)
 
@@ -141,10 +104,10 @@ def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> 
     np.testing.assert_array_equal(rows.actions[: len(best.actions)], best.actions)
     assert rows.chances.sum() == pytest.approx(1)
 
-    second = train(store, tmp_path, "d2", order)
+    second = train(store, "d2", order, settings)
     assert 0 < second.metrics["learner/imitation_loss"] < 3, "near that of a uniform policy, log 8"
-    asyncio.run(forget(store, 1))
-    again = train(store, tmp_path, "d3", order)
+    asyncio.run(forget(store, RUN, 1))
+    again = train(store, "d3", order, settings)
     same = {name: value for name, value in second.metrics.items() if name.startswith("learner/")}
     assert same == {name: value for name, value in again.metrics.items() if name.startswith("learner/")}
 
