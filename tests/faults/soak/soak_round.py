@@ -112,8 +112,10 @@ async def inject(kind: str, injection: Injection) -> str:
         return "no faults"
     scenario: FaultScenario = SCENARIOS[kind]
     summary = await scenario(injection)
+    before = injection.number
     await follow_with_kills(injection, store=kind in DROPS_SEGMENTS)
-    return summary
+    more = injection.number - before
+    return f"{summary}, then {more} kills" if more else summary
 
 
 async def run_round(kind: str, seed: int, ports: PortAllocator, logs: Path | None = None) -> SoakRound:

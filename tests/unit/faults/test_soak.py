@@ -1,14 +1,20 @@
 """The soak campaign: rounds are kept and resumed, faults are counted by process, tables follow the results."""
 
 import json
+import random
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Final, cast
 
 import pytest
 
 from cli.stack.ports import PORT_RANGE, PortAllocator
-from tests.faults.fault_injection import MIN_FAULTS
+from cli.stack.services import SERVICES
+from tests.faults import fault_injection
+from tests.faults.fault_injection import MIN_FAULTS, Injection, follow_with_kills
+from tests.faults.live_system import LiveSystem
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak import campaign
 from tests.faults.soak.campaign import Campaign, record_of
@@ -16,6 +22,7 @@ from tests.faults.soak.records import RoundRecord, append_round, hits_of_roles, 
 from tests.faults.soak.soak_round import EPOCHS, UNDISTURBED, SoakRound
 from tests.faults.soak.table import NOT_MEASURED, PAGE, RESULTS, generated, kinds_table, roles_table, write_results
 
+NO_PID: Final = 2**22 + 1  # above the kernel's maximum
 BLOCK = "before\n<!-- soak -->\nold\n<!-- end of soak -->\nafter\n"
 
 
@@ -104,3 +111,41 @@ def test_ports_come_from_the_range_of_their_job() -> None:
     half = PORT_RANGE[: len(PORT_RANGE) // 2]
     ports = PortAllocator(half)
     assert all(ports.allocate() in half for _ in range(50))
+
+
+class LivingRing:
+    """A ring whose processes always run; kills are only counted."""
+
+    def __init__(self) -> None:
+        self.killed: Counter[str] = Counter()
+
+    def process(self, _name: str) -> SimpleNamespace:
+        """A process without children."""
+        return SimpleNamespace(process=SimpleNamespace(pid=NO_PID), exit_code=None)
+
+    def kill(self, name: str) -> None:
+        """Count a kill."""
+        self.killed[name] += 1
+
+
+@pytest.mark.parametrize("store", [False, True])
+async def test_a_short_scenario_is_followed_by_kills(monkeypatch: pytest.MonkeyPatch, store: bool) -> None:
+    monkeypatch.setattr(fault_injection, "KILL_INTERVAL_S", (0.0, 0.0))
+    ring = LivingRing()
+    injection = Injection(cast(LiveSystem, ring), {}, random.Random(3))
+    injection.hit("clock step", *SERVICES)
+    await follow_with_kills(injection, store=store)
+    assert injection.number == MIN_FAULTS
+    assert ring.killed.total() == MIN_FAULTS - 1
+    assert {"bus", "rules-judge"} <= ring.killed.keys()
+    assert ("store" in ring.killed) == store  # a kill of the store may cost segments
+    assert max(injection.of(role) for role in SERVICES) <= 3  # what was hit least comes next
+
+
+async def test_a_process_that_has_ended_is_not_counted() -> None:
+    ring = LivingRing()
+    injection = Injection(cast(LiveSystem, ring), {}, random.Random(3))
+    ended = SimpleNamespace(process=SimpleNamespace(pid=NO_PID), exit_code=-9)
+    ring.process = lambda _name: ended  # type: ignore[method-assign]
+    assert not fault_injection._kill(injection, "judge")
+    assert (injection.number, ring.killed) == (0, {})
