@@ -34,7 +34,8 @@ DRIVER_KILLS: Final = 2  # among the kills that follow: a driver needs half a mi
 KILL_INTERVAL_S: Final = (0.5, 4.0)
 KILL_ALL_ROUNDS: Final = 3
 CHILD_KILLS: Final = 6
-CHILD_WAIT_S: Final = 10.0
+CHILD_WAIT_S: Final = 3.0
+AIMED_EPOCH: Final = 1  # when it is played, the rest of the run suffices for other kills
 CHILDREN: Final = {
     "driver": ("trainer", "services.trainer.driver"),
     "training": ("rewardmodel", "services.rewardmodel.training.worker"),
@@ -115,13 +116,21 @@ async def store_outage(round_: Injection) -> str:
 
 
 async def child_kills(round_: Injection) -> str:
-    """`kill -9` of the children by role: the driver with its segment writer, and the training of a reward model."""
-    killed = Counter[str]()
-    while sum(killed.values()) < CHILD_KILLS:
+    """`kill -9` of the children by role: the driver while it records segments, and the training of a reward model.
+
+    A run fails after five drivers that recorded nothing, and a driver takes up to a minute to start: it is left alone
+    until it has recorded a segment.
+    """
+    killed, recorded = Counter[str](), 0
+    while killed.total() < CHILD_KILLS and not await round_.ring.has_finished(AIMED_EPOCH):
         role = round_.rng.choice([*CHILDREN])
         await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
+        segments = await round_.ring.segment_count()
+        if role == "driver" and segments <= recorded:
+            continue
         if pid := await _child(round_.ring, role):
             killed[role] += _kill_child(round_, role, pid)
+            recorded = segments if role == "driver" else recorded
     return ", ".join(f"{role} killed {times} times" for role, times in sorted(killed.items()))
 
 

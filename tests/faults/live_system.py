@@ -130,6 +130,10 @@ class LiveSystem:
         """Whether the epoch has recorded a segment."""
         return bool(await self.store.list(keys.segments_prefix(RUN, epoch)))
 
+    async def segment_count(self) -> int:
+        """Number of recorded segments."""
+        return len(await self.store.list(keys.segments_prefix(RUN)))
+
     async def has_scores(self, epoch: int) -> bool:
         """Whether the epoch has a first outcome."""
         return bool(await self.store.list(keys.scores_prefix(RUN, epoch)))
@@ -153,10 +157,10 @@ class LiveSystem:
 
     async def wait_for_segments(self, seconds: float) -> None:
         """Wait until the run has recorded another segment."""
-        recorded = len(await self.store.list(keys.segments_prefix(RUN)))
+        recorded = await self.segment_count()
 
         async def more() -> bool:
-            return len(await self.store.list(keys.segments_prefix(RUN))) > recorded
+            return await self.segment_count() > recorded
 
         await self.wait_until(more, seconds)
 
