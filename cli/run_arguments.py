@@ -61,7 +61,8 @@ def parse_run_id(name: str) -> RunId:
     try:
         return RunId(name)
     except ValueError as error:
-        raise CliError(USAGE, f"{error}.") from error
+        hint = f"; a field of the run needs -s: -s {name}" if "=" in name else ""
+        raise CliError(USAGE, f"{error}{hint}.") from error
 
 
 def parse_segment_id(name: str) -> SegmentId:

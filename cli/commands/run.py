@@ -53,7 +53,7 @@ def start(
     if overlap:
         body["config"]["overlap"] = True
     if name is not None:
-        body["run"] = name
+        body["run"] = parse_run_id(name)
     connection = find_connection(url, token_file)
     if connection.pid:  # the system of this machine
         body["config"] = with_runner_shape(body["config"], usable_cores())

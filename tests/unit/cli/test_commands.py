@@ -55,6 +55,7 @@ def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
         (["run", "start", "--config", "no.json"], errors.USAGE, "--config no.json: No such file or directory: name a"),
         (["run", "start", "--config", "list.json"], errors.USAGE, "--config list.json: it must contain a JSON object."),
         (["run", "start", "--config", "rom.gbc"], errors.USAGE, "--config rom.gbc is not JSON: 'utf-8' codec"),
+        (["run", "start", "epochs=5"], errors.USAGE, "inner hyphens; a field of the run needs -s: -s epochs=5."),
         (["run", "start", "--config", "nan.json"], errors.USAGE, "--config nan.json is not JSON: Out of range"),
         (
             ["run", "show", "", "--url", "http://x", "--token-file", "token"],
