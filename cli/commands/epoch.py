@@ -30,6 +30,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
+from shared.errors import Permanent
 from shared.state.runs import RunRecords
 from shared.state.saved_states import SavedStates, require_playable
 from shared.store import keys
@@ -102,6 +103,7 @@ async def _train(
 ) -> EpochFinishedRecord:
     store = open_store(store_settings)
     runs = RunRecords(store)
+    await _require_starts(store, config)
     record = await _start_or_resume(runs, run, config)
     number_ = await _request_epoch(store, record)
     driver = await asyncio.create_subprocess_exec(
@@ -115,6 +117,14 @@ async def _train(
     await runs.append(_next_revision(await runs.latest(run), "stopped", "A single epoch was requested."))
     await driver.wait()  # it exits when it reads the stopped record
     return result
+
+
+async def _require_starts(store: Store, config: RunConfig) -> None:
+    """CliError, before anything is written, if the run cannot begin at one of its saved states."""
+    try:
+        require_playable(await SavedStates(store).named(config.starts), config)
+    except Permanent as error:
+        raise CliError(USAGE, f"--set starts: {error}.") from error
 
 
 async def _start_or_resume(runs: RunRecords, run: RunId, config: RunConfig) -> RunRecord:
@@ -145,8 +155,6 @@ def _next_revision(record: RunRecord, state: RunState, reason: str | None) -> Ru
 async def _request_epoch(store: Store, record: RunRecord) -> int:
     """Request the next epoch unless an unfinished one exists; return its number."""
     view = await RunViewReader(store).read(record)
-    starts = await SavedStates(store).named(record.config.starts)
-    require_playable(starts, record.config)
     epochs = view.epochs
     if epochs and epochs[-1].finished is None:
         return epochs[-1].epoch
@@ -158,7 +166,7 @@ async def _request_epoch(store: Store, record: RunRecord) -> int:
         config=record.config,
         reward_model=model,
         archive=view.archive_before(len(epochs)),
-        starts=starts,
+        starts=await SavedStates(store).named(record.config.starts),
         created=datetime.now(UTC),
     )
     await store.create(keys.epoch_start(record.run, start.epoch), start.to_bytes())

@@ -65,3 +65,10 @@ def test_what_cannot_be_saved_or_shown_is_named(ended: Path, words: tuple[str, .
     done = zelda("states", *words, cwd=ended)
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
+
+
+def test_an_epoch_that_cannot_begin_there_leaves_no_run(ended: Path) -> None:
+    asked = zelda("epoch", "--run", "away", "--store", "store", "-s", "starts.nowhere=0.5", cwd=ended)
+    assert asked.returncode == errors.USAGE
+    assert "--set starts: no saved state is named nowhere: " in asked.stderr
+    assert "away" not in zelda("run", "list", cwd=ended).stdout
