@@ -18,8 +18,9 @@ class Arm:
 
     `shaping` is the source of the reward model, `curiosity` switches curiosity on, `view` replaces what is new to it,
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
-    model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it.
-    It is evaluated alone. `imitation` also imitates the best judged play.
+    model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
+    it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
+    best judged play.
     """
 
     name: str
@@ -32,11 +33,12 @@ class Arm:
     planner: bool = False
     imitation: Literal["none", "sil", "awr"] = "none"
     guidance: bool = False
+    options: bool = False
 
     @property
     def assisted(self) -> bool:
-        """Whether somebody beside the policy acts or advises in training."""
-        return self.planner or self.guidance
+        """Whether somebody beside the policy acts or advises: a planner, models, the executor of macros."""
+        return self.planner or self.guidance or self.options
 
 
 ARMS: Final = {
@@ -55,5 +57,10 @@ ARMS: Final = {
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
         Arm("planner", "PPO with visit counts, assisted in training by rules in dialogs and puzzles", planner=True),
         Arm("guided", "PPO with visit counts, advised in training by models that the policy may follow", guidance=True),
+        Arm(
+            "options",
+            "PPO with visit counts and macros as options, evaluated with them: assisted play",
+            options=True,
+        ),
     )
 }

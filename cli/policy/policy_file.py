@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.options.choices import NAMES
 from shared.errors import Permanent
 from shared.game.decoding.names import ACTIONS
 from shared.game.observation import counters, layout, with_counters, with_guidance
@@ -84,6 +85,6 @@ def policy_from(tensors: Mapping[str, Floats], about: Mapping[str, Any]) -> Poli
         "layers": len(layers),
         "activation": "tanh",
         "features": list(features),
-        "actions": list(ACTIONS),
+        "actions": list(ACTIONS if about.get("options", "none") == "none" else NAMES),
     }
     return Policy(layers, {**meaning, **about})

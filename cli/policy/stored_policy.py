@@ -38,6 +38,7 @@ async def read_policy(store: Store, run: RunId, epoch: int | None) -> tuple[Poli
         "world": config.world,
         "frame_skip": config.frame_skip,
         "actions_layout": config.actions,
+        "options": config.options,
     }
     return policy_from(_tensors(raw), about), config
 

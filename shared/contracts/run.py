@@ -18,6 +18,7 @@ RestartSelection = Literal["novelty", "judges", "random"]
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
+OptionsName = Literal["none", "options/v1"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 MAX_REASON_LENGTH = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
@@ -199,6 +200,11 @@ class RunConfig(Contract):
         description="`actions/v2` releases A, B and START within the step, so that games register each press; "
         "`actions/v1` holds them while the action stays the same",
     )
+    options: OptionsName = Field(
+        "none",
+        description="`options/v1`: the policy may also choose macros, each carried out to its end, which is assisted "
+        "play; `none`: it chooses buttons only",
+    )
     rewards: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")] = Field(
         "default", description="reward profile"
     )
@@ -240,6 +246,10 @@ class RunConfig(Contract):
             )
         if self.ppo.scheduled and self.planned_epochs is None:
             raise ValueError("ppo has a schedule, and run_hours alone plans no steps for it: set epochs")
+        if self.options != "none" and (self.planner.mode != "none" or self.guidance.enabled):
+            raise ValueError(
+                "options need planner.mode none and guidance.mode none: only one of them may choose actions"
+            )
         if self.imitation.mode != "none":
             self._can_imitate()
         self._can_start()

@@ -150,6 +150,7 @@ class TrainingSession:
         state = {
             "observation": self.config.run.observation,
             "actions": self.config.run.actions,
+            "options": self.config.run.options,
             "epoch": self.epoch,
             "iteration": self.iteration,
             "steps": self.steps,
@@ -175,6 +176,7 @@ class TrainingSession:
         for name, trained in (
             ("observation", checkpoint.state["observation"]),
             ("actions", checkpoint.state.get("actions", "actions/v1")),
+            ("options", checkpoint.state.get("options", "none")),
         ):
             wanted = getattr(self.config.run, name)
             if trained != wanted:

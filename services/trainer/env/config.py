@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.trainer.games import GAMES
 from shared.config.problems import first_problem
-from shared.contracts.run import ActionsName, Difficulty, ObservationName, RunConfig, World
+from shared.contracts.run import ActionsName, Difficulty, ObservationName, OptionsName, RunConfig, World
 from shared.errors import ContractError
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
@@ -36,6 +36,7 @@ class EnvConfig(BaseModel):
     observation: ObservationName = "obs/v2"
     guided: bool = Field(False, description="whether the observation has a part for suggestions, zeros without one")
     actions: ActionsName = "actions/v2"
+    options: OptionsName = "none"
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
     start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
     allow_start: bool = Field(True, description="whether the START button is among the actions' effects")
@@ -54,7 +55,7 @@ class EnvConfig(BaseModel):
         """The configuration of a run's environments. `more` adds fields that a run lacks: runner, threads, files."""
         shared = (
             "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "segment_steps", "observation",
-            "actions", "rewards",
+            "actions", "options", "rewards",
         )  # fmt: skip
         values = {name: getattr(run, name) for name in shared}
         guided = run.guidance.enabled

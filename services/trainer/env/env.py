@@ -16,6 +16,8 @@ from gymnasium import spaces
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import NUMBER_OF_ACTIONS, EpisodeRecorder, EpisodeReport, GameSession
 from services.trainer.env.pixels import PixelEncoder
+from services.trainer.options import choices
+from shared.contracts.run import OptionsName
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
 from shared.game.observation import layout, with_counters, with_guidance
@@ -29,9 +31,9 @@ def observation_space(name: str, *, guided: bool = False) -> spaces.Box:
     return spaces.Box(0, 255, PixelEncoder.shape, np.uint8)
 
 
-def action_space() -> "spaces.Discrete[np.int64]":
-    """The space of the eight actions."""
-    return spaces.Discrete(NUMBER_OF_ACTIONS)
+def action_space(options: OptionsName = "none") -> "spaces.Discrete[np.int64]":
+    """The space of the eight actions; with options, of those and the macros."""
+    return spaces.Discrete(NUMBER_OF_ACTIONS if options == "none" else len(choices.NAMES))
 
 
 def report_info(report: EpisodeReport) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class ZeldaEnv(gymnasium.Env[np.ndarray, SupportsInt]):
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config or {})
         self.render_mode = render_mode
         self.observation_space = observation_space(self.config.observation, guided=self.config.guided)
-        self.action_space = action_space()
+        self.action_space = action_space(self.config.options)
         self.session = GameSession(self.config, env, recording, game)
 
     def reset(

@@ -20,6 +20,7 @@ from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
 from services.trainer.env.who_acts import PLANNER, ActionSource, SuggestionSource
+from services.trainer.options.option_runner import OptionRunner
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
@@ -121,8 +122,9 @@ class GameSession:
         self.game = game or config.open_game()
         self._emulator: Emulator | None = None
         self.recording = recording  # may be changed between episodes
-        self.takeover: ActionSource | None = None  # set before the first reset
-        self.guide: SuggestionSource | None = None  # the same; it needs a takeover, which knows who acts
+        # Who acts beside the policy, and who advises it; to be set before the first reset.
+        self.takeover: ActionSource | None = None if config.options == "none" else OptionRunner()
+        self.guide: SuggestionSource | None = None  # it needs a takeover, which knows who acts
         self._rewards = Rewards(RewardProfile.load(config.rewards))
         self.decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)

@@ -78,7 +78,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.config = config if isinstance(config, EnvConfig) else EnvConfig.of(config)
         self.num_envs = count = self.config.num_envs
         self.single_observation_space = observation_space(self.config.observation, guided=self.config.guided)
-        self.single_action_space = action_space()
+        self.single_action_space = action_space(self.config.options)
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
         self._recorder = recorder

@@ -8,15 +8,21 @@ import numpy as np
 from shared.game.decoding.state import GameState
 from shared.game.recording.segment import ACTORS
 
-POLICY, PLANNER, GUIDANCE = map(ACTORS.index, ("policy", "planner", "guidance"))
-"""As actor.npy stores it. Under guidance the policy acts, and sees a suggestion."""
+POLICY, PLANNER, GUIDANCE, OPTION = range(len(ACTORS))
+"""As actor.npy stores it. Under guidance the policy acts, and sees a suggestion. In an option the executor acts: the
+policy chose a macro."""
 
 
 class ActionSource(Protocol):
-    """Replaces the policy's actions where a planner acts; planning.takeover.Takeover is one."""
+    """Replaces the policy's actions where a planner acts or an option runs; planning.takeover.Takeover is one."""
 
     actor: int
     """Who chose the last action, as actor.npy stores it."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the policy's choice took effect in the last step: the learner learns from such steps alone."""
+        ...
 
     def begin(self) -> None:
         """An episode begins."""

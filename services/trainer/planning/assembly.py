@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.env.game_session import GameSession
-from services.trainer.env.who_acts import PLANNER
 from services.trainer.planning.plan import PlanMaker
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.driver import Need, QuestionMode
@@ -34,8 +33,8 @@ def takeover_for(run: RunConfig, game: Game, planner: PlanMaker) -> Takeover | N
 
 
 def acted_by_policy(sessions: Sequence[GameSession]) -> NDArray[np.bool_]:
-    """Whether the last action of each environment was the policy's."""
-    return np.array([session.takeover is None or session.takeover.actor != PLANNER for session in sessions])
+    """Whether the policy's choice took effect in the last step of each environment."""
+    return np.array([session.takeover is None or session.takeover.decided for session in sessions])
 
 
 def asked_modes(run: RunConfig) -> tuple[QuestionMode, ...]:

@@ -71,6 +71,11 @@ class Takeover:
         self.planned += self.actor == PLANNER
         return action if chosen is None else chosen
 
+    @property
+    def decided(self) -> bool:
+        """See ActionSource."""
+        return self.actor != PLANNER
+
     def facts(self) -> dict[str, float]:
         """The episode's figures so far, for its summary."""
         switch = self.switch

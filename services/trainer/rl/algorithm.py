@@ -7,7 +7,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from services.trainer.env.env import action_space, observation_space
 from services.trainer.rl.env_runner import BatchedEnvRunner
-from services.trainer.rl.learner import CURIOSITY, DEVICE, HYPER, CuriosityPPOLearner
+from services.trainer.rl.learner import CURIOSITY, DEVICE, HYPER, OPTIONS, CuriosityPPOLearner
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ppo import PpoConfig
@@ -36,7 +36,9 @@ def configured(config: TrainingSessionConfig, env: type) -> PPOConfig:
     space = observation_space(run.observation, guided=run.guidance.enabled)
     algorithm = (
         PPOConfig()
-        .environment(env, env_config={SESSION_CONFIG: config}, observation_space=space, action_space=action_space())
+        .environment(
+            env, env_config={SESSION_CONFIG: config}, observation_space=space, action_space=action_space(run.options)
+        )
         .debugging(seed=run.seed, log_level="ERROR")
         .framework("torch")
     )
@@ -89,7 +91,13 @@ def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tup
         num_learners=0,
         learner_class=CuriosityPPOLearner,
         add_default_connectors_to_learner_pipeline=False,
-        learner_config_dict={HYPER: hyper, CURIOSITY: run.rnd, DEVICE: device, "shape": shape},
+        learner_config_dict={
+            HYPER: hyper,
+            CURIOSITY: run.rnd,
+            DEVICE: device,
+            "shape": shape,
+            OPTIONS: run.options != "none",
+        },
     )
     algorithm.rl_module(
         rl_module_spec=RLModuleSpec(

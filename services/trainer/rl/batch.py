@@ -15,7 +15,7 @@ from ray.rllib.core.columns import Columns
 
 from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.env_runner import ACTED
-from services.trainer.rl.gae import Floats, advantages
+from services.trainer.rl.gae import Floats, advantages, option_advantages
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.reward_normalisation import RewardNormalisation
@@ -33,9 +33,10 @@ Rows = dict[str, torch.Tensor]
 class BatchBuilder:
     """Converts RLlib's episode chunks into tensors. Owns the running statistics of rewards and observations."""
 
-    def __init__(self, hyper: PpoConfig, shape: tuple[int, ...], curiosity: bool) -> None:
+    def __init__(self, hyper: PpoConfig, shape: tuple[int, ...], curiosity: bool, *, options: bool = False) -> None:
+        """With `options`, a choice of the policy may last several steps: those that are not marked as acted."""
         self.hyper = hyper
-        self.curiosity = curiosity
+        self.curiosity, self.options = curiosity, options
         # Visits are counted by the network's own table, which needs no view and no whitening.
         self.view = None if hyper.curiosity_view == cells.VERSION else NoveltyView(shape, hyper.curiosity_view)
         whitened = self.view.shape if self.view is not None else ()
@@ -91,19 +92,28 @@ class BatchBuilder:
         raw = [(chunk.id_, np.asarray(chunk.get_rewards(), np.float32), chunk.is_done) for chunk in chunks]
         rewards = self.streams.game.scaled(raw)
         found = [
-            advantages(
-                reward,
-                value[:-1],
-                last_value=0.0 if chunk.is_terminated else float(value[-1]),
-                discount=self.hyper.discount,
-                gae_lambda=self.hyper.gae_lambda,
+            self._advantages(
+                chunk, reward, value, 0.0 if chunk.is_terminated else float(value[-1]), self.hyper.discount
             )
             for chunk, reward, value in zip(chunks, rewards, values, strict=True)
         ]
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
         self.figures = {"reward_scale": float(self.streams.game.sums.std)}
-        self.figures["explained_variance"] = explained(np.concatenate(targets), values)
+        acted = self._acted(chunks) if self.options else None  # a step within an option has no target
+        predicted = np.concatenate([value[:-1] for value in values])
+        learnt = slice(None) if acted is None else acted
+        self.figures["explained_variance"] = explained(np.concatenate(targets)[learnt], predicted[learnt])
         return {ADVANTAGES: np.concatenate(found), GAME_TARGETS: np.concatenate(targets)}
+
+    def _advantages(self, chunk: Any, rewards: Floats, values: Floats, last_value: float, discount: float) -> Floats:
+        """Advantages of one chunk, (T,), from its rewards (T,) and values (T + 1,)."""
+        gae_lambda = self.hyper.gae_lambda
+        if not self.options:
+            return advantages(rewards, values[:-1], last_value=last_value, discount=discount, gae_lambda=gae_lambda)
+        decided = np.asarray(chunk.get_extra_model_outputs(ACTED), np.bool_)
+        return option_advantages(
+            rewards, values[:-1], decided, last_value=last_value, discount=discount, gae_lambda=gae_lambda
+        )
 
     def _add_curiosity(
         self,
@@ -126,14 +136,8 @@ class BatchBuilder:
         raw = [(chunk.id_, bonus, chunk.is_done) for chunk, bonus in zip(chunks, np.split(novelty, cuts), strict=True)]
         bonuses = self.streams.curiosity.scaled(raw)
         found = [
-            advantages(
-                bonus,
-                value[:-1],
-                last_value=float(value[-1]),
-                discount=self.hyper.curiosity_discount,
-                gae_lambda=self.hyper.gae_lambda,
-            )
-            for bonus, value in zip(bonuses, values, strict=True)
+            self._advantages(chunk, bonus, value, float(value[-1]), self.hyper.curiosity_discount)
+            for chunk, bonus, value in zip(chunks, bonuses, values, strict=True)
         ]
         targets = [advantage + value[:-1] for advantage, value in zip(found, values, strict=True)]
         columns[ADVANTAGES] = columns[ADVANTAGES] + self.hyper.curiosity_at(self.done) * np.concatenate(found)
@@ -165,10 +169,9 @@ def joined(chunks: list[Any], column: Any) -> NDArray[Any]:
     return np.concatenate([np.asarray(column(chunk)) for chunk in chunks])
 
 
-def explained(targets: Floats, values: list[Floats]) -> float:
+def explained(targets: Floats, predicted: Floats) -> float:
     """Share of the targets' variance that the critic explains: 1 is perfect, 0 is a constant, below is worse."""
-    predicted = np.concatenate([value[:-1] for value in values])
-    variance = float(targets.var())
+    variance = float(targets.var()) if len(targets) else 0.0
     return 0.0 if variance < 1e-12 else 1.0 - float((targets - predicted).var()) / variance
 
 

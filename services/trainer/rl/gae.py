@@ -22,6 +22,40 @@ def advantages(rewards: Floats, values: Floats, *, last_value: float, discount: 
     return discounted_sums(errors, discount * gae_lambda)
 
 
+def option_advantages(
+    rewards: Floats,
+    values: Floats,
+    decided: NDArray[np.bool_],
+    *,
+    last_value: float,
+    discount: float,
+    gae_lambda: float,
+) -> Floats:
+    """Generalised advantage estimates of a semi-Markov chunk, shape (T,): 0 where nothing was decided.
+
+    `decided` (T,) marks the steps in which the policy chose; a choice lasts until the next one, k steps. Its reward is
+    the sum of the k rewards, each discounted by its distance, and the next state is worth `discount ** k` of its value
+    (Sutton, Precup, Singh 1999, section 3). `gae_lambda` counts choices, not steps. Steps before the first choice
+    belong to one in an earlier chunk, which ended there with the critic's value.
+    """
+    found = np.zeros(len(rewards), np.float32)
+    starts = np.flatnonzero(decided)
+    if not len(starts):
+        return found
+    ends = np.append(starts[1:], len(rewards))
+    lengths = ends - starts
+    first = int(starts[0])
+    distance = np.arange(first, len(rewards)) - np.repeat(starts, lengths)
+    earned = np.add.reduceat(rewards[first:] * np.power(discount, distance), starts - first)
+    faded = np.power(discount, lengths)
+    errors = earned + faded * np.append(values, np.float32(last_value))[ends] - values[starts]
+    following = 0.0
+    for place in reversed(range(len(starts))):
+        following = errors[place] + faded[place] * gae_lambda * following
+        found[starts[place]] = following
+    return found
+
+
 def discounted_sums(values: Floats, discount: float) -> Floats:
     """Sum over the future, each step weighted by `discount` per step of distance; shape (T,)."""
     backwards = lfilter([1.0], [1.0, -discount], values[::-1].astype(np.float64))

@@ -36,6 +36,7 @@ from shared.contracts.ppo import PpoConfig
 HYPER = "hyper"
 CURIOSITY = "curiosity"
 DEVICE = "device"
+OPTIONS = "options"
 PREDICTOR_LOSS = "predictor_loss"
 IMITATION_LOSS = "imitation_loss"
 ROWS_PER_IMITATED = 4  # rows of a minibatch for each row of judged play: the best play is little, and repeats itself
@@ -48,14 +49,16 @@ class Minibatch(NamedTuple):
 
 
 class CuriosityPPOLearner(PPOTorchLearner):
-    """PPO with curiosity. Reads `hyper`, `curiosity` and `device` from the configuration's learner_config_dict."""
+    """PPO with curiosity. learner_config_dict holds `hyper`, `curiosity`, `device`, `shape` and `options`."""
 
     def build(self) -> None:
         """Build RLlib's learner and our batch builder."""
         super().build()
         settings = self.config.learner_config_dict
         self.hyper: PpoConfig = settings[HYPER]
-        self.builder = BatchBuilder(self.hyper, tuple(settings["shape"]), settings[CURIOSITY])
+        self.builder = BatchBuilder(
+            self.hyper, tuple(settings["shape"]), settings[CURIOSITY], options=settings.get(OPTIONS, False)
+        )
         predictor = self.module[DEFAULT_MODULE_ID].unwrapped().predictor
         apart = {id(parameter) for parameter in predictor}
         self._clipped = [[p for p in self._params.values() if id(p) not in apart], predictor]

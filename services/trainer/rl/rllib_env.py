@@ -68,7 +68,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self.num_envs = int(config["num_envs"])
         run = self.config.run
         self.single_observation_space = observation_space(run.observation, guided=run.guidance.enabled)
-        self.single_action_space = action_space()
+        self.single_action_space = action_space(run.options)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._plan = EpochPlan(0)
@@ -110,7 +110,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions, games.held)
         self._collect_states(games.sessions)
-        if is_assisted(self.config.run):
+        if is_assisted(self.config.run) or self.config.run.options != "none":
             self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
@@ -164,9 +164,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
-            session.takeover = takeover = takeover_for(run, game, self._plan_maker(env, session))
-            if takeover is not None and run.guidance.asks:
-                session.guide = self._new_guide(env, session, takeover)
+            takeover = takeover_for(run, game, self._plan_maker(env, session))
+            if takeover is not None:
+                session.takeover = takeover
+                session.guide = self._new_guide(env, session, takeover) if run.guidance.asks else None
             session.reseed((run.seed + EPOCH_STRIDE * plan.epoch) % MAX_SEED)
             session.skip_to(plan.first_episode(f"{self.runner}/{env}"))
         return games
@@ -288,7 +289,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def _assistance_facts(self, env: int) -> dict[str, float]:
         session = self._open_games().sessions[env]
-        takeover = session.takeover if self.config.run.planner.mode != "none" else None
+        run = self.config.run
+        takeover = session.takeover if run.planner.mode != "none" or run.options != "none" else None
         facts = {} if takeover is None else takeover.facts()
         return facts if session.guide is None else facts | session.guide.facts()
 

@@ -44,7 +44,7 @@ _STORED: Final = (START_STATE, FRAMES)  # already compressed
 _NEEDED: Final = {STATES, OBSERVATIONS, ACTIONS, PREFIX, START_STATE}
 _NPY: Final = (1, 0)  # format of the arrays
 
-ACTORS: Final = ("policy", "planner", "guidance")
+ACTORS: Final = ("policy", "planner", "guidance", "option")
 """The numbers of actor.npy in words. Under guidance the policy acts, and sees a suggestion."""
 
 Actions = NDArray[np.uint8]

@@ -18,6 +18,7 @@ from cli.policy.play import PlayedEpisode, PlayOptions
 from cli.policy.policy_file import EXAMPLE, FEATURES, policy_from
 from cli.policy.stored_policy import read_policy
 from services.trainer.driver.checkpoint import unpack
+from services.trainer.options.choices import NAMES
 from services.trainer.rl.module import HIDDEN, build_network
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -104,6 +105,20 @@ def test_a_policy_plays_with_the_observation_that_it_learnt_on(observation: str)
     playing = PlayedEpisode(policy, config, PlayOptions(steps=5))
     assert len(list(playing)) == 5
     assert len(set(policy.about["features"])) == len(FEATURES[observation])
+
+
+def test_a_policy_with_options_plays_with_them_and_names_them() -> None:
+    config = RunConfig.model_validate({"world": "garden", "options": "options/v1"})
+    network = build_network((len(FEATURES["obs/v2"]),), HIDDEN, len(NAMES))
+    tensors = {f"pi.{name}": value.numpy() for name, value in network.state_dict().items()}
+    last = max(name for name in tensors if name.endswith("bias"))
+    tensors[last][NAMES.index("walk to 0,2")] = 50.0
+    policy = policy_from(tensors, {"observation": "obs/v2", "options": "options/v1"})
+    assert policy.about["actions"] == list(NAMES)
+    playing = PlayedEpisode(policy, config, PlayOptions(steps=5, best=True))
+    pictures = [picture.tobytes() for picture in playing]
+    assert len(pictures) == 5
+    assert len(set(pictures)) > 1, "the hero walks"
 
 
 def test_a_play_becomes_a_video(store: Path, tmp_path: Path) -> None:

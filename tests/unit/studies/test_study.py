@@ -104,6 +104,7 @@ def test_arms_differ_only_in_additional_reward_or_assistance() -> None:
             "ppo": arm.view,
             "planner": arm.planner,
             "guidance": arm.guidance,
+            "options": arm.options,
             "imitation": arm.imitation != "none",
         }
         own = {field for field, used in given.items() if used}
