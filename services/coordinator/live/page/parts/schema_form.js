@@ -31,6 +31,7 @@ function control(field) {
     return list;
   }
   const [kind] = kinds, input = make("input", undefined, "", { type: TYPES[kind.type] || "text" });
+  if (kind.type === "object") return mapping(input, field.default);
   if (kind.type === "boolean") input.checked = field.default === true;
   else if (known(field.default)) input.value = String(field.default);
   if (kind.type === "number") input.step = "any";
@@ -38,10 +39,29 @@ function control(field) {
   return input;
 }
 
+// A field whose names the user chooses, such as `starts`: JSON text, empty for none.
+function mapping(input, standard) {
+  input.dataset.json = "";
+  input.placeholder = '{"name": value}';
+  write(input, standard);
+  input.addEventListener("input", () => input.setCustomValidity(isMapping(input.value) ? "" : 'write names and values as {"name": value}'));
+  return input;
+}
+
+function isMapping(text) {
+  try {
+    const found = JSON.parse(text || "{}");
+    return typeof found === "object" && found !== null && !Array.isArray(found);
+  } catch {
+    return false;
+  }
+}
+
 export function setValues(form, values, prefix = "") {
   for (const [name, value] of Object.entries(values)) {
-    if (value !== null && typeof value === "object") setValues(form, value, `${prefix}${name}.`);
-    else write(form.elements[`${prefix}${name}`], value);
+    const field = form.elements[`${prefix}${name}`];
+    if (value !== null && typeof value === "object" && !(field && "json" in field.dataset)) setValues(form, value, `${prefix}${name}.`);
+    else write(field, value);
   }
 }
 
@@ -66,6 +86,7 @@ const inputs = (form) => [...form.elements].filter((one) => "standard" in one.da
 
 function read(input) {
   if (input.type === "checkbox") return input.checked;
+  if ("json" in input.dataset) return isMapping(input.value) ? JSON.parse(input.value || "{}") : input.value;
   if (input.value === "") return null;
   return input.type === "number" ? Number(input.value) : input.value;
 }
@@ -73,5 +94,9 @@ function read(input) {
 function write(input, value) {
   if (!input) return;
   if (input.type === "checkbox") input.checked = value === true;
+  else if ("json" in input.dataset) {
+    input.value = Object.keys(value ?? {}).length ? JSON.stringify(value) : "";
+    input.setCustomValidity("");
+  }
   else input.value = known(value) ? String(value) : "";
 }
