@@ -137,6 +137,7 @@ async def test_help_is_shown_while_the_epoch_plays_and_removed_with_its_run() ->
     await harness.passes()
     assert value("takeovers", need="dialog", ending="finished") == 2
     await harness.models.runs.append(await stopped(harness))
+    await harness.passes()
     await harness.passes(2, seconds=140)
     await harness.passes(2, seconds=20)
     families = [one for one in REGISTRY.collect() if one.name.startswith("zelda_epoch_")]
