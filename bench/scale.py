@@ -129,7 +129,7 @@ MEASURED = Rates(runner=4_355 / 2, learner=1 / (1 / 2_360 - 1 / 4_355), epoch_st
 
 
 # `python bench/learner.py`, 2 cores, 2026-11-23, beside other work: CPU seconds, batches of 15, 60 and 150 runners.
-BATCH_COSTS = {5: BatchCost(0.07, 1.10, 0.40), 20: BatchCost(0.33, 3.79, 0.44), 50: BatchCost(0.97, 10.61, 0.54)}
+BATCH_COSTS = {5: BatchCost(0.08, 1.01, 0.24), 20: BatchCost(0.27, 2.82, 0.27), 50: BatchCost(0.70, 7.52, 0.29)}
 GRADIENT_MB = 0.84  # the networks on features
 
 
