@@ -29,7 +29,7 @@ from tests.faults.stepped_clock import CLOCK_FILE, step_clock
 from tests.faults.stub_process import memory_mb
 
 KILLS: Final = 15
-MIN_FAULTS: Final = 10  # of a round; scenarios with fewer are followed by kills
+MIN_FAULTS: Final = 10  # of a round; kills make up what a scenario lacks
 DRIVER_KILLS: Final = 2  # among the kills that follow: a driver needs half a minute to start on a busy machine
 KILL_INTERVAL_S: Final = (0.5, 4.0)
 KILL_ALL_ROUNDS: Final = 3
@@ -267,11 +267,16 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
 }
 # Recorders drop and count what exceeds their memory.
 DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", "full-disk", "clock-steps"})
+# These take as long as a run: kills accompany them instead of following them.
+ACCOMPANIED: Final = frozenset({"pauses", "two-leaders"})
 
 
-async def follow_with_kills(round_: Injection, *, store: bool) -> None:
-    """Kill what was hit least, until the round has MIN_FAULTS faults. `store`: whether segments may be dropped."""
-    drivers = 0
+async def add_kills(round_: Injection, *, store: bool) -> int:
+    """Kill what was hit least, until the round has MIN_FAULTS faults; return the number of kills.
+
+    `store`: whether segments may be dropped.
+    """
+    kills = drivers = 0
     while round_.number < MIN_FAULTS:
         await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
         pids = {role: pid for role in CHILDREN if (pid := _find_child(round_.ring, role))}
@@ -280,10 +285,10 @@ async def follow_with_kills(round_: Injection, *, store: bool) -> None:
         roles = [*SERVICES, "bus", "rules-judge", *pids, *(("store",) if store else ())]
         round_.rng.shuffle(roles)
         role = min(roles, key=round_.of)
-        if role in pids:
-            drivers += _kill_child(round_, role, pids[role]) and role == "driver"
-        else:
-            _kill(round_, role)
+        killed = _kill_child(round_, role, pids[role]) if role in pids else _kill(round_, role)
+        drivers += killed and role == "driver"
+        kills += killed
+    return kills
 
 
 async def _child(ring: LiveSystem, role: str) -> int | None:

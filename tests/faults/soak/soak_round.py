@@ -19,13 +19,14 @@ from typing import Final
 from cli.stack.ports import PortAllocator
 from cli.stack.services import SERVICES
 from tests.faults.fault_injection import (
+    ACCOMPANIED,
     DROPS_SEGMENTS,
     MIN_FAULTS,
     SCENARIOS,
     FaultScenario,
     Injection,
     Proxies,
-    follow_with_kills,
+    add_kills,
 )
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
 from tests.faults.live_system import RUN, live_system
@@ -107,15 +108,18 @@ def environment(kind: str, root: Path) -> dict[str, dict[str, str]]:
 
 
 async def inject(kind: str, injection: Injection) -> str:
-    """The faults of a round: its scenario, then kills up to the number that each round needs."""
+    """The faults of a round: its scenario, and kills up to the number that each round needs, beside it or after it."""
     if kind == UNDISTURBED:
         return "no faults"
     scenario: FaultScenario = SCENARIOS[kind]
+    if kind in ACCOMPANIED:
+        async with asyncio.TaskGroup() as group:
+            killing = group.create_task(add_kills(injection, store=False))
+            summary = await scenario(injection)
+        return f"{summary}, beside {killing.result()} kills"
     summary = await scenario(injection)
-    before = injection.number
-    await follow_with_kills(injection, store=kind in DROPS_SEGMENTS)
-    more = injection.number - before
-    return f"{summary}, then {more} kills" if more else summary
+    kills = await add_kills(injection, store=kind in DROPS_SEGMENTS)
+    return f"{summary}, then {kills} kills" if kills else summary
 
 
 async def run_round(kind: str, seed: int, ports: PortAllocator, logs: Path | None = None) -> SoakRound:

@@ -13,7 +13,7 @@ import pytest
 from cli.stack.ports import PORT_RANGE, PortAllocator
 from cli.stack.services import SERVICES
 from tests.faults import fault_injection
-from tests.faults.fault_injection import MIN_FAULTS, Injection, follow_with_kills
+from tests.faults.fault_injection import MIN_FAULTS, Injection, add_kills
 from tests.faults.live_system import LiveSystem
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak import campaign
@@ -134,7 +134,7 @@ async def test_a_short_scenario_is_followed_by_kills(monkeypatch: pytest.MonkeyP
     ring = LivingRing()
     injection = Injection(cast(LiveSystem, ring), {}, random.Random(3))
     injection.hit("clock step", *SERVICES)
-    await follow_with_kills(injection, store=store)
+    await add_kills(injection, store=store)
     assert injection.number == MIN_FAULTS
     assert ring.killed.total() == MIN_FAULTS - 1
     assert {"bus", "rules-judge"} <= ring.killed.keys()
