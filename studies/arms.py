@@ -20,7 +20,7 @@ class Arm:
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
     model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
     it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
-    best judged play.
+    best judged play. With `memory` the policy is recurrent.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Arm:
     imitation: Literal["none", "sil", "awr"] = "none"
     guidance: bool = False
     options: bool = False
+    memory: bool = False
 
     @property
     def assisted(self) -> bool:
@@ -55,6 +56,7 @@ ARMS: Final = {
         Arm("shuffled", "PPO with visit counts, shaped by a reward model of permuted scores", "shuffled"),
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
+        Arm("memory", "PPO with visit counts and a recurrent policy", memory=True),
         Arm("planner", "PPO with visit counts, assisted in training by rules in dialogs and puzzles", planner=True),
         Arm("guided", "PPO with visit counts, advised in training by models that the policy may follow", guidance=True),
         Arm(

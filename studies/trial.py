@@ -60,6 +60,8 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
         changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation})
     if arm.options:
         changes["options"] = "options/v1"
+    if arm.memory:
+        changes["memory"] = "gru/v1"
     if arm.guidance:
         changes["guidance"] = run.guidance.model_copy(update={"mode": "model"})
     return run.model_copy(update=changes)

@@ -27,7 +27,6 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write the policy as one NumPy file, and print a program that uses it. The file needs only NumPy."""
-    from cli.policy.policy_file import EXAMPLE
     from cli.policy.stored_policy import read_policy
 
     run = parse_run_id(name)
@@ -38,7 +37,7 @@ def export(
         print_json({"file": str(to), **policy.about})
         return
     print_line(f"{to}: the policy of {run} after epoch {policy.about['epoch']}")
-    print_status(f"A program that uses it:\n\n{EXAMPLE.replace('policy.npz', str(to))}")
+    print_status(f"A program that uses it:\n\n{policy.example.replace('policy.npz', str(to))}")
 
 
 @app.command()

@@ -58,9 +58,10 @@ class PlayedEpisode:
         options, rng = self._options, np.random.default_rng(self._options.seed)
         session = GameSession(self._env, recording=_EveryStep(), window="SDL2" if options.window else "null")
         try:
-            observation = session.reset()
+            observation, memory = session.reset(), self._policy.first_memory()
             while self.report is None:
-                result = session.step(_choose(self._policy.logits(observation), rng, options.best))
+                logits, memory = self._policy.step(observation, memory)
+                result = session.step(_choose(logits, rng, options.best))
                 observation, self.report = result.observation, result.report
                 yield session.picture()
         finally:

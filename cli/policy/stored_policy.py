@@ -39,6 +39,7 @@ async def read_policy(store: Store, run: RunId, epoch: int | None) -> tuple[Poli
         "frame_skip": config.frame_skip,
         "actions_layout": config.actions,
         "options": config.options,
+        "memory": config.memory,
     }
     return policy_from(_tensors(raw), about), config
 

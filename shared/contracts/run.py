@@ -19,6 +19,7 @@ ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 OptionsName = Literal["none", "options/v1"]
+MemoryName = Literal["none", "gru/v1"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 MAX_REASON_LENGTH = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
@@ -205,6 +206,10 @@ class RunConfig(Contract):
         description="`options/v1`: the policy may also choose macros, each carried out to its end, which is assisted "
         "play; `none`: it chooses buttons only",
     )
+    memory: MemoryName = Field(
+        "none",
+        description="what the policy remembers of an episode: `gru/v1` 128 units of a recurrent network, or nothing",
+    )
     rewards: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")] = Field(
         "default", description="reward profile"
     )
@@ -252,6 +257,8 @@ class RunConfig(Contract):
             )
         if self.imitation.mode != "none":
             self._can_imitate()
+        if self.memory != "none":
+            self._can_remember()
         self._can_start()
         return self
 
@@ -261,6 +268,17 @@ class RunConfig(Contract):
             raise ValueError(f"starts: the shares sum to {total:g}, and at most 1 is possible: lower one")
         if self.starts and self.restarts.share:
             raise ValueError("starts needs restarts.share 0: each path of an archive begins at the true start")
+
+    def _can_remember(self) -> None:
+        if self.planner.mode != "none" or self.options != "none":
+            raise ValueError(
+                "memory needs planner.mode none and options none: the learner leaves out steps that the policy did not "
+                "choose, and memory would miss them"
+            )
+        if self.imitation.mode != "none":
+            raise ValueError("memory needs imitation.mode none: recorded play holds no memory")
+        if self.learners > 1:
+            raise ValueError("memory needs learners 1: several learners divide a minibatch by rows, not by pieces")
 
     def _can_imitate(self) -> None:
         if self.observation == "pixels/v1":

@@ -14,7 +14,8 @@ import torch
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import EpisodeSummary, epoch_metrics
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.pixel_observation import as_network_input
+from services.trainer.rl.networks.pixel_observation import as_network_input
+from services.trainer.rl.networks.policy_network import PolicyNetwork, first_memory, forgotten
 
 ENVIRONMENTS = 8
 MIN_STEPS = 2_000
@@ -36,7 +37,7 @@ class Evaluation:
         self._env: Any = None
 
     def run(
-        self, policy: torch.nn.Module, epoch: int, limit: int, report: Callable[[float], None] = lambda share: None
+        self, policy: PolicyNetwork, epoch: int, limit: int, report: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """Play one episode of at most `limit` steps in each environment; return the metrics by name.
 
@@ -47,12 +48,15 @@ class Evaluation:
         self._env.begin_epoch(EpochPlan(epoch))
         generator = torch.Generator().manual_seed(self._seed + epoch)
         observations, _ = self._env.reset(seed=self._seed)
+        memory, ended = first_memory(policy, ENVIRONMENTS), np.zeros(ENVIRONMENTS, bool)
         open_ = np.ones(ENVIRONMENTS, bool)
         for step in range(limit):
             report(step / limit)
-            actions = choose(policy, observations, generator)
+            actions, remembered = choose(policy, observations, memory, generator)
+            memory = forgotten(remembered, ended)  # the step after an end resets the environment
             observations, _, terminated, truncated, _ = self._env.step(actions)
-            open_ &= ~(terminated | truncated)
+            ended = terminated | truncated
+            open_ &= ~ended
             if not open_.any():
                 break
         return metrics(self._env.collect(final=True).summaries)
@@ -64,12 +68,14 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def choose(policy: torch.nn.Module, observations: Any, generator: torch.Generator) -> Any:
-    """Actions (N,): the best one in environment 0, sampled actions in the others."""
-    logits = policy(torch.from_numpy(as_network_input(observations)))
+def choose(
+    policy: PolicyNetwork, observations: Any, memory: torch.Tensor, generator: torch.Generator
+) -> tuple[Any, torch.Tensor]:
+    """Actions (N,), the best one in environment 0 and sampled actions in the others, and the next memory (N, M)."""
+    logits, remembered = policy.step(torch.from_numpy(as_network_input(observations)), memory)
     noise = torch.empty_like(logits).exponential_(generator=generator).log_()
     noise[0] = 0.0
-    return (logits - noise).argmax(-1).numpy()
+    return (logits - noise).argmax(-1).numpy(), remembered
 
 
 def metrics(summaries: list[EpisodeSummary]) -> dict[str, float]:

@@ -151,6 +151,7 @@ class TrainingSession:
             "observation": self.config.run.observation,
             "actions": self.config.run.actions,
             "options": self.config.run.options,
+            "memory": self.config.run.memory,
             "epoch": self.epoch,
             "iteration": self.iteration,
             "steps": self.steps,
@@ -172,11 +173,12 @@ class TrainingSession:
     def load(self, data: bytes) -> None:
         """Restore a checkpoint's policy, optimiser, statistics, generators and progress, here and on the runners."""
         checkpoint = unpack(data)
-        # Checkpoints of before 2026-11-23 name no actions.
+        # Checkpoints of earlier versions name no actions, options or memory.
         for name, trained in (
             ("observation", checkpoint.state["observation"]),
             ("actions", checkpoint.state.get("actions", "actions/v1")),
             ("options", checkpoint.state.get("options", "none")),
+            ("memory", checkpoint.state.get("memory", "none")),
         ):
             wanted = getattr(self.config.run, name)
             if trained != wanted:

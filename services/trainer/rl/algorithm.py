@@ -102,6 +102,10 @@ def _learning(algorithm: PPOConfig, run: RunConfig, hyper: PpoConfig, shape: tup
     algorithm.rl_module(
         rl_module_spec=RLModuleSpec(
             module_class=ActorCriticModule,
-            model_config={"hidden": list(HIDDEN), "curiosity": hyper.curiosity_view if run.rnd else None},
+            model_config={
+                "hidden": list(HIDDEN),
+                "memory": run.memory != "none",
+                "curiosity": hyper.curiosity_view if run.rnd else None,
+            },
         )
     )

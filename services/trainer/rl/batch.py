@@ -17,7 +17,8 @@ from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.env_runner import ACTED
 from services.trainer.rl.gae import Floats, advantages, option_advantages
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
-from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
+from services.trainer.rl.networks.pixel_observation import as_network_input, inference_chunks
+from services.trainer.rl.networks.policy_network import BEGINS, MEMORY, piece_begins, rows_of_pieces
 from services.trainer.rl.reward_normalisation import RewardNormalisation
 from shared.contracts.ppo import PpoConfig
 from shared.game.observation import cells
@@ -63,6 +64,9 @@ class BatchBuilder:
         columns[Columns.OBS] = np.concatenate([stretch[:-1] for stretch in observations])
         columns[Columns.ACTIONS] = joined(chunks, lambda chunk: chunk.get_actions())
         columns[Columns.ACTION_LOGP] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(Columns.ACTION_LOGP))
+        if network.pi.memory_size:
+            columns[MEMORY] = joined(chunks, lambda chunk: chunk.get_extra_model_outputs(MEMORY))
+            columns[BEGINS] = joined(chunks, lambda chunk: piece_begins(len(chunk)))
         self.figures["steps"] = float(len(columns[Columns.ACTIONS]))
         if acted is not None:
             columns = {name: column[acted] for name, column in columns.items()}
@@ -203,3 +207,13 @@ def minibatch_rows(count: int, *, size: int, epochs: int, shuffle: bool) -> Iter
         parts.append(order[start : start + missing])
         start += missing
         yield np.concatenate(parts)
+
+
+def minibatch_pieces(
+    begins: NDArray[np.bool_], *, size: int, epochs: int, shuffle: bool
+) -> Iterator[NDArray[np.int64]]:
+    """As `minibatch_rows`, of whole pieces: as many as have about `size` rows. `begins` (n,) marks their first rows."""
+    pieces = int(np.count_nonzero(begins))
+    drawn = max(1, round(size * pieces / len(begins)))
+    for chosen in minibatch_rows(pieces, size=drawn, epochs=epochs, shuffle=shuffle):
+        yield rows_of_pieces(begins, chosen)

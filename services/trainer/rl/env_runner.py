@@ -18,7 +18,8 @@ from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.rllib.env.utils.infinite_lookback_buffer import InfiniteLookbackBuffer
 
-from services.trainer.rl.pixel_observation import as_network_input
+from services.trainer.rl.networks.pixel_observation import as_network_input
+from services.trainer.rl.networks.policy_network import MEMORY, first_memory, forgotten
 
 ACTED = "acted"
 """Column of a chunk: whether the policy's action was the one executed. Absent without a planner."""
@@ -48,14 +49,18 @@ class Rollout:
         results: tuple[Any, ...],
         acted: Mask | None = None,
         held: Mask | None = None,
+        memory: NDArray[Any] | None = None,
     ) -> None:
-        """Add a vector step. An environment that had ended was reset by it, which counts as no step.
+        """Add a vector step; `memory` (N, M) is the policy's before it. An environment that had ended was reset by it,
+        which counts as no step.
 
         A `held` one stood still, which counts as no step either: its chunk is cut there and continues after it.
         """
         observations, rewards, terminated, truncated, _ = results
         if acted is not None:
             self.columns.setdefault(ACTED, []).append(acted)
+        if memory is not None:
+            self.columns.setdefault(MEMORY, []).append(memory)
         for name, column in (("actions", actions), ("logp", logp), ("rewards", rewards)):
             self.columns[name].append(column)
         self.observations.append(observations)
@@ -100,7 +105,7 @@ class Rollout:
             rewards=column["rewards"],
             extra_model_outputs={
                 Columns.ACTION_LOGP: column["logp"],
-                **({ACTED: column[ACTED]} if ACTED in column else {}),
+                **{name: column[name] for name in (ACTED, MEMORY) if name in column},
             },
             len_lookback_buffer=0,
         )
@@ -110,6 +115,7 @@ class BatchedEnvRunner(SingleAgentEnvRunner):
     """RLlib's runner with another inner loop. Environments reset themselves in the step after an end (NEXT_STEP)."""
 
     _rollout: Rollout
+    _memory: torch.Tensor
     _needs_initial_reset: bool
 
     def get_spaces(self) -> Any:
@@ -150,16 +156,21 @@ class BatchedEnvRunner(SingleAgentEnvRunner):
         self._needs_initial_reset = False
         names = [uuid.uuid4().hex for _ in range(self.num_envs)]
         self._rollout = Rollout(observations, np.zeros(self.num_envs, np.bool_), names)
+        self._memory = first_memory(self.module.pi, self.num_envs)
 
     def _step(self) -> bool:
         """Make a step of all environments; False if it failed and RLlib has rebuilt them."""
         inputs = torch.from_numpy(as_network_input(self._rollout.observations[-1]))
         # Not `forward_exploration`: it switches all layers to evaluation mode first, which takes as long as the rest.
-        outputs = self.module._forward_exploration({Columns.OBS: inputs})
+        memory, ended = self._memory, self._rollout.ended
+        outputs = self.module._forward_exploration({Columns.OBS: inputs, MEMORY: memory})
         actions = outputs[Columns.ACTIONS].numpy()
         results = self._try_env_step(actions)
         if results == ENV_STEP_FAILURE:
             return False
         acted, held = getattr(self.env.unwrapped, ACTED, None), getattr(self.env.unwrapped, HELD, None)
-        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted, held)
+        remembered = memory.numpy() if self.module.pi.memory_size else None
+        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted, held, remembered)
+        if remembered is not None:
+            self._memory = forgotten(outputs[MEMORY], ended)
         return True

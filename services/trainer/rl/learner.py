@@ -23,6 +23,7 @@ from services.trainer.rl.batch import (
     WHITENED,
     BatchBuilder,
     Rows,
+    minibatch_pieces,
     minibatch_rows,
     select,
 )
@@ -31,6 +32,7 @@ from services.trainer.rl.learners.learner_device import on_device
 from services.trainer.rl.learners.learner_replicas import LearnerReplicas
 from services.trainer.rl.learners.minibatch_share import MinibatchShare, predicted_rows
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
+from services.trainer.rl.networks.policy_network import BEGINS
 from shared.contracts.ppo import PpoConfig
 
 HYPER = "hyper"
@@ -108,7 +110,12 @@ class CuriosityPPOLearner(PPOTorchLearner):
             yield Minibatch({DEFAULT_MODULE_ID: batch})
             return
         size = minibatch_size or len(batch[ADVANTAGES])
-        order = minibatch_rows(len(batch[ADVANTAGES]), size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch)
+        if BEGINS in batch:
+            begins = batch[BEGINS].numpy()
+            order = minibatch_pieces(begins, size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch)
+        else:
+            rows_of_batch = len(batch[ADVANTAGES])
+            order = minibatch_rows(rows_of_batch, size=size, epochs=num_epochs, shuffle=shuffle_batch_per_epoch)
         every = list(order)
         if self.replicas is not None:
             self.replicas.begin(self, batch, every)

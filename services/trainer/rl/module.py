@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.curiosity.visit_counts import VisitCounts
-from services.trainer.rl.pixel_observation import ByteScaling
+from services.trainer.rl.networks.pixel_observation import ByteScaling
+from services.trainer.rl.networks.policy_network import MEMORY, MEMORY_SIZE, FeedForwardPolicy, RecurrentPolicy
 from shared.game.observation import cells
 
 HIDDEN = (256, 256)  # widths of policy and critic
@@ -29,11 +30,11 @@ class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
     """Separate networks for the policy, the values and the novelty of a state."""
 
     def setup(self) -> None:
-        """Build the networks that this process needs. `model_config`: `hidden` widths, and the view
-        of `curiosity` or None without it."""
+        """Build the networks that this process needs. `model_config`: `hidden` widths, whether the policy has a
+        `memory`, and the view of `curiosity` or None without it."""
         hidden = tuple(self.model_config["hidden"])
         shape = tuple(self.observation_space.shape)
-        self.pi = build_network(shape, hidden, self.action_space.n, gain=0.01)
+        self.pi = build_policy(shape, hidden, self.action_space.n, memory=self.model_config.get("memory", False))
         if self.inference_only:
             return
         self.critic = build_network(shape, hidden, 1 if self.model_config["curiosity"] is None else 2)
@@ -55,17 +56,27 @@ class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
 
     @torch.inference_mode()
     def _forward_exploration(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
-        logits = torch.log_softmax(self.pi(batch[Columns.OBS]), -1)
+        found, memory = self._step(batch)
+        logits = torch.log_softmax(found, -1)
         # Gumbel-max: adding -log(Exp(1)) noise and taking the best samples exactly from the softmax.
         actions = (logits - torch.empty_like(logits).exponential_().log_()).argmax(-1)
-        return {Columns.ACTIONS: actions, Columns.ACTION_LOGP: logits.gather(-1, actions[:, None])[:, 0]}
+        logp = logits.gather(-1, actions[:, None])[:, 0]
+        return {Columns.ACTIONS: actions, Columns.ACTION_LOGP: logp, **memory}
 
     @torch.inference_mode()
     def _forward_inference(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
-        return {Columns.ACTIONS: self.pi(batch[Columns.OBS]).argmax(-1)}
+        logits, memory = self._step(batch)
+        return {Columns.ACTIONS: logits.argmax(-1), **memory}
+
+    def _step(self, batch: dict[str, Any]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Logits, and the next memory of a policy that has one."""
+        if not self.pi.memory_size:
+            return self.pi(batch[Columns.OBS]), {}
+        logits, memory = self.pi.step(batch[Columns.OBS], batch[MEMORY])
+        return logits, {MEMORY: memory}
 
     def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Tensor]:
-        return {Columns.ACTION_DIST_INPUTS: self.pi(batch[Columns.OBS]), **self.values(batch[Columns.OBS])}
+        return {Columns.ACTION_DIST_INPUTS: self.pi.rows(batch), **self.values(batch[Columns.OBS])}
 
     def values(self, observations: Tensor) -> dict[str, Tensor]:
         """Value of every reward stream, each (N,): the game's, and curiosity's if it is on."""
@@ -80,6 +91,17 @@ class ActorCriticModule(TorchRLModule, InferenceOnlyAPI, ValueFunctionAPI):
         """Mean squared error of the predictor on whitened observations, shape (N,)."""
         errors: Tensor = self.rnd_predictor(whitened) - self.rnd_target(whitened)
         return errors.square().mean(-1)
+
+
+def build_policy(
+    shape: tuple[int, ...], hidden: Sequence[int], actions: int, *, memory: bool
+) -> FeedForwardPolicy | RecurrentPolicy:
+    """The policy; its small last gain makes the first one nearly uniform."""
+    if not memory:
+        return FeedForwardPolicy(*build_network(shape, hidden, actions, gain=0.01))
+    front = build_network(shape, hidden[:-1], hidden[-1], gain=2**0.5)
+    head = orthogonal_init(nn.Linear(hidden[-1] + MEMORY_SIZE, actions), 0.01)
+    return RecurrentPolicy(nn.Sequential(*front, nn.Tanh()), hidden[-1], head)
 
 
 def build_network(

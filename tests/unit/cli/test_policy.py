@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import venv
 from collections import deque
 from pathlib import Path
@@ -15,11 +16,12 @@ import torch
 
 from cli import errors
 from cli.policy.play import PlayedEpisode, PlayOptions
-from cli.policy.policy_file import EXAMPLE, FEATURES, policy_from
+from cli.policy.policy_file import EXAMPLE, FEATURES, Floats, policy_from
 from cli.policy.stored_policy import read_policy
 from services.trainer.driver.checkpoint import unpack
 from services.trainer.options.choices import NAMES
-from services.trainer.rl.module import HIDDEN, build_network
+from services.trainer.rl.module import HIDDEN, build_network, build_policy
+from services.trainer.rl.networks.policy_network import RecurrentPolicy, first_memory
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
@@ -46,7 +48,49 @@ def test_an_exported_policy_gives_the_values_of_the_trained_network(store: Path)
     seen = np.random.default_rng(1).uniform(-1, 1, (20, layout.SIZE)).astype(np.float32)
     with torch.no_grad():
         expected = network(torch.from_numpy(seen)).numpy()
-    assert np.allclose(np.array([policy.logits(one) for one in seen]), expected, atol=1e-5)
+    memory = policy.first_memory()
+    assert np.allclose(np.array([policy.step(one, memory)[0] for one in seen]), expected, atol=1e-5)
+
+
+@pytest.fixture
+def recurrent() -> RecurrentPolicy:
+    network = build_policy((len(FEATURES["obs/v2"]),), HIDDEN, 8, memory=True)
+    assert isinstance(network, RecurrentPolicy)
+    torch.nn.init.normal_(network.head.weight)  # the first policy's actions are nearly equal
+    return network
+
+
+def tensors_of(network: torch.nn.Module) -> dict[str, Floats]:
+    return {f"pi.{name}": value.numpy() for name, value in network.state_dict().items()}
+
+
+def test_an_exported_policy_with_memory_gives_the_values_of_its_network(recurrent: RecurrentPolicy) -> None:
+    policy = policy_from(tensors_of(recurrent), {"observation": "obs/v2", "memory": "gru/v1"})
+    seen = np.random.default_rng(1).uniform(-1, 1, (20, len(FEATURES["obs/v2"]))).astype(np.float32)
+    memory, remembered = policy.first_memory(), first_memory(recurrent, 1)
+    for observation in seen:
+        values, memory = policy.step(observation, memory)
+        with torch.no_grad():
+            expected, remembered = recurrent.step(torch.from_numpy(observation[None]), remembered)
+        assert np.allclose(values, expected[0].numpy(), atol=1e-4)
+    assert np.abs(memory).sum() > 0
+
+
+def test_the_example_of_a_policy_with_memory_uses_its_memory(recurrent: RecurrentPolicy, tmp_path: Path) -> None:
+    policy = policy_from(tensors_of(recurrent), {"observation": "obs/v2", "memory": "gru/v1"})
+    (tmp_path / "policy.npz").write_bytes(policy.to_bytes())
+    ran = subprocess.run([sys.executable, "-c", policy.example], cwd=tmp_path, capture_output=True, text=True)
+    memory, expected = policy.first_memory(), []
+    for _ in range(3):
+        values, memory = policy.step(np.zeros(len(FEATURES["obs/v2"]), np.float32), memory)
+        expected.append(policy.about["actions"][int(values.argmax())])
+    assert ran.stdout.split() == expected, ran.stderr
+
+
+def test_a_policy_with_memory_plays(recurrent: RecurrentPolicy) -> None:
+    config = RunConfig.model_validate({"world": "garden", "memory": "gru/v1"})
+    policy = policy_from(tensors_of(recurrent), {"observation": "obs/v2", "memory": "gru/v1"})
+    assert len(list(PlayedEpisode(policy, config, PlayOptions(steps=5)))) == 5
 
 
 def test_the_example_runs_without_this_project(store: Path, tmp_path: Path) -> None:
@@ -100,7 +144,7 @@ async def test_another_seed_draws_other_actions_unless_the_best_are_taken(store:
 def test_a_policy_plays_with_the_observation_that_it_learnt_on(observation: str) -> None:
     config = RunConfig.model_validate({"world": "garden", "observation": observation})
     network = build_network((len(FEATURES[observation]),), HIDDEN, 8)
-    tensors = {f"pi.{name}": value.numpy() for name, value in network.state_dict().items()}
+    tensors = tensors_of(network)
     policy = policy_from(tensors, {"observation": observation})
     playing = PlayedEpisode(policy, config, PlayOptions(steps=5))
     assert len(list(playing)) == 5
@@ -110,7 +154,7 @@ def test_a_policy_plays_with_the_observation_that_it_learnt_on(observation: str)
 def test_a_policy_with_options_plays_with_them_and_names_them() -> None:
     config = RunConfig.model_validate({"world": "garden", "options": "options/v1"})
     network = build_network((len(FEATURES["obs/v2"]),), HIDDEN, len(NAMES))
-    tensors = {f"pi.{name}": value.numpy() for name, value in network.state_dict().items()}
+    tensors = tensors_of(network)
     last = max(name for name in tensors if name.endswith("bias"))
     tensors[last][NAMES.index("walk to 0,2")] = 50.0
     policy = policy_from(tensors, {"observation": "obs/v2", "options": "options/v1"})

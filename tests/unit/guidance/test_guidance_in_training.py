@@ -117,4 +117,5 @@ def test_session_learns_with_suggestions_and_is_evaluated_without() -> None:
     session.close()
     policy = policy_from(weights, {"observation": "obs/v2", "guided": True})
     assert policy.about["features"][-SIZE:] == list(NAMES)
-    assert policy.logits(np.zeros(len(policy.about["features"]), np.float32)).shape == (8,)
+    seen = np.zeros(len(policy.about["features"]), np.float32)
+    assert policy.step(seen, policy.first_memory())[0].shape == (8,)

@@ -94,7 +94,7 @@ def test_a_page_with_missing_trials_does_not_claim_equal_seeds() -> None:
         assert ("Some trials are not finished" in made) is not said
 
 
-def test_arms_differ_only_in_additional_reward_or_assistance() -> None:
+def test_arms_differ_only_in_reward_assistance_or_memory() -> None:
     base = trial_config(PLAN, Trial("none", "garden", 4))
     for name, arm in ARMS.items():
         config = trial_config(PLAN, Trial(name, "garden", 4))
@@ -105,6 +105,7 @@ def test_arms_differ_only_in_additional_reward_or_assistance() -> None:
             "planner": arm.planner,
             "guidance": arm.guidance,
             "options": arm.options,
+            "memory": arm.memory,
             "imitation": arm.imitation != "none",
         }
         own = {field for field, used in given.items() if used}

@@ -13,7 +13,7 @@ from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.ids import RunId
 from shared.contracts.ppo import PpoConfig
-from shared.contracts.run import RunConfig
+from shared.contracts.run import MemoryName, RunConfig
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)
 ACTION: gym.spaces.Space[Any] = gym.spaces.Discrete(8)
@@ -89,6 +89,7 @@ def corridor_session(
     env: type = Corridor,
     learners: int = 1,
     hyper: PpoConfig = HYPER,
+    memory: MemoryName = "none",
 ) -> TrainingSession:
     run = RunConfig(
         env_runners=runners,
@@ -98,6 +99,7 @@ def corridor_session(
         seed=seed,
         observation="obs/v1",  # as wide as the corridor's
         learners=learners,
+        memory=memory,
         ppo=hyper,
     )
     return TrainingSession(TrainingSessionConfig(RunId("corridor"), run, run.ppo), env)

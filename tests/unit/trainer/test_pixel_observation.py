@@ -10,7 +10,7 @@ from services.trainer.driver.session_factory import create_evaluation, create_se
 from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import build_network
-from services.trainer.rl.pixel_observation import as_network_input, inference_chunks
+from services.trainer.rl.networks.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings

@@ -1,0 +1,1 @@
+"""What the networks have beside their layers: pictures as input, and memory."""
