@@ -27,6 +27,8 @@ from tests.faults.run_audit import RunAudit, audit_run
 RUN = RunId("ring")
 INTERVAL_S: Final = 0.05
 """Between two looks at a condition: a kill must hit the moment that it is aimed at."""
+PATIENCE_S: Final = 120.0
+"""How long an unreachable coordinator is asked again: without its store, which is away for a minute, it answers 503."""
 # A small but complete ring: the driver samples in its own process, and each epoch takes seconds. Steps have 12
 # frames, so that the hero gets somewhere: otherwise scores hardly differ, and no reward model passes its gates.
 CONFIG: dict[str, Any] = {
@@ -81,13 +83,13 @@ class LiveSystem:
     allocator: PortAllocator = field(default_factory=PortAllocator)
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Call the coordinator's REST interface; retry for up to 60 s while it is unreachable."""
+        """Call the coordinator's REST interface; retry for PATIENCE_S while it is unreachable."""
         return await asyncio.to_thread(self._request, method, path, body)
 
     def _request(self, method: str, path: str, body: Any) -> Any:
         from cli.errors import UNREACHABLE, CliError
 
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 with open_client(self.system.connection) as client:
