@@ -26,7 +26,14 @@ from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
 from shared.contracts.card import Pooling
-from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, Imitation, RewardModelRef
+from shared.contracts.epoch import (
+    ArchiveDemonstrations,
+    ArchiveRef,
+    EpochFinishedRecord,
+    EpochStart,
+    Imitation,
+    RewardModelRef,
+)
 from shared.contracts.run import PlannerConfig, RunConfig, RunRecord
 from shared.process.exits import flush_and_exit
 from shared.state.runs import RunRecords
@@ -92,6 +99,7 @@ class Pinned(NamedTuple):
     model: RewardModelRef | None = None
     archive: ArchiveRef | None = None
     imitation: Imitation | None = None
+    demonstrations: ArchiveDemonstrations | None = None
 
 
 class TrialRunner:
@@ -129,15 +137,15 @@ class TrialRunner:
 
     def close(self) -> None:
         """Stop the emulators and Ray."""
-        self.runner.evaluation.close()
-        self.runner.session.close()
+        self.runner.close()
         stop_ray()
 
     async def _after(self, record: RunRecord, finished: EpochFinishedRecord) -> Pinned:
         """Label the epoch, and train and select what the next one learns from."""
         model = await self.reward_models.next_model(record, finished)
         view = await RunViewReader(self.store).read(record)
-        return Pinned(model, finished.archive, await read_imitation(ScoreCounters(self.store), view))
+        imitation = await read_imitation(ScoreCounters(self.store), view)
+        return Pinned(model, finished.archive, imitation, finished.demonstrations)
 
     def _epoch(self, epoch: int, pinned: Pinned) -> EpochFinishedRecord:
         key = keys.epoch_finished(self.run, epoch)
@@ -158,6 +166,7 @@ class TrialRunner:
             reward_model=pinned.model,
             archive=pinned.archive,
             imitation=pinned.imitation,
+            demonstrations=pinned.demonstrations,
             created=datetime.now(UTC),
         )
         committed = self.blocking.wait(create_or_read(self.store, key, start.to_bytes()))

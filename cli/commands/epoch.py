@@ -166,6 +166,7 @@ async def _request_epoch(store: Store, record: RunRecord) -> int:
         config=record.config,
         reward_model=model,
         archive=view.archive_before(len(epochs)),
+        demonstrations=view.demonstrations_before(len(epochs)),
         starts=await SavedStates(store).named(record.config.starts),
         created=datetime.now(UTC),
     )

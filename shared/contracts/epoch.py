@@ -63,6 +63,23 @@ class Imitation(Contract):
     segments: list[ImitatedSegment] = Field(min_length=1, max_length=1_000)
 
 
+class TrajectoryRef(Contract):
+    """A trajectory of the run's state archive: all actions from the true start to the state of an entry."""
+
+    entry: int = Field(ge=0, description="number of the archive's entry that it leads to")
+    steps: int = Field(ge=1, description="its actions")
+    key: Key
+    digest: Digest
+
+
+class ArchiveDemonstrations(Contract):
+    """What an epoch learns from the state archive. The order pins it, so a repeated epoch learns the same."""
+
+    imitated: list[TrajectoryRef] = Field(
+        default_factory=list, max_length=100, description="trajectories that the policy imitates"
+    )
+
+
 class EpochStart(Contract):
     """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot order it twice."""
 
@@ -73,6 +90,9 @@ class EpochStart(Contract):
     reward_model: RewardModelRef | None = Field(None, description="None: no reward model passed its gates yet")
     archive: ArchiveRef | None = Field(None, description="states where episodes may begin; None: the true start only")
     imitation: Imitation | None = Field(None, description="judged play that the policy imitates; None: nothing")
+    demonstrations: ArchiveDemonstrations | None = Field(
+        None, description="what the epoch learns from the archive's trajectories; None: nothing"
+    )
     starts: list[SavedState] = Field(
         default_factory=list, max_length=20, description="the saved states that the run's `starts` name, as they were"
     )
@@ -105,6 +125,9 @@ class EpochFinishedRecord(Contract):
     checkpoint_digest: Digest
     reward_model: Digest | None = Field(None, description="digest of the reward model weights that shaped this epoch")
     archive: ArchiveRef | None = Field(None, description="the archive of states after this epoch, if the run keeps one")
+    demonstrations: ArchiveDemonstrations | None = Field(
+        None, description="what the next epoch learns from the trajectories of that archive; None: nothing"
+    )
     metrics: dict[Annotated[str, Field(max_length=100)], float] = Field(
         default_factory=dict,
         max_length=300,

@@ -14,6 +14,7 @@ from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId, StateName
 from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 
+ImitationSource = Literal["judged", "archive", "both"]
 RestartSelection = Literal["novelty", "judges", "random"]
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
@@ -142,7 +143,7 @@ class RestartsConfig(Contract):
 
 
 class ImitationConfig(Contract):
-    """How strongly the policy imitates the best judged play of earlier epochs, beside PPO."""
+    """How strongly the policy imitates the best judged play and the archive's trajectories, beside PPO."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -151,10 +152,28 @@ class ImitationConfig(Contract):
         description="what weighs an imitated segment: `sil` how far its score exceeds the mean, as in self-imitation; "
         "`awr` the exponential of that difference, as in advantage-weighted regression",
     )
+    source: ImitationSource = Field(
+        "judged",
+        description="what is imitated: `judged` segments, trajectories of the `archive` of states, which are scored by "
+        "their returns, or `both`, half of the rows each",
+    )
+    trajectories: int = Field(
+        8, ge=1, le=100, description="trajectories of the archive that are imitated, drawn by restarts.selection"
+    )
     top_k: int = Field(50, ge=1, le=1_000, description="segments that are imitated, best score first")
     coefficient: float = Field(0.1, gt=0, le=100, description="weight of the imitation loss beside the policy loss")
     beta: float = Field(0.1, gt=0, le=10, description="temperature of `awr`, in units of the score (0 to 1)")
     epochs_back: int = Field(5, ge=1, le=1_000, description="epochs before this one whose judged segments are compared")
+
+    @property
+    def of_judged(self) -> bool:
+        """Whether judged segments are imitated."""
+        return self.mode != "none" and self.source != "archive"
+
+    @property
+    def of_archive(self) -> bool:
+        """Whether trajectories of the state archive are imitated."""
+        return self.mode != "none" and self.source != "judged"
 
 
 class RunConfig(Contract):
@@ -266,8 +285,11 @@ class RunConfig(Contract):
         total = sum(self.starts.values())
         if total > 1 + 1e-9:
             raise ValueError(f"starts: the shares sum to {total:g}, and at most 1 is possible: lower one")
-        if self.starts and self.restarts.share:
-            raise ValueError("starts needs restarts.share 0: each path of an archive begins at the true start")
+        if self.starts and self.keeps_archive:
+            raise ValueError(
+                "starts needs restarts.share 0 and imitation.source judged: each path of an archive begins at the true "
+                "start"
+            )
 
     def _can_remember(self) -> None:
         if self.planner.mode != "none" or self.options != "none":
@@ -287,6 +309,16 @@ class RunConfig(Contract):
             raise ValueError("imitation needs guidance.mode none: suggestions are not part of recorded observations")
         if self.learners > 1:
             raise ValueError("imitation needs learners 1: several learners do not share its loss")
+        if self.imitation.of_archive and (self.planner.mode != "none" or self.options != "none"):
+            raise ValueError(
+                "imitation.source archive and both need planner.mode none and options none: an archive does not say "
+                "which of its actions were the policy's"
+            )
+
+    @property
+    def keeps_archive(self) -> bool:
+        """Whether the run fills an archive of states while the policy plays."""
+        return bool(self.restarts.share) or self.imitation.of_archive
 
     @property
     def planned_epochs(self) -> int | None:

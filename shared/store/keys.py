@@ -227,6 +227,11 @@ def archive_pack(run: RunId, epoch: int, digest: str) -> str:
     return f"{run_prefix(run)}archive/epoch_{epoch}_{digest[:16]}.zip"
 
 
+def trajectory(run: RunId, entry: int, digest: str) -> str:
+    """A trajectory of the run's archive of states; the content has this SHA-256."""
+    return f"{run_prefix(run)}archive/trajectory_{entry}_{digest[:16]}.zip"
+
+
 def archive_coverage(run: RunId, epoch: int) -> str:
     """The rooms of the archive of states after an epoch."""
     return f"{run_prefix(run)}archive/epoch_{epoch}_coverage.json"

@@ -11,8 +11,8 @@ from shared.contracts.scores import SegmentScores
 
 
 def compared_epochs(config: ImitationConfig, epochs: Sequence[EpochView]) -> list[EpochView]:
-    """The finished epochs whose segments are compared for the epoch after `epochs`; none without imitation."""
-    if config.mode == "none":
+    """The finished epochs whose segments are compared for the epoch after `epochs`; none if none is imitated."""
+    if not config.of_judged:
         return []
     return [epoch for epoch in epochs[-config.epochs_back :] if epoch.finished is not None]
 

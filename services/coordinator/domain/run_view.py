@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from shared.contracts.base import Contract
 from shared.contracts.card import RewardModelCard
-from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart
+from shared.contracts.epoch import ArchiveDemonstrations, ArchiveRef, EpochFinishedRecord, EpochStart
 from shared.contracts.run import RunRecord
 
 Document = TypeVar("Document", bound=Contract)
@@ -64,5 +64,14 @@ class RunView:
 
     def archive_before(self, epoch: int) -> ArchiveRef | None:
         """The archive of states as the epoch before this one left it; None without one."""
+        before = self._finished_before(epoch)
+        return None if before is None else before.archive
+
+    def demonstrations_before(self, epoch: int) -> ArchiveDemonstrations | None:
+        """What the epoch before this one chose from the archive for it; None without a choice."""
+        before = self._finished_before(epoch)
+        return None if before is None else before.demonstrations
+
+    def _finished_before(self, epoch: int) -> EpochFinishedRecord | None:
         before = self.epochs[epoch - 1].finished if 0 < epoch <= len(self.epochs) else None
-        return None if before is None else before.document.archive
+        return None if before is None else before.document

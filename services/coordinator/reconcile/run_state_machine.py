@@ -78,6 +78,7 @@ class RunStateMachine:
             config=view.record.config,
             reward_model=decision.reward_model,
             archive=view.archive_before(decision.epoch),
+            demonstrations=view.demonstrations_before(decision.epoch),
             imitation=await read_imitation(self._models.scores, view),
             starts=await self._models.states.named(view.record.config.starts),
             created=self._now(),

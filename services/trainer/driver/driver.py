@@ -57,8 +57,7 @@ class Driver:
         finally:
             self.heartbeat.close()
             if self.runner is not None:
-                self.runner.evaluation.close()
-                self.runner.session.close()
+                self.runner.close()
 
     def listen_for_signals(self) -> None:
         """Let SIGTERM and SIGINT mean: finish the iteration, save, exit. A no-op outside the main thread."""

@@ -23,6 +23,7 @@ from shared.contracts.epoch import (
     RewardModelRef,
     SavedState,
     SegmentRef,
+    TrajectoryRef,
 )
 from shared.contracts.ids import Digest, EpisodeId, RunId
 from shared.contracts.progress import ArchiveCoverage
@@ -135,6 +136,17 @@ class DriverStore:
         """Store a pack of the state archive. Its digest is part of the key: no driver overwrites another one's pack."""
         digest = Digest(sha256(data))
         reference = ArchiveRef(key=keys.archive_pack(self.run, epoch, digest), digest=digest)
+        self.retry(lambda: self.store.put(reference.key, data))
+        return reference
+
+    def read_trajectory(self, reference: TrajectoryRef) -> bytes:
+        """A trajectory of the run's archive, checked against its digest."""
+        return self._get(reference.key, reference.digest)
+
+    def save_trajectory(self, data: bytes, entry: int, steps: int) -> TrajectoryRef:
+        """Store a trajectory. Its digest is part of the key, so a repeated epoch writes the same object."""
+        digest = Digest(sha256(data))
+        reference = TrajectoryRef(entry=entry, steps=steps, key=keys.trajectory(self.run, entry, digest), digest=digest)
         self.retry(lambda: self.store.put(reference.key, data))
         return reference
 

@@ -15,9 +15,11 @@ from services.trainer.driver.saved_starts import saved_starts
 from services.trainer.driver.session import TrainingSession
 from services.trainer.imitation.demonstrations import read_demonstrations
 from services.trainer.restarts.epoch_restarts import EpochRestarts
+from services.trainer.restarts.trajectories import ArchiveTrajectories
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.rl.epoch_plan import EpochPlan
 from shared.contracts.driver import EVALUATION_S
-from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart, SegmentRef
+from shared.contracts.epoch import ArchiveDemonstrations, ArchiveRef, EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import EpisodeId
 from shared.process.failpoints import failpoint
 
@@ -41,8 +43,15 @@ class EpochRunner:
         """`evaluation_limit` gives the longest evaluation episode from the lengths of an episode and an epoch."""
         self.driver_store, self.heartbeat, self.session, self.evaluation = driver_store, heartbeat, session, evaluation
         self.last_checkpoint: str | None = None
-        self._restarts = EpochRestarts(driver_store)
+        self._trajectories = ArchiveTrajectories(driver_store, lambda: TrajectoryPlayer(session.config.environment()))
+        self._restarts = EpochRestarts(driver_store, self._trajectories)
         self._clock, self._evaluation_limit = clock, evaluation_limit
+
+    def close(self) -> None:
+        """Close evaluation, session and the emulator that plays trajectories."""
+        self._trajectories.close()
+        self.evaluation.close()
+        self.session.close()
 
     def run(self, order: EpochStart) -> None:
         """Execute the order. The record is committed unless the epoch was cut short."""
@@ -67,7 +76,7 @@ class EpochRunner:
                 log.info("checkpoint loaded", epoch=order.epoch, digest=found[0])
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
-        session.imitate(read_demonstrations(order, self.driver_store.read_segment))
+        session.imitate(read_demonstrations(order, self.driver_store.read_segment, self._trajectories.rows))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         config = order.config
         self.heartbeat.update(
@@ -142,10 +151,12 @@ class EpochRunner:
         took = self._clock() - began
         segments = self.driver_store.list_segments(order.epoch, session.segments)
         archive = self._restarts.finish(order, session.states, session.visits)
+        demonstrations = self._restarts.demonstrate(order)
         failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return
-        self.driver_store.commit_epoch(self._record(order, pointer, segments, archive, evaluation, took))
+        learnt = (archive, demonstrations)
+        self.driver_store.commit_epoch(self._record(order, pointer, segments, learnt, evaluation, took))
         log.info("epoch finished", epoch=order.epoch, steps=session.steps, segments=len(segments))
 
     def _evaluate(self, order: EpochStart) -> dict[str, float] | None:
@@ -161,11 +172,12 @@ class EpochRunner:
         order: EpochStart,
         pointer: CheckpointPointer,
         segments: list[SegmentRef],
-        archive: ArchiveRef | None,
+        learnt: tuple[ArchiveRef | None, ArchiveDemonstrations | None],
         evaluation: dict[str, float] | None,
         evaluation_s: float,
     ) -> EpochFinishedRecord:
         session = self.session
+        archive, demonstrations = learnt
         metrics = epoch_metrics(session.summaries) | {f"learner/{n}": v for n, v in session.figures.items()}
         metrics[EVALUATION_S] = evaluation_s if evaluation is not None else 0.0
         metrics["steps_per_s"] = session.steps / max(session.seconds, 1e-9)
@@ -185,6 +197,7 @@ class EpochRunner:
             checkpoint_digest=pointer.digest,
             reward_model=order.reward_model.weights_digest if order.reward_model else None,
             archive=archive,
+            demonstrations=demonstrations,
             metrics=metrics,
             evaluation=evaluation,
             assistance=session.assistance(final=True),

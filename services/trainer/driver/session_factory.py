@@ -52,6 +52,11 @@ def check_playable(config: TrainingSessionConfig) -> None:
             true_start(game)
         RewardProfile.load(run.rewards)
         if config.curriculum:
+            if run.keeps_archive:
+                raise Permanent(
+                    "a run that keeps an archive of states needs an empty ZELDA_DRIVER__CURRICULUM: each path of the "
+                    "archive begins at the true start, and none at a state that the solver made"
+                )
             starts_for(game, run, config.curriculum)
     except Permanent as error:
         raise UnplayableRun(str(error)) from error

@@ -173,10 +173,14 @@ class GameSession:
 
     def reset(self) -> np.ndarray:
         """Begin the next episode and return its first observation."""
-        emulator = self.emulator
         rng = np.random.default_rng([self.seed, self.config.runner, self.env, self._count])
         word = int(rng.integers(1, MAX_SEED + 1))
         start = self.starts[int(rng.integers(len(self.starts)))] if self.starts else true_start(self.game)
+        return self.begin(start, word)
+
+    def begin(self, start: StartState, word: int) -> np.ndarray:
+        """Begin the next episode at this state, with the game's random generator seeded by `word` (16 bits, not 0)."""
+        emulator = self.emulator
         self.episode = Episode(self._count, word, start)
         self._count += 1
         begin_episode(emulator, start.state, word, self.config.actions)

@@ -1,20 +1,22 @@
-"""Reads the segments that an order names, and turns them into rows for the learner."""
+"""Turns what an order imitates into rows for the learner: judged segments, and trajectories of the state archive."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.env.who_acts import POLICY
-from services.trainer.imitation.weights import segment_weights
-from shared.contracts.epoch import EpochStart, ImitatedSegment
+from services.trainer.imitation.weights import return_weights, score_weights
+from services.trainer.restarts.trajectory_player import TrajectoryRows
+from shared.contracts.epoch import EpochStart, ImitatedSegment, TrajectoryRef
 from shared.game.recording.segment import Segment, read_segment
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstrations:
-    """Steps of judged play. A row is drawn with its chance; rows of one segment have equal chances."""
+    """Steps to imitate. A row is drawn with its chance; rows of one segment or trajectory have equal chances."""
 
     observations: NDArray[np.float32]
     """(N, D), as the run's policy sees them."""
@@ -23,26 +25,76 @@ class Demonstrations:
     chances: NDArray[np.float64]
     """(N,), their sum is 1."""
 
+    @classmethod
+    def joined(cls, parts: Sequence["Demonstrations"]) -> "Demonstrations | None":
+        """All parts, each drawn equally often; None without a part."""
+        if not parts:
+            return None
+        return cls(
+            np.concatenate([part.observations for part in parts]),
+            np.concatenate([part.actions for part in parts]),
+            np.concatenate([part.chances for part in parts]) / len(parts),
+        )
 
-def read_demonstrations(order: EpochStart, read: Callable[[ImitatedSegment], bytes]) -> Demonstrations | None:
-    """What the order imitates; None for nothing. `read` raises NotFound or DigestMismatch with the object's name.
 
-    Raises ContractError for an archive that was recorded without the run's observation.
+class _Weighted(NamedTuple):
+    """The steps of one segment or trajectory, and the weight of each."""
+
+    observations: NDArray[np.float32]
+    actions: NDArray[np.int64]
+    weight: float
+
+
+def read_demonstrations(
+    order: EpochStart,
+    read: Callable[[ImitatedSegment], bytes],
+    play: Callable[[Sequence[TrajectoryRef]], list[TrajectoryRows]],
+) -> Demonstrations | None:
+    """What the order imitates; None for nothing. `read` and `play` raise with the name of an object that is damaged.
+
+    Raises ContractError for a segment that was recorded without the run's observation.
     """
+    found = (_judged(order, read), _archived(order, play))
+    return Demonstrations.joined([part for part in found if part is not None])
+
+
+def _judged(order: EpochStart, read: Callable[[ImitatedSegment], bytes]) -> Demonstrations | None:
     if order.imitation is None:
         return None
-    weights = segment_weights(order.config.imitation, order.imitation)
-    rows = [
-        (*_steps(read_segment(read(one)), order.config.observation), weight)
-        for one, weight in zip(order.imitation.segments, weights, strict=True)
-        if weight > 0
-    ]
-    if not any(len(actions) for _, actions, _ in rows):
+    segments = order.imitation.segments
+    weights = score_weights(order.config.imitation, [one.score for one in segments], order.imitation.baseline)
+    return _rows(
+        [
+            _Weighted(*_steps(read_segment(read(one)), order.config.observation), float(weight))
+            for one, weight in zip(segments, weights, strict=True)
+            if weight > 0
+        ]
+    )
+
+
+def _archived(
+    order: EpochStart, play: Callable[[Sequence[TrajectoryRef]], list[TrajectoryRows]]
+) -> Demonstrations | None:
+    if order.demonstrations is None or not order.demonstrations.imitated:
         return None
-    chances = np.concatenate([np.full(len(actions), weight) for _, actions, weight in rows])
+    played = play(order.demonstrations.imitated)
+    weights = return_weights(order.config.imitation, [one.total for one in played])
+    return _rows(
+        [
+            _Weighted(one.observations, one.actions, float(weight))
+            for one, weight in zip(played, weights, strict=True)
+            if weight > 0
+        ]
+    )
+
+
+def _rows(parts: list[_Weighted]) -> Demonstrations | None:
+    if not any(len(part.actions) for part in parts):
+        return None
+    chances = np.concatenate([np.full(len(part.actions), part.weight) for part in parts])
     return Demonstrations(
-        np.concatenate([observations for observations, _, _ in rows]),
-        np.concatenate([actions for _, actions, _ in rows]),
+        np.concatenate([part.observations for part in parts]),
+        np.concatenate([part.actions for part in parts]),
         chances / chances.sum(),
     )
 

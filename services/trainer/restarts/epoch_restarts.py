@@ -9,10 +9,11 @@ from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.pack import write_pack
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive, score_by
+from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import Score
-from shared.contracts.epoch import ArchiveRef, EpochStart
+from shared.contracts.epoch import ArchiveDemonstrations, ArchiveRef, EpochStart
 from shared.contracts.progress import ArchiveCoverage
 from shared.game.observation import counters
 from shared.rewardnet import view_of
@@ -39,30 +40,31 @@ class PackStore(Protocol):
 class EpochRestarts:
     """Keeps the archive in memory from epoch to epoch; reads it again when an order pins another one."""
 
-    def __init__(self, store: PackStore) -> None:
-        self._store = store
+    def __init__(self, store: PackStore, trajectories: ArchiveTrajectories) -> None:
+        self._store, self._trajectories = store, trajectories
         self._archive = RunArchive()
+        self._score: Score | None = None  # by the order's reward model, where restarts are selected by judges
 
     def plan(self, order: EpochStart, model: bytes | None) -> RestartPlan | None:
-        """The order's restarts; None if the run has none. `model` is the reward model that the order names.
+        """The order's restarts; None if the run keeps no archive. `model` is the reward model that the order names.
 
         Raises ContractError or DigestMismatch, with the object's name, if the archive is damaged.
         """
         restarts = order.config.restarts
-        if not restarts.share:
+        if not order.config.keeps_archive:
             return None
         if self._archive.newest != order.archive:
             self._archive = RunArchive.load(order.archive, self._store.read_archive)
-        score = self._score(order, model) if restarts.selection == "judges" else None
+        self._score = self._score_of(order, model) if restarts.selection == "judges" else None
         seed = (order.config.seed, order.epoch)
-        starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, score)
+        starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known)
 
     def finish(
         self, order: EpochStart, states: Sequence[CollectedState], visits: Mapping[ArchiveCell, int]
     ) -> ArchiveRef | None:
-        """Store what the epoch found; return the archive after it, or None if the run has no restarts."""
-        if not order.config.restarts.share:
+        """Store what the epoch found; return the archive after it, or None if the run keeps none."""
+        if not order.config.keeps_archive:
             return None
         pack = self._archive.merge(states, visits)
         reference = self._store.save_archive(write_pack(pack), order.epoch)
@@ -72,13 +74,23 @@ class EpochRestarts:
         log.info("archive stored", epoch=order.epoch, new=len(pack.states), cells=len(self._archive.archive))
         return reference
 
+    def demonstrate(self, order: EpochStart) -> ArchiveDemonstrations | None:
+        """Choose what the next epoch learns from the archive after this one; None for nothing."""
+        imitation = order.config.imitation
+        if not imitation.of_archive:
+            return None
+        entries = self._archive.choose(
+            (order.config.seed, order.epoch), imitation.trajectories, order.config.restarts.selection, self._score
+        )
+        return ArchiveDemonstrations(imitated=self._trajectories.save(self._archive, entries))
+
     def figures(self) -> dict[str, float]:
         """How far the archive reaches, as metrics of an epoch."""
         archive = self._archive.archive
         return {"restarts/cells": float(len(archive)), "restarts/rooms": float(len(archive.rooms()))}
 
     @staticmethod
-    def _score(order: EpochStart, model: bytes | None) -> Score | None:
+    def _score_of(order: EpochStart, model: bytes | None) -> Score | None:
         """How the order's reward model values entries; None if it reads something other than event counters."""
         if model is None or order.reward_model is None or view_of(model) != counters.VERSION:
             return None

@@ -25,6 +25,7 @@ from shared.game.recording.segment import unpack_state
 
 SLOTS: Final = 100  # an environment draws its start uniformly from a list of this length
 STREAM: Final = 0x7E57A27  # of random numbers: the draw shares none with the policy's or the games'
+IMITATION_STREAM: Final = 0x7E57A28
 
 
 @dataclass(slots=True)
@@ -79,10 +80,19 @@ class RunArchive:
         count = round(share * SLOTS)
         if not count or not len(self.archive):
             return [None] * SLOTS, {}
-        name: RestartSelection = "novelty" if selection == "judges" and score is None else selection
+        name = _possible(selection, score)
         entries = select(self.archive, count, np.random.default_rng([STREAM, *seed]), name, score)
         paths = {start_name(entry.number): PathStart(entry.number, entry.quality.steps) for entry in entries}
         return [*map(self._start, entries), *[None] * (SLOTS - count)], paths
+
+    def choose(
+        self, seed: Sequence[int], count: int, selection: RestartSelection, score: Score | None = None
+    ) -> list[ArchiveEntry]:
+        """Draw at most `count` different entries whose trajectories are imitated, by the same selection as `draw`."""
+        if not len(self.archive):
+            return []
+        rng = np.random.default_rng([IMITATION_STREAM, *seed])
+        return select(self.archive, count, rng, _possible(selection, score), score, distinct=True)
 
     def _start(self, entry: ArchiveEntry) -> StartState:
         state = self.states[entry.number]
@@ -104,6 +114,10 @@ class RunArchive:
             self.states[entry.number] = state
         self.archive.visits.update(Counter(pack.visits))
         self.newest = reference
+
+
+def _possible(selection: RestartSelection, score: Score | None) -> RestartSelection:
+    return "novelty" if selection == "judges" and score is None else selection
 
 
 def start_name(entry: int) -> str:

@@ -145,13 +145,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
     def _build(self) -> ZeldaVectorEnv:
         """Build the games of the present plan, numbered and seeded for it."""
         plan, run = self._plan, self.config.run
-        config = EnvConfig.of_run(
-            run.model_copy(update={"envs_per_runner": self.num_envs}),
-            runner=self.runner,
-            threads=self.config.threads,
-            rom=self.config.rom,
-            true_start=self.config.start_state,
-        )
+        config = self.config.environment(num_envs=self.num_envs, runner=self.runner, threads=self.config.threads)
         self._game = game = self._game or self.open_game(config)
         self._recorder = self._new_recorder(config)
         games = ZeldaVectorEnv(config, self._new_shaping(), game, self._recorder)

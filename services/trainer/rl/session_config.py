@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from services.trainer.env.config import EnvConfig
 from services.trainer.settings import DriverGroup, LearnerDevice
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -51,6 +52,10 @@ class TrainingSessionConfig:
             curriculum=tuple(driver.curriculum),
             learner_device=driver.learner_device,
         )
+
+    def environment(self, **more: object) -> EnvConfig:
+        """The configuration of the run's environments. `more` adds fields that only some of them have."""
+        return EnvConfig.of_run(self.run, rom=self.rom, true_start=self.start_state, **more)
 
     @property
     def planned_steps(self) -> int:

@@ -21,13 +21,23 @@ Weights = NDArray[np.float64]
 
 
 def select(
-    archive: StateArchive, count: int, rng: np.random.Generator, name: RestartSelection, score: Score | None = None
+    archive: StateArchive,
+    count: int,
+    rng: np.random.Generator,
+    name: RestartSelection,
+    score: Score | None = None,
+    *,
+    distinct: bool = False,
 ) -> list[ArchiveEntry]:
-    """Draw `count` entries, with repetition. ValueError for an empty archive, or for judges without a score."""
+    """Draw `count` entries, with repetition; if `distinct`, without, and no more than there are.
+
+    ValueError for an empty archive, or for judges without a score.
+    """
     entries = list(archive.best())
     if not entries:
         raise ValueError("an empty archive has no state to return to")
-    chosen = rng.choice(len(entries), size=count, p=weights(archive, entries, name, score))
+    size = min(count, len(entries)) if distinct else count
+    chosen = rng.choice(len(entries), size=size, replace=not distinct, p=weights(archive, entries, name, score))
     return [entries[place] for place in chosen]
 
 

@@ -1,6 +1,7 @@
 """Imitation: judged play becomes rows, the policy learns from them, and a repeated epoch learns the same."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
 from services.trainer.imitation.loss import ImitationLoss
-from services.trainer.imitation.weights import LIMIT, segment_weights
+from services.trainer.imitation.weights import LIMIT, return_weights, score_weights
+from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
-from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef
-from shared.contracts.ids import Digest, SegmentId
+from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef, TrajectoryRef
 from shared.contracts.ppo import PpoConfig
 from shared.contracts.run import ImitationConfig, SamplingConfig
 from shared.errors import DigestMismatch
@@ -36,22 +37,22 @@ CONFIG = SMALL.model_copy(
 )
 
 
-def imitation(*scores: float, baseline: float = 0.5) -> Imitation:
-    segments = [
-        ImitatedSegment(segment=SegmentId(f"s{number}"), key=f"episodes/{number}", digest=Digest("0" * 64), score=score)
-        for number, score in enumerate(scores)
-    ]
-    return Imitation(baseline=baseline, segments=segments)
-
-
 def test_self_imitation_weighs_only_what_is_better_than_the_mean() -> None:
-    found = segment_weights(ImitationConfig(mode="sil"), imitation(0.9, 0.6, 0.5, 0.2))
+    found = score_weights(ImitationConfig(mode="sil"), [0.9, 0.6, 0.5, 0.2], 0.5)
     np.testing.assert_allclose(found, [0.4, 0.1, 0.0, 0.0], atol=1e-12)
 
 
 def test_advantage_weighting_is_exponential_and_limited() -> None:
-    found = segment_weights(ImitationConfig(mode="awr", beta=0.1), imitation(1.0, 0.6, 0.5, 0.4))
+    found = score_weights(ImitationConfig(mode="awr", beta=0.1), [1.0, 0.6, 0.5, 0.4], 0.5)
     np.testing.assert_allclose(found, [LIMIT, np.e, 1.0, 1 / np.e])
+
+
+def test_trajectories_weigh_by_their_returns_in_any_unit() -> None:
+    config = ImitationConfig(mode="sil", source="archive")
+    np.testing.assert_allclose(return_weights(config, [30.0, 20.0, 10.0]), [0.5, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(return_weights(config, [0.3, 0.2, 0.1]), [0.5, 0.0, 0.0], atol=1e-12)
+    assert not return_weights(config, [4.0, 4.0]).any(), "nothing stands out"
+    np.testing.assert_allclose(return_weights(config.model_copy(update={"mode": "awr"}), [4.0, 4.0]), [1.0, 1.0])
 
 
 def test_the_policy_learns_what_is_demonstrated_and_draws_by_chance() -> None:
@@ -77,6 +78,10 @@ def test_the_policy_learns_what_is_demonstrated_and_draws_by_chance() -> None:
     assert 0 < figures["imitation_loss"] < np.log(8)
 
 
+def nothing(references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
+    raise AssertionError(f"the order names no trajectories, but {len(references)} are played")
+
+
 def judged(segments: list[SegmentRef]) -> Imitation:
     """The segments with made-up scores, the first one best."""
     best = [
@@ -97,7 +102,7 @@ def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> 
     assert "learner/imitation_loss" not in first.metrics
     order = EpochStart(run=RUN, epoch=1, fence=1, config=CONFIG, imitation=judged(first.segments), created=NOW)
 
-    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)))
+    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), nothing)
     assert rows is not None
     best = read_segment(asyncio.run(store.get(first.segments[0].key)))
     assert rows.observations.shape == (len(rows.actions), 148)

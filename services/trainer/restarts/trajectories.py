@@ -1,0 +1,66 @@
+"""The trajectories of a run's archive: stored for the orders that name them, read and played for the epochs that learn.
+
+A trajectory that several orders name is played once in a driver's life.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from services.trainer.restarts.run_archive import RunArchive
+from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows
+from services.trainer.state_archive.archive import ArchiveEntry
+from shared.contracts.epoch import TrajectoryRef
+from shared.contracts.ids import Digest
+
+
+class TrajectoryStore(Protocol):
+    """Where trajectories are kept; driver_store.DriverStore is one."""
+
+    def read_trajectory(self, reference: TrajectoryRef) -> bytes:
+        """The trajectory, checked against its digest."""
+        ...
+
+    def save_trajectory(self, data: bytes, entry: int, steps: int) -> TrajectoryRef:
+        """Store a trajectory of so many steps to an entry."""
+        ...
+
+
+class ArchiveTrajectories:
+    """Stores, reads and plays the trajectories of one run. Close it to end its emulator."""
+
+    def __init__(self, store: TrajectoryStore, make: Callable[[], TrajectoryPlayer]) -> None:
+        """`make` builds the player when the first trajectory is played."""
+        self._store, self._make = store, make
+        self._player: TrajectoryPlayer | None = None
+        self._rows: dict[Digest, TrajectoryRows] = {}
+
+    def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
+        """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
+        return [self._save(archive, entry) for entry in entries if entry.quality.steps]
+
+    def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
+        """What the policy would have seen and done on these trajectories.
+
+        Raises NotFound, DigestMismatch, ContractError or ReplayMismatch, with the object's name, if one is damaged.
+        """
+        found = {one.digest: self._rows.get(one.digest) or self._played(one) for one in references}
+        self._rows = found  # those of the newest order alone: each has some 600 bytes a step
+        return [found[one.digest] for one in references]
+
+    def close(self) -> None:
+        """End the emulator."""
+        if self._player is not None:
+            self._player.close()
+            self._player = None
+
+    def _save(self, archive: RunArchive, entry: ArchiveEntry) -> TrajectoryRef:
+        parts, end = archive.archive.trajectory(entry), archive.states[entry.number]
+        trajectory = Trajectory.of(entry.number, parts, end)
+        return self._store.save_trajectory(write_trajectory(trajectory), entry.number, trajectory.steps)
+
+    def _played(self, reference: TrajectoryRef) -> TrajectoryRows:
+        trajectory = read_trajectory(self._store.read_trajectory(reference), reference.key)
+        if self._player is None:
+            self._player = self._make()
+        return self._player.rows(trajectory, reference.key)

@@ -1,0 +1,93 @@
+"""Plays a trajectory of the state archive again, in an environment like those of the run.
+
+So it rebuilds what the policy saw before each action, exactly: the emulator is deterministic, and each part of the
+trajectory begins as the episode did that played it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.game_session import GameSession
+from services.trainer.restarts.trajectory import Trajectory
+from shared.game.emulator.start import StartState, true_start
+from shared.game.errors import ReplayMismatch
+from shared.game.observation.episode_memory import EpisodeMemory
+from shared.game.recording.segment import unpack_state
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryRows:
+    """A trajectory as the policy would have seen it."""
+
+    observations: NDArray[np.float32]
+    """(T, D): before each action."""
+    actions: NDArray[np.int64]
+    """(T,)."""
+    total: float
+    """Sum of the rewards of the run's profile."""
+
+
+class _Played(NamedTuple):
+    """One step: what was seen before it, the action, and its reward."""
+
+    observation: NDArray[np.float32]
+    action: int
+    reward: float
+
+
+class TrajectoryPlayer:
+    """Plays trajectories of one run's archive in an emulator of its own."""
+
+    def __init__(self, config: EnvConfig) -> None:
+        """`config` is that of the run's environments."""
+        self._session = GameSession(config)
+
+    def rows(self, trajectory: Trajectory, name: str) -> TrajectoryRows:
+        """Observations, actions and return. Raises ReplayMismatch, with the object's `name`, if it ends elsewhere."""
+        played = self._play(trajectory, name)
+        return TrajectoryRows(
+            np.stack([step.observation for step in played]),
+            np.array([step.action for step in played], np.int64),
+            sum(step.reward for step in played),
+        )
+
+    def close(self) -> None:
+        """End the emulator."""
+        self._session.close()
+
+    def _play(self, trajectory: Trajectory, name: str) -> list[_Played]:
+        session, start = self._session, true_start(self._session.game)
+        played: list[_Played] = []
+        for part in trajectory.parts:
+            observation = session.begin(start, part.seed)
+            for action in part.actions:
+                before = observation.copy()
+                result = session.step(action)
+                played.append(_Played(before, action, result.reward))
+                observation = result.observation
+            start = self._here("part of a trajectory")
+        self._compare(trajectory, name)
+        return played
+
+    def _here(self, name: str) -> StartState:
+        """The present state, to continue the episode from."""
+        session = self._session
+        memory = EpisodeMemory.of(session.trace, session.counters).to_bytes()
+        return StartState(name, session.emulator.save(), memory)
+
+    def _compare(self, trajectory: Trajectory, name: str) -> None:
+        """Raise ReplayMismatch unless the RAM is that of the trajectory's end."""
+        emulator = self._session.emulator
+        actual = emulator.ram_hash()
+        emulator.load(unpack_state(trajectory.state))
+        if (expected := emulator.ram_hash()) != actual:
+            raise ReplayMismatch(
+                f"{name} does not lead to the state of entry {trajectory.entry}: it was played with another ROM or "
+                "emulator, or it is damaged; start a new run",
+                expected,
+                actual,
+            )
