@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from shared.contracts.ppo import CuriosityView
+from shared.contracts.run import ImitationSource
 
+ImitationMode = Literal["none", "sil", "awr"]
 ShapingSource = Literal["none", "judges", "shuffled", "random", "oracle"]
 
 
@@ -20,7 +22,8 @@ class Arm:
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
     model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
     it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
-    best judged play. With `memory` the policy is recurrent.
+    best judged play, or what else `source` names. With `backward`, half of the training episodes begin by the backward
+    curriculum. With `memory` the policy is recurrent.
     """
 
     name: str
@@ -31,7 +34,9 @@ class Arm:
     rewards: str | None = None
     direct: bool = False
     planner: bool = False
-    imitation: Literal["none", "sil", "awr"] = "none"
+    imitation: ImitationMode = "none"
+    source: ImitationSource = "judged"
+    backward: bool = False
     guidance: bool = False
     options: bool = False
     memory: bool = False
@@ -40,6 +45,11 @@ class Arm:
     def assisted(self) -> bool:
         """Whether somebody beside the policy acts or advises: a planner, models, the executor of macros."""
         return self.planner or self.guidance or self.options
+
+    @property
+    def in_default_study(self) -> bool:
+        """Whether a study trains it without being asked to: neither assisted play nor play from an archive."""
+        return not self.assisted and not self.backward and self.source == "judged"
 
 
 ARMS: Final = {
@@ -53,6 +63,19 @@ ARMS: Final = {
         Arm("judges", "PPO with visit counts, shaped by the judges' reward model", "judges"),
         Arm("sil", "as `judges`, and imitates segments by their lead in score", "judges", imitation="sil"),
         Arm("awr", "as `judges`, and imitates segments by the exponential of their lead", "judges", imitation="awr"),
+        Arm(
+            "archive-sil",
+            "as `judges`, and imitates trajectories of the state archive by their lead in return",
+            "judges",
+            imitation="sil",
+            source="archive",
+        ),
+        Arm(
+            "backward",
+            "as `judges`, and half of the episodes begin by the backward curriculum",
+            "judges",
+            backward=True,
+        ),
         Arm("shuffled", "PPO with visit counts, shaped by a reward model of permuted scores", "shuffled"),
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),

@@ -51,6 +51,8 @@ from studies.random_model import RandomRewardModel
 
 CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
+BACKWARD_SHARE = 0.5
+
 
 def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     """Return the configuration of a trial: the one of the study with the changes of the arm."""
@@ -64,7 +66,10 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     if arm.planner:
         changes["planner"] = PlannerConfig(mode="rules")
     if arm.imitation != "none":
-        changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation})
+        changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation, "source": arm.source})
+    if arm.backward:
+        backward = {"share": BACKWARD_SHARE, "mode": "backward", "selection": "judges"}
+        changes["restarts"] = run.restarts.model_copy(update=backward)
     if arm.options:
         changes["options"] = "options/v1"
     if arm.memory:

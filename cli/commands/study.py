@@ -30,7 +30,7 @@ ENVS = 16
 BATCH = 2_048
 SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things
 RESULT_FILE = "result.json"
-UNASSISTED = ",".join(name for name, arm in ARMS.items() if not arm.assisted)
+DEFAULT_ARMS = ",".join(name for name, arm in ARMS.items() if arm.in_default_study)
 
 
 # Without this setting, a Typer group rejects options after its argument.
@@ -40,7 +40,7 @@ def study(
     seeds: Annotated[
         str, typer.Option(help="seeds per arm: 5 is 0 to 4, 100:110 is 100 to 109; a claim needs 10")
     ] = "5",
-    arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = UNASSISTED,
+    arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = DEFAULT_ARMS,
     epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,
     epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps per epoch")] = 20_480,
     episode_length: Annotated[int, typer.Option(min=0, help="steps per episode; 0: by the world's walk-through")] = 0,

@@ -72,12 +72,24 @@ class TrajectoryRef(Contract):
     digest: Digest
 
 
+class BackwardStage(Contract):
+    """Where the backward curriculum stands on the trajectory that is its demonstration."""
+
+    trajectory: TrajectoryRef
+    begin: int = Field(
+        ge=0,
+        description="steps from the true start: from here on the policy reaches the goal, and the epoch's episodes "
+        "begin before it; 0: it does so from the true start, and the curriculum waits for a more valuable goal",
+    )
+
+
 class ArchiveDemonstrations(Contract):
     """What an epoch learns from the state archive. The order pins it, so a repeated epoch learns the same."""
 
     imitated: list[TrajectoryRef] = Field(
         default_factory=list, max_length=100, description="trajectories that the policy imitates"
     )
+    backward: BackwardStage | None = Field(None, description="the backward curriculum; None: it has no goal")
 
 
 class EpochStart(Contract):

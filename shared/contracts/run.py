@@ -15,6 +15,7 @@ from shared.contracts.ids import Digest, RunId, StateName
 from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 
 ImitationSource = Literal["judged", "archive", "both"]
+RestartMode = Literal["archive", "backward"]
 RestartSelection = Literal["novelty", "judges", "random"]
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
@@ -135,11 +136,29 @@ class RestartsConfig(Contract):
     model_config = ConfigDict(extra="forbid")
 
     share: float = Field(0, ge=0, le=0.9, description="share of episodes that begin at a state of the archive; 0: none")
+    mode: RestartMode = Field(
+        "archive",
+        description="`archive`: at states that the selection draws; `backward`: ever earlier on the trajectory to the "
+        "archive's most valuable cell, until the policy reaches it from the true start",
+    )
     selection: RestartSelection = Field(
         "novelty",
         description="which states: `novelty` prefers those seldom visited, `judges` those that the reward model values "
         "most, `random` none",
     )
+    stride: int = Field(25, ge=1, le=10_000, description="`backward`: steps between two starts on the trajectory")
+    window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries, one stride apart")
+    threshold: float = Field(
+        0.2,
+        gt=0,
+        le=1,
+        description="`backward`: starts move back past one when this share of its episodes reaches the goal",
+    )
+
+    @property
+    def backward(self) -> bool:
+        """Whether episodes begin by the backward curriculum."""
+        return bool(self.share) and self.mode == "backward"
 
 
 class ImitationConfig(Contract):
@@ -278,6 +297,10 @@ class RunConfig(Contract):
             self._can_imitate()
         if self.memory != "none":
             self._can_remember()
+        if self.restarts.mode == "backward" and not self.restarts.share:
+            raise ValueError(
+                "restarts.mode backward needs restarts.share above 0: the share of episodes on the way back"
+            )
         self._can_start()
         return self
 

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from math import sqrt
 from statistics import stdev
 
-GROWING = frozenset({"milestones", "milestones_share", "rooms", "tiles"})
+GOAL = "goal"
+"""Fact: whether an episode reached the goal of the backward curriculum."""
+GROWING = frozenset({GOAL, "milestones", "milestones_share", "rooms", "tiles"})
 """Facts that never shrink during an episode. A fact that can shrink (a share of steps) would be half measured."""
 
 
@@ -30,7 +32,9 @@ class EpisodeSummary:
     facts: Mapping[str, float] = field(default_factory=dict)
     complete: bool = True
     from_start: bool = True
-    """False: the curriculum started it at a later milestone, so its milestones do not count."""
+    """False: it began at a later state, so its milestones do not count."""
+    start: str = ""
+    """The name of the state that it began at; empty in checkpoints of before 2026-11-24."""
 
 
 def epoch_metrics(summaries: Iterable[EpisodeSummary]) -> dict[str, float]:

@@ -151,7 +151,7 @@ class EpochRunner:
         took = self._clock() - began
         segments = self.driver_store.list_segments(order.epoch, session.segments)
         archive = self._restarts.finish(order, session.states, session.visits)
-        demonstrations = self._restarts.demonstrate(order)
+        demonstrations = self._restarts.demonstrate(order, session.summaries)
         failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return

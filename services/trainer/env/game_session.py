@@ -183,6 +183,7 @@ class GameSession:
         emulator = self.emulator
         self.episode = Episode(self._count, word, start)
         self._count += 1
+        self._longest = min(self._episode_length, start.length or self._episode_length)
         begin_episode(emulator, start.state, word, self.config.actions)
         self.image, _ = emulator.take()
         self.state = self.decoder.begin(self.image)
@@ -296,7 +297,7 @@ class GameSession:
         episode.total += reward
         episode.actions.append(action)
         terminated = died or finished
-        truncated = not terminated and episode.steps >= self._episode_length
+        truncated = not terminated and episode.steps >= self._longest
         self.features = self.vector.step(state, trace)
         seen = self._seen() if self.pixels is None else self.pixels.step(state, trace)
         report = self._report(died, finished) if terminated or truncated else None

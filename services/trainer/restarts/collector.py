@@ -12,6 +12,7 @@ from services.trainer.exploration.rollout import compress_state
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
+from services.trainer.state_archive.goal import ArchiveGoal
 from shared.contracts.base import sha256
 from shared.game.observation.episode_memory import EpisodeMemory
 
@@ -22,6 +23,8 @@ class PathStart:
 
     entry: int | None = None
     steps: int = 0
+    follows: int | None = None
+    """Set where the path begins on the way to the entry, after so many steps; None: at the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class CollectedState:
     state: bytes
     """Compressed, as `unpack_state` reads it."""
     memory: bytes
+    follows: int | None = None
+    """The episode began on the path to the parent, after so many steps; None: at the parent."""
 
 
 Known = Mapping[ArchiveCell, PathQuality]
@@ -49,9 +54,12 @@ Known = Mapping[ArchiveCell, PathQuality]
 class CellCollector:
     """Collects from `environments` games. `starts` gives the path to each start state by its name."""
 
-    def __init__(self, environments: int, known: Known, starts: Mapping[str, PathStart]) -> None:
-        """`known` is the quality of the best path into each cell of the archive."""
-        self._known, self._starts = known, starts
+    def __init__(
+        self, environments: int, known: Known, starts: Mapping[str, PathStart], goal: ArchiveGoal | None = None
+    ) -> None:
+        """`known` is the quality of the best path into each cell of the archive; `goal` that of a curriculum."""
+        self._known, self._starts, self.goal = known, starts, goal
+        self._at_goal = [False] * environments
         self._watches = [CellWatch() for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
         self._episodes: list[int] = [-1] * environments
@@ -66,6 +74,8 @@ class CellCollector:
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
             return
+        if self.goal is not None and self.goal.reached_in(cell):
+            self._at_goal[env] = True
         if cell not in self._seen[env]:
             self._seen[env].add(cell)
             self._visits[cell] += 1
@@ -76,6 +86,10 @@ class CellCollector:
             self._best[cell] = quality
             self._found[cell] = _collected(session, cell, start, quality)
 
+    def reached_goal(self, env: int) -> bool:
+        """Whether the present episode of an environment has reached the goal."""
+        return self._at_goal[env]
+
     def drain(self) -> tuple[list[CollectedState], Counter[ArchiveCell]]:
         """What was found since the last call, in the order of finding, and how many episodes saw each cell."""
         found, visits = list(self._found.values()), self._visits
@@ -85,6 +99,7 @@ class CellCollector:
     def _begin(self, env: int, episode: int) -> None:
         self._episodes[env] = episode
         self._seen[env] = set()
+        self._at_goal[env] = False
         self._watches[env] = CellWatch()
 
 
@@ -100,4 +115,5 @@ def _collected(session: GameSession, cell: ArchiveCell, start: PathStart, qualit
         digest=sha256(state),
         state=compress_state(state),
         memory=EpisodeMemory.of(session.trace, session.counters).to_bytes(),
+        follows=start.follows,
     )

@@ -5,6 +5,8 @@ from typing import Protocol
 
 import structlog
 
+from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.restarts.backward import BackwardCurriculum
 from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.pack import write_pack
 from services.trainer.restarts.plan import RestartPlan
@@ -13,7 +15,7 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import Score
-from shared.contracts.epoch import ArchiveDemonstrations, ArchiveRef, EpochStart
+from shared.contracts.epoch import ArchiveDemonstrations, ArchiveRef, BackwardStage, EpochStart, TrajectoryRef
 from shared.contracts.progress import ArchiveCoverage
 from shared.game.observation import counters
 from shared.rewardnet import view_of
@@ -42,6 +44,7 @@ class EpochRestarts:
 
     def __init__(self, store: PackStore, trajectories: ArchiveTrajectories) -> None:
         self._store, self._trajectories = store, trajectories
+        self._backward = BackwardCurriculum(trajectories)
         self._archive = RunArchive()
         self._score: Score | None = None  # by the order's reward model, where restarts are selected by judges
 
@@ -56,6 +59,9 @@ class EpochRestarts:
         if self._archive.newest != order.archive:
             self._archive = RunArchive.load(order.archive, self._store.read_archive)
         self._score = self._score_of(order, model) if restarts.selection == "judges" else None
+        stage = stage_of(order)
+        if stage is not None and stage.begin:
+            return self._backward.plan(stage, restarts, self._archive.known)
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known)
@@ -74,20 +80,24 @@ class EpochRestarts:
         log.info("archive stored", epoch=order.epoch, new=len(pack.states), cells=len(self._archive.archive))
         return reference
 
-    def demonstrate(self, order: EpochStart) -> ArchiveDemonstrations | None:
-        """Choose what the next epoch learns from the archive after this one; None for nothing."""
-        imitation = order.config.imitation
-        if not imitation.of_archive:
-            return None
-        entries = self._archive.choose(
-            (order.config.seed, order.epoch), imitation.trajectories, order.config.restarts.selection, self._score
-        )
-        return ArchiveDemonstrations(imitated=self._trajectories.save(self._archive, entries))
+    def demonstrate(self, order: EpochStart, summaries: Sequence[EpisodeSummary]) -> ArchiveDemonstrations | None:
+        """Choose what the next epoch learns from the archive after this one, which played these episodes."""
+        config, stage = order.config, None
+        imitated: list[TrajectoryRef] = []
+        if config.imitation.of_archive:
+            seed = (config.seed, order.epoch)
+            selection = config.restarts.selection
+            entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
+            imitated = self._trajectories.save(self._archive, entries)
+        if config.restarts.backward:
+            stage = self._backward.next_stage(stage_of(order), config.restarts, summaries, self._archive, self._score)
+        return ArchiveDemonstrations(imitated=imitated, backward=stage) if imitated or stage is not None else None
 
     def figures(self) -> dict[str, float]:
-        """How far the archive reaches, as metrics of an epoch."""
+        """How far the archive reaches and where the backward curriculum stands, as metrics of an epoch."""
         archive = self._archive.archive
-        return {"restarts/cells": float(len(archive)), "restarts/rooms": float(len(archive.rooms()))}
+        reach = {"restarts/cells": float(len(archive)), "restarts/rooms": float(len(archive.rooms()))}
+        return reach | self._backward.figures
 
     @staticmethod
     def _score_of(order: EpochStart, model: bytes | None) -> Score | None:
@@ -95,3 +105,8 @@ class EpochRestarts:
         if model is None or order.reward_model is None or view_of(model) != counters.VERSION:
             return None
         return score_by(model, order.reward_model.weights_digest, order.config.shaping.conservatism)
+
+
+def stage_of(order: EpochStart) -> BackwardStage | None:
+    """The stage of the backward curriculum that an order pins."""
+    return None if order.demonstrations is None else order.demonstrations.backward

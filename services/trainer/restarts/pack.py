@@ -104,6 +104,7 @@ def _fields(state: CollectedState) -> dict[str, Any]:
         "quality": state.quality,
         "counters": _text(state.counters),
         "digest": state.digest,
+        "follows": state.follows,
     }
 
 
@@ -118,6 +119,7 @@ def _from_fields(fields: Mapping[str, Any], state: bytes, memory: bytes) -> Coll
         digest=str(fields["digest"]),
         state=state,
         memory=memory,
+        follows=None if fields.get("follows") is None else int(fields["follows"]),  # absent before 2026-11-24
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from services.trainer.restarts.collector import Known, PathStart
+from services.trainer.state_archive.goal import ArchiveGoal
 from shared.game.emulator.start import StartState
 
 
@@ -15,3 +16,5 @@ class RestartPlan:
     paths: dict[str, PathStart]
     """By the name of a start state: the path into it."""
     known: Known
+    goal: ArchiveGoal | None = None
+    """Of the backward curriculum: summaries say which episodes reached it."""

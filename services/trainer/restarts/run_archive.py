@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from services.trainer.domain.curriculum import SLOTS
 from services.trainer.domain.shaping import ConservativePotential
 from services.trainer.restarts.collector import CollectedState, Known, PathStart
 from services.trainer.restarts.pack import ArchivePack, read_pack
@@ -23,7 +24,6 @@ from shared.game.emulator.start import StartState
 from shared.game.observation import counters
 from shared.game.recording.segment import unpack_state
 
-SLOTS: Final = 100  # an environment draws its start uniformly from a list of this length
 STREAM: Final = 0x7E57A27  # of random numbers: the draw shares none with the policy's or the games'
 IMITATION_STREAM: Final = 0x7E57A28
 
@@ -138,5 +138,6 @@ def score_by(model: bytes, version: str, conservatism: float) -> Score:
 
 def _entry(number: int, state: CollectedState) -> ArchiveEntry:
     return ArchiveEntry(
-        number, state.cell, state.parent, state.seed, state.actions, state.quality, state.digest, state.counters
+        *(number, state.cell, state.parent, state.seed, state.actions),
+        *(state.quality, state.digest, state.counters, state.follows),
     )

@@ -3,12 +3,12 @@
 A trajectory that several orders name is played once in a driver's life.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
-from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows, TrajectoryStart
 from services.trainer.state_archive.archive import ArchiveEntry
 from shared.contracts.epoch import TrajectoryRef
 from shared.contracts.ids import Digest
@@ -48,6 +48,13 @@ class ArchiveTrajectories:
         self._rows = found  # those of the newest order alone: each has some 600 bytes a step
         return [found[one.digest] for one in references]
 
+    def starts(
+        self, reference: TrajectoryRef, points: Collection[int]
+    ) -> tuple[Trajectory, dict[int, TrajectoryStart]]:
+        """The trajectory, and where episodes may begin at these points of it. Raises as `rows` does."""
+        trajectory = self._read(reference)
+        return trajectory, self._started().starts(trajectory, reference.key, points)
+
     def close(self) -> None:
         """End the emulator."""
         if self._player is not None:
@@ -60,7 +67,12 @@ class ArchiveTrajectories:
         return self._store.save_trajectory(write_trajectory(trajectory), entry.number, trajectory.steps)
 
     def _played(self, reference: TrajectoryRef) -> TrajectoryRows:
-        trajectory = read_trajectory(self._store.read_trajectory(reference), reference.key)
+        return self._started().rows(self._read(reference), reference.key)
+
+    def _read(self, reference: TrajectoryRef) -> Trajectory:
+        return read_trajectory(self._store.read_trajectory(reference), reference.key)
+
+    def _started(self) -> TrajectoryPlayer:
         if self._player is None:
             self._player = self._make()
-        return self._player.rows(trajectory, reference.key)
+        return self._player

@@ -4,15 +4,18 @@ So it rebuilds what the policy saw before each action, exactly: the emulator is 
 trajectory begins as the episode did that played it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.domain.backward import longest_episode
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
+from services.trainer.state_archive.cell import may_restart
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -29,6 +32,13 @@ class TrajectoryRows:
     """(T,)."""
     total: float
     """Sum of the rewards of the run's profile."""
+
+
+class TrajectoryStart(NamedTuple):
+    """A state on a trajectory, and its steps from the true start."""
+
+    state: StartState
+    step: int
 
 
 class _Played(NamedTuple):
@@ -55,16 +65,37 @@ class TrajectoryPlayer:
             sum(step.reward for step in played),
         )
 
+    def starts(self, trajectory: Trajectory, name: str, points: Collection[int]) -> dict[int, TrajectoryStart]:
+        """Where episodes may begin on the trajectory: for each point the first moment of control at or after it.
+
+        A point without one is left out. Raises ReplayMismatch, with the object's `name`, if it ends elsewhere.
+        """
+        found: dict[int, TrajectoryStart] = {}
+        open_ = sorted(points, reverse=True)
+
+        def look(step: int) -> None:
+            while open_ and open_[-1] <= step and may_restart(self._session.state):
+                point = open_.pop()
+                length = longest_episode(trajectory.steps - step)
+                found[point] = TrajectoryStart(replace(self._here(start_name(point)), length=length), step)
+
+        self._play(trajectory, name, look)
+        return found
+
     def close(self) -> None:
         """End the emulator."""
         self._session.close()
 
-    def _play(self, trajectory: Trajectory, name: str) -> list[_Played]:
+    def _play(
+        self, trajectory: Trajectory, name: str, look: Callable[[int], None] = lambda step: None
+    ) -> list[_Played]:
+        """Play all parts; `look` is called before each step with its number."""
         session, start = self._session, true_start(self._session.game)
         played: list[_Played] = []
         for part in trajectory.parts:
             observation = session.begin(start, part.seed)
             for action in part.actions:
+                look(len(played))
                 before = observation.copy()
                 result = session.step(action)
                 played.append(_Played(before, action, result.reward))
@@ -91,3 +122,8 @@ class TrajectoryPlayer:
                 expected,
                 actual,
             )
+
+
+def start_name(point: int) -> str:
+    """The name of the start state at a point of the backward curriculum."""
+    return f"backward-{point}"

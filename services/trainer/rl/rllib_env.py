@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
-from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
 from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.behaviour_stats import BehaviourStats
 from services.trainer.env.config import EnvConfig
@@ -234,7 +234,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
 
     def _new_collector(self) -> CellCollector | None:
         restarts = self._plan.restarts
-        return None if restarts is None else CellCollector(self.num_envs, restarts.known, restarts.paths)
+        return None if restarts is None else CellCollector(self.num_envs, restarts.known, restarts.paths, restarts.goal)
 
     def _collect_states(self, sessions: Sequence[GameSession]) -> None:
         if self._collector is not None:
@@ -270,6 +270,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             "finished": float(report["finished"]),
             **self._behaviour.pop(env),
             **self._assistance_facts(env),
+            **self._goal_facts(env),
         }
         return EpisodeSummary(
             episode=EpisodeName(self._plan.epoch, self.runner, env, report["episode"]).id,
@@ -279,7 +280,14 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             facts=facts,
             complete=not report.get("cut", False),
             from_start=report["start"] == TRUE_START_NAME,
+            start=report["start"],
         )
+
+    def _goal_facts(self, env: int) -> dict[str, float]:
+        collector = self._collector
+        if collector is None or collector.goal is None:
+            return {}
+        return {GOAL: float(collector.reached_goal(env))}
 
     def _assistance_facts(self, env: int) -> dict[str, float]:
         session = self._open_games().sessions[env]

@@ -44,6 +44,8 @@ class ArchiveEntry:
     """SHA-256 of the emulator's state at the end of the path."""
     counters: bytes = b""
     """The episode's counters, packed as counters/v1: what a reward model reads."""
+    follows: int | None = None
+    """The path follows its parent's for so many steps from the true start; None: to its end."""
 
 
 class PathPart(NamedTuple):
@@ -58,6 +60,19 @@ def is_better(new: PathQuality, old: PathQuality) -> bool:
     if new.hearts != old.hearts:
         return new.hearts > old.hearts
     return new.steps < old.steps * WORTHWHILE
+
+
+def first_steps(path: tuple[PathPart, ...], steps: int | None) -> tuple[PathPart, ...]:
+    """The path up to the moment after so many steps, in the part whose action follows; None: all of it."""
+    if steps is None:
+        return path
+    kept: list[PathPart] = []
+    for part in path:
+        if steps < len(part.actions):
+            return (*kept, PathPart(part.seed, part.actions[:steps]))
+        kept.append(part)
+        steps -= len(part.actions)
+    return path
 
 
 class StateArchive:
@@ -102,12 +117,13 @@ class StateArchive:
 
     def trajectory(self, entry: ArchiveEntry) -> tuple[PathPart, ...]:
         """The parts of the whole path from the true start to the entry."""
-        parts: list[PathPart] = []
-        one: ArchiveEntry | None = entry
-        while one is not None:
-            parts.append(PathPart(one.seed, one.actions))
-            one = None if one.parent is None else self.entries[one.parent]
-        return tuple(reversed(parts))
+        chain = [entry]
+        while (parent := chain[-1].parent) is not None:
+            chain.append(self.entries[parent])
+        path: tuple[PathPart, ...] = ()
+        for one in reversed(chain):
+            path = (*first_steps(path, one.follows), PathPart(one.seed, one.actions))
+        return path
 
     def rooms(self) -> set[tuple[int, int]]:
         """Group and number of each room with a cell."""

@@ -26,6 +26,8 @@ class StartState:
     state: bytes
     memory: bytes | None = None
     """What the episode remembers that the state continues (observation/episode_memory.py); None: a new episode."""
+    length: int | None = None
+    """Steps until an episode from here is truncated; None: the run's `episode_length`."""
 
 
 def begin_episode(emulator: Emulator, state: bytes, seed: int, actions: ActionsName = "actions/v2") -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.contracts.epoch import Imitation
+from shared.contracts.epoch import ArchiveDemonstrations, BackwardStage, Imitation, TrajectoryRef
+from shared.contracts.ids import Digest
 from shared.contracts.run import RunConfig
 from shared.store import keys
 from tests.unit.coordinator.harness import RUN, Harness, segment, started_run
@@ -58,6 +59,20 @@ async def test_a_score_of_other_bytes_is_ignored() -> None:
     assert [one.score for one in found.segments] == [0.5, 0.1]
 
 
+async def test_what_the_driver_chose_from_the_archive_is_pinned_in_the_next_order() -> None:
+    harness = await started_run(epochs=3, imitation={"mode": "sil", "source": "archive"})
+    assert (await harness.start_order(0)).demonstrations is None
+    one = TrajectoryRef(entry=4, steps=30, key="models/t", digest=Digest("a" * 64))
+    chosen = ArchiveDemonstrations(imitated=[one], backward=BackwardStage(trajectory=one, begin=20))
+    finished = await harness.train(0, demonstrations=chosen.model_dump())
+    await harness.judge(0)
+    await harness.train_reward_model(0)
+    await harness.passes()
+    order = await harness.start_order(1)
+    assert order.demonstrations == finished.demonstrations == chosen
+    assert order.imitation is None, "judged segments are no source of this run"
+
+
 async def test_by_default_a_run_imitates_nothing() -> None:
     harness = await started_run()
     await judged_epoch(harness, 0, [0.9, 0.5, 0.1])
@@ -71,3 +86,10 @@ async def test_by_default_a_run_imitates_nothing() -> None:
 def test_imitation_refuses_what_it_cannot_learn_from(field: str, value: object, reason: str) -> None:
     with pytest.raises(ValueError, match=f"imitation needs .*{reason}"):
         RunConfig.model_validate({"imitation": {"mode": "sil"}, field: value})
+
+
+@pytest.mark.parametrize(("field", "value"), [("planner", {"mode": "rules"}), ("options", "options/v1")])
+def test_trajectories_of_assisted_play_are_not_imitated(field: str, value: object) -> None:
+    RunConfig.model_validate({"imitation": {"mode": "sil"}, field: value})
+    with pytest.raises(ValueError, match=r"imitation\.source archive and both need planner\.mode none"):
+        RunConfig.model_validate({"imitation": {"mode": "sil", "source": "both"}, field: value})

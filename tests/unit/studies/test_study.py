@@ -107,11 +107,21 @@ def test_arms_differ_only_in_reward_assistance_or_memory() -> None:
             "options": arm.options,
             "memory": arm.memory,
             "imitation": arm.imitation != "none",
+            "restarts": arm.backward,
         }
         own = {field for field, used in given.items() if used}
         assert changed <= {"rnd", "shaping", "sampling"} | own, name
     assert base.shaping.mode == "none"
     assert not base.rnd
+
+
+def test_arms_that_learn_from_an_archive_are_trained_only_when_asked_for() -> None:
+    usual = {name for name, arm in ARMS.items() if arm.in_default_study}
+    assert {"visits", "judges", "sil", "awr"} <= usual
+    assert not usual & {"archive-sil", "backward", "options", "planner", "guided"}
+    imitation = trial_config(PLAN, Trial("archive-sil", "garden", 4)).imitation
+    assert (imitation.mode, imitation.of_archive, imitation.of_judged) == ("sil", True, False)
+    assert trial_config(PLAN, Trial("backward", "garden", 4)).restarts.backward
 
 
 def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:

@@ -7,65 +7,18 @@ import numpy as np
 import pytest
 
 from services.trainer.imitation.demonstrations import Demonstrations
-from services.trainer.restarts.plan import RestartPlan
-from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
-from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from services.trainer.state_archive.archive import PathPart
-from shared.contracts.base import sha256
-from shared.contracts.epoch import ArchiveRef, TrajectoryRef
-from shared.contracts.ids import Digest, RunId
-from shared.contracts.run import RunConfig
 from shared.errors import ContractError, DigestMismatch
 from shared.game.errors import ReplayMismatch
-from shared.store import keys
-
-RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=1, batch_size=256, epoch_steps=512, frame_skip=12)
-CONFIG = TrainingSessionConfig(RunId("play"), RUN)
-STEPS = 120
-
-
-class Play:
-    """Two epochs of random play in one environment: what was seen and done, and the archive that they fill."""
-
-    def __init__(self) -> None:
-        self.games = RLlibVectorEnv({SESSION_CONFIG: CONFIG, "num_envs": 1})
-        self.archive = RunArchive()
-        self.seen: list[list[np.ndarray]] = []
-        self.actions: list[list[int]] = []
-
-    def epoch(self, number: int) -> None:
-        starts, paths = self.archive.draw((0, number), 0.9 if number else 0.0, "novelty")
-        self.play(EpochPlan(number, restarts=RestartPlan(tuple(starts), paths, self.archive.known)))
-
-    def play(self, plan: EpochPlan) -> None:
-        rng = np.random.default_rng(plan.epoch)
-        self.games.begin_epoch(plan)
-        observation, _ = self.games.reset()
-        self.seen.append([])
-        self.actions.append([])
-        for _ in range(STEPS):
-            action = int(rng.integers(1, 5))
-            self.seen[-1].append(observation[0].copy())
-            self.actions[-1].append(action)
-            observation, *_ = self.games.step(np.array([action]))
-        result = self.games.collect(final=True)
-        pack = self.archive.merge(result.states, result.visits)
-        digest = Digest(sha256(str(plan.epoch).encode()))
-        self.archive.append(ArchiveRef(key=f"models/{plan.epoch}", digest=digest), pack)
-
-    def trajectory(self, entry: int) -> Trajectory:
-        path = self.archive.archive.trajectory(self.archive.archive.entries[entry])
-        return Trajectory.of(entry, path, self.archive.states[entry])
+from tests.unit.trainer.archived_play import CONFIG, ArchivedPlay, TrajectoriesInMemory
 
 
 @pytest.fixture(scope="module")
-def play() -> Iterator[Play]:
-    made = Play()
+def play() -> Iterator[ArchivedPlay]:
+    made = ArchivedPlay()
     made.epoch(0)
     made.epoch(1)
     yield made
@@ -79,13 +32,13 @@ def player() -> Iterator[TrajectoryPlayer]:
     made.close()
 
 
-def newest(play: Play, *, continued: bool) -> Trajectory:
+def newest(play: ArchivedPlay, *, continued: bool) -> Trajectory:
     """The trajectory to the last entry that began at the true start, or that continued the path of another."""
     found = [one.number for one in play.archive.archive.best() if (one.parent is not None) == continued]
     return play.trajectory(max(found))
 
 
-def test_a_replay_shows_what_the_policy_saw(play: Play, player: TrajectoryPlayer) -> None:
+def test_a_replay_shows_what_the_policy_saw(play: ArchivedPlay, player: TrajectoryPlayer) -> None:
     first = newest(play, continued=False)
     rows = player.rows(first, "first")
     assert len(rows.actions) == first.steps > 20
@@ -93,7 +46,7 @@ def test_a_replay_shows_what_the_policy_saw(play: Play, player: TrajectoryPlayer
     np.testing.assert_array_equal(rows.observations, play.seen[0][: first.steps])
 
 
-def test_a_replay_continues_the_path_of_another_entry(play: Play, player: TrajectoryPlayer) -> None:
+def test_a_replay_continues_the_path_of_another_entry(play: ArchivedPlay, player: TrajectoryPlayer) -> None:
     second = newest(play, continued=True)
     rows, begins = player.rows(second, "second"), len(second.parts[0].actions)
     assert len(second.parts) == 2
@@ -102,7 +55,7 @@ def test_a_replay_continues_the_path_of_another_entry(play: Play, player: Trajec
     assert player.rows(second, "second").total == rows.total
 
 
-def test_a_stored_trajectory_comes_back_and_its_damage_is_named(play: Play) -> None:
+def test_a_stored_trajectory_comes_back_and_its_damage_is_named(play: ArchivedPlay) -> None:
     whole = newest(play, continued=True)
     assert read_trajectory(write_trajectory(whole), "demo.zip") == whole
     for broken in (b"", b"no zip", write_trajectory(whole)[:-40]):
@@ -112,7 +65,7 @@ def test_a_stored_trajectory_comes_back_and_its_damage_is_named(play: Play) -> N
         read_trajectory(write_trajectory(replace(whole, digest="0" * 64)), "demo.zip")
 
 
-def test_actions_that_lead_elsewhere_are_refused_by_name(play: Play, player: TrajectoryPlayer) -> None:
+def test_actions_that_lead_elsewhere_are_refused_by_name(play: ArchivedPlay, player: TrajectoryPlayer) -> None:
     whole = newest(play, continued=False)
     (part,) = whole.parts
     changed = replace(whole, parts=(PathPart(part.seed, part.actions[:-10] + bytes(10)),))
@@ -120,29 +73,8 @@ def test_actions_that_lead_elsewhere_are_refused_by_name(play: Play, player: Tra
         player.rows(changed, "demo.zip")
 
 
-class MemoryStore:
-    """Trajectories in memory, each checked against its digest."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-        self.reads = 0
-
-    def read_trajectory(self, reference: TrajectoryRef) -> bytes:
-        self.reads += 1
-        data = self.objects[reference.key]
-        if sha256(data) != reference.digest:
-            raise DigestMismatch(f"{reference.key} is damaged")
-        return data
-
-    def save_trajectory(self, data: bytes, entry: int, steps: int) -> TrajectoryRef:
-        digest = Digest(sha256(data))
-        key = keys.trajectory(RunId("play"), entry, digest)
-        self.objects[key] = data
-        return TrajectoryRef(entry=entry, steps=steps, key=key, digest=digest)
-
-
-def test_the_same_seed_chooses_the_same_trajectories_and_plays_each_once(play: Play) -> None:
-    store = MemoryStore()
+def test_the_same_seed_chooses_the_same_trajectories_and_plays_each_once(play: ArchivedPlay) -> None:
+    store = TrajectoriesInMemory()
     kept = ArchiveTrajectories(store, lambda: TrajectoryPlayer(CONFIG.environment()))
     chosen = [play.archive.choose((0, 2), 3, "novelty") for _ in range(2)]
     assert chosen[0] == chosen[1]

@@ -1,0 +1,47 @@
+"""The backward curriculum: episodes begin ever earlier on one demonstration, as the policy reaches its goal from there.
+
+Salimans & Chen 2018 (arXiv:1812.03381) move one start backwards while the policy trains. Here an epoch tries several
+starts at a time, because its order decides all of them; then the next epoch's begin before the earliest mastered one.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Final
+
+from services.trainer.domain.curriculum import SLOTS
+from shared.contracts.run import RestartsConfig
+
+MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
+MIN_LENGTH: Final = 200  # steps; how long an episode may take at least
+LENGTHS: Final = 2  # an episode may take so many times as long as the rest of the demonstration
+
+
+def start_points(begin: int, config: RestartsConfig) -> list[int]:
+    """The steps of the demonstration at which episodes begin, latest first; 0 is the true start.
+
+    From `begin` on the policy reaches the goal. The points lie before it, `stride` steps apart.
+    """
+    points = [max(0, begin - config.stride * number) for number in range(1, config.window + 1)]
+    return list(dict.fromkeys(points))
+
+
+def point_slots(points: Sequence[int], share: float) -> list[int]:
+    """A hundred starts: `share` of them at the points in turn, the others at the true start."""
+    count = round(share * SLOTS) if points else 0
+    return [points[slot % len(points)] for slot in range(count)] + [0] * (SLOTS - count)
+
+
+def longest_episode(rest: int) -> int:
+    """Steps until an episode is truncated that begins `rest` steps before the end of the demonstration."""
+    return LENGTHS * rest + MIN_LENGTH
+
+
+def earliest_mastered(begin: int, outcomes: Mapping[int, Sequence[bool]], threshold: float) -> int:
+    """The earliest point from which the policy reaches the goal in at least this share of the episodes.
+
+    `outcomes` says by point which episodes reached it. `begin` if no earlier point is mastered.
+    """
+    mastered = [
+        point for point, reached in outcomes.items() if len(reached) >= MIN_EPISODES and fmean(reached) >= threshold
+    ]
+    return min([begin, *mastered])

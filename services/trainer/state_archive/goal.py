@@ -1,0 +1,37 @@
+"""The goal of a backward curriculum: the most valuable cell of the archive, and when it is reached. Pure."""
+
+from dataclasses import dataclass
+
+from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.selection import Score
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveGoal:
+    """To be in the room of a cell with at least its lasting counters."""
+
+    cell: ArchiveCell
+
+    def reached_in(self, cell: ArchiveCell) -> bool:
+        """Whether an episode that is in this cell has reached the goal."""
+        place = (cell.group, cell.room) == (self.cell.group, self.cell.room)
+        return place and all(own >= asked for own, asked in zip(cell.counters, self.cell.counters, strict=True))
+
+
+def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -> ArchiveEntry | None:
+    """The entry of the most valuable cell, of equal ones that with the shortest path; None if none is worth more
+    than the entry `reached`, or than the first one.
+
+    Without a score the value is the sum of the lasting counters: what the path achieved for good.
+    """
+    if not len(archive):
+        return None
+    worth: Score = score or achieved
+    best = max(archive.best(), key=lambda entry: (worth(entry), -entry.quality.steps))
+    return best if worth(best) > worth(archive.entries[reached or 0]) and best.quality.steps else None
+
+
+def achieved(entry: ArchiveEntry) -> float:
+    """The sum of an entry's lasting counters."""
+    return float(sum(entry.cell.counters))

@@ -1,0 +1,90 @@
+"""A run that imitates its archive and begins episodes backwards: a repeated epoch learns the same bytes."""
+
+import asyncio
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.checkpoint import WEIGHTS
+from services.trainer.driver.driver_store import DriverStore
+from shared.contracts.epoch import BackwardStage, EpochFinishedRecord, EpochStart
+from shared.contracts.run import ImitationConfig, RestartsConfig
+from shared.errors import DigestMismatch
+from shared.store.object_store import local_store
+from shared.store.port import Store
+from tests.unit.trainer.run_fixtures import NOW, RUN, run_in
+from tests.unit.trainer.trained_epochs import SMALL, forget, train
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("ray_cluster"),
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
+]
+CONFIG = SMALL.model_copy(
+    update={
+        "imitation": ImitationConfig(mode="awr", source="archive", trajectories=2),
+        "restarts": RestartsConfig(share=0.9, mode="backward", stride=5, window=3),
+    }
+)
+
+
+def following(before: EpochFinishedRecord) -> EpochStart:
+    """The order of the epoch after this one, with a stage on a trajectory: so short play achieves no goal by itself."""
+    assert before.demonstrations is not None
+    one = before.demonstrations.imitated[0]
+    chosen = before.demonstrations.model_copy(update={"backward": BackwardStage(trajectory=one, begin=one.steps)})
+    return EpochStart(
+        run=RUN,
+        epoch=before.epoch + 1,
+        fence=1,
+        config=CONFIG,
+        archive=before.archive,
+        demonstrations=chosen,
+        created=NOW,
+    )
+
+
+def test_a_repeated_epoch_learns_the_same_bytes_from_the_archive(tmp_path: Path) -> None:
+    store = local_store(tmp_path)
+    asyncio.run(run_in(store, config=CONFIG))
+    first = train(store, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+    assert "learner/imitation_loss" not in first.metrics
+    assert first.demonstrations is not None
+    assert 1 <= len(first.demonstrations.imitated) <= 2
+
+    second = train(store, "d2", following(first))
+    weights = stored_weights(store, second)
+    assert 0 < second.metrics["learner/imitation_loss"] < 3, "near that of a uniform policy, log 8"
+    assert second.metrics["restarts/backward_steps"] == first.demonstrations.imitated[0].steps
+    assert "goal_mean" in second.metrics, "episodes from the true start say how far the goal still is"
+    assert second.demonstrations is not None
+    assert second.demonstrations.backward is not None
+    asyncio.run(forget(store, RUN, 1))
+    again = train(store, "d3", following(first))
+    assert learnt(again) == learnt(second)
+    assert stored_weights(store, again) == weights
+    assert stages(again) == stages(second)
+    assert (again.archive, again.demonstrations) == (second.archive, second.demonstrations)
+
+    damaged = first.demonstrations.imitated[0]
+    asyncio.run(store.put(damaged.key, b"damaged"))
+    with pytest.raises(DigestMismatch, match=damaged.key):
+        DriverStore(BlockingStore(store), RUN, "d4").read_trajectory(damaged)
+
+
+def stages(record: EpochFinishedRecord) -> dict[str, float]:
+    return {name: value for name, value in record.metrics.items() if name.startswith(("restarts/", "goal"))}
+
+
+def stored_weights(store: Store, record: EpochFinishedRecord) -> bytes:
+    """The bytes of the weights in the epoch's checkpoint; beside them it has times, which differ."""
+    with zipfile.ZipFile(io.BytesIO(asyncio.run(store.get(record.checkpoint_key)))) as checkpoint:
+        return checkpoint.read(WEIGHTS)
+
+
+def learnt(record: EpochFinishedRecord) -> dict[str, float]:
+    return {name: value for name, value in record.metrics.items() if name.startswith("learner/")}

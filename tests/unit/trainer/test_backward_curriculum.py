@@ -1,0 +1,232 @@
+"""The backward curriculum: starts move back on one trajectory as the policy reaches its goal, to the true start."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pydantic import ValidationError
+
+from services.trainer.domain.backward import earliest_mastered, longest_episode, point_slots, start_points
+from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
+from services.trainer.driver.session_factory import UnplayableRun, check_playable
+from services.trainer.restarts.backward import BackwardCurriculum, outcomes_by_point
+from services.trainer.restarts.run_archive import RunArchive
+from services.trainer.restarts.trajectories import ArchiveTrajectories
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.goal import ArchiveGoal, next_goal
+from shared.contracts.epoch import BackwardStage, TrajectoryRef
+from shared.contracts.ids import Digest
+from shared.contracts.run import RestartsConfig, RunConfig
+from shared.errors import DigestMismatch
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import begin_episode
+from tests.unit.trainer.archived_play import CONFIG, RUN, ArchivedPlay, TrajectoriesInMemory
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
+BACKWARD = RestartsConfig(share=0.5, mode="backward", stride=10, window=3, threshold=0.5)
+STAGE = BackwardStage(trajectory=TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64)), begin=40)
+
+
+def test_starts_lie_one_stride_apart_and_end_at_the_true_start() -> None:
+    assert start_points(60, BACKWARD) == [50, 40, 30]
+    assert start_points(15, BACKWARD) == [5, 0]
+    slots = point_slots([50, 40, 30], 0.5)
+    assert (len(slots), slots.count(50), slots.count(30), slots.count(0)) == (100, 17, 16, 50)
+    assert point_slots([], 0.5) == [0] * 100
+
+
+def test_starts_move_to_the_earliest_one_that_is_mastered() -> None:
+    some, all_, few = [True, True, False], [True] * 3, [True] * 2
+    assert earliest_mastered(60, {50: all_, 40: some, 30: [True, False, False]}, 0.5) == 40
+    assert earliest_mastered(60, {50: [False] * 9, 40: few}, 0.5) == 60, "two episodes say too little"
+    assert earliest_mastered(60, {30: all_, 0: all_}, 0.5) == 0
+
+
+def summary(start: str, reached: bool, *, complete: bool = True) -> EpisodeSummary:
+    facts = {GOAL: float(reached)}
+    return EpisodeSummary("e", 9, 0.0, facts=facts, complete=complete, from_start=start == "start", start=start)
+
+
+def test_only_complete_episodes_from_these_starts_count() -> None:
+    played = [
+        summary("backward-30", True),
+        summary("backward-30", False),
+        summary("backward-30", True, complete=False),
+        summary("backward-99", True),
+        summary("archive-3", True),
+        summary("start", False),
+        EpisodeSummary("e", 9, 0.0, start="start"),
+    ]
+    assert outcomes_by_point(played, [30, 20]) == {30: [True, False], 0: [False]}
+    metrics = epoch_metrics(played)
+    assert metrics["goal_max"] == 0, "metrics of episodes count those from the true start alone"
+
+
+class Refused(TrajectoriesInMemory):
+    """A store that must not be asked."""
+
+    def save_trajectory(self, data: bytes, entry: int, steps: int) -> TrajectoryRef:
+        raise AssertionError("nothing new is worth a trajectory")
+
+
+def nobody() -> TrajectoryPlayer:
+    raise AssertionError("nothing is played")
+
+
+def test_the_stage_moves_back_epoch_by_epoch_until_the_true_start() -> None:
+    """A policy that reaches the goal from 15 steps before where it could reach it from an epoch ago."""
+    curriculum = BackwardCurriculum(ArchiveTrajectories(Refused(), nobody))
+    stage, begins = STAGE, []
+    for skill in range(35, -20, -15):
+        points = start_points(stage.begin, BACKWARD)
+        played = [summary(start_name(point) if point else "start", point >= skill) for point in points * 3]
+        moved = curriculum.next_stage(stage, BACKWARD, played, RunArchive(), None)
+        assert moved is not None
+        stage = moved
+        begins.append(stage.begin)
+        assert curriculum.figures["restarts/backward_begin"] == stage.begin
+    assert begins == [40, 20, 10, 0]
+    assert stage.trajectory == STAGE.trajectory
+
+
+def cell(room: int, *counters: int) -> ArchiveCell:
+    return ArchiveCell(0, room, 1, 1, counters)
+
+
+def archive_of(*paths: tuple[ArchiveCell, int]) -> StateArchive:
+    archive = StateArchive()
+    for number, (place, steps) in enumerate(paths):
+        archive.add(ArchiveEntry(number, place, None, 1, bytes(steps), PathQuality(3, steps), "digest"))
+    return archive
+
+
+def test_the_goal_is_the_first_moment_of_the_greatest_achievement() -> None:
+    archive = archive_of((cell(1, 0, 0), 0), (cell(2, 1, 0), 80), (cell(3, 1, 0), 50), (cell(4, 0, 0), 90))
+    found = next_goal(archive, None, None)
+    assert found is not None
+    assert found.number == 2, "of equal achievements that with the shortest path"
+    assert next_goal(archive, None, reached=2) is None, "nothing is worth more than what was reached"
+    assert next_goal(archive, lambda entry: float(entry.number), reached=2) == archive.entries[3], "by the judges"
+    assert next_goal(archive_of((cell(1, 0, 0), 0), (cell(2, 0, 0), 9)), None, None) is None
+    assert next_goal(StateArchive(), None, None) is None
+
+
+def test_a_goal_is_reached_in_its_room_with_at_least_its_counters() -> None:
+    goal = ArchiveGoal(cell(3, 1, 2))
+    assert goal.reached_in(cell(3, 1, 2)._replace(column=9))
+    assert goal.reached_in(cell(3, 2, 2))
+    assert not goal.reached_in(cell(3, 2, 1))
+    assert not goal.reached_in(cell(4, 1, 2))
+
+
+def test_a_path_may_leave_another_one_in_its_middle() -> None:
+    path = (PathPart(1, b"abc"), PathPart(2, b"de"))
+    assert first_steps(path, None) == path
+    assert first_steps(path, 1) == (PathPart(1, b"a"),)
+    assert first_steps(path, 3) == (PathPart(1, b"abc"), PathPart(2, b"")), "it left after the second seed was set"
+    assert first_steps(path, 4) == (PathPart(1, b"abc"), PathPart(2, b"d"))
+
+
+class Curriculum:
+    """A curriculum on the longest trajectory of an archive that random play filled."""
+
+    def __init__(self) -> None:
+        self.play, self.store = ArchivedPlay(), TrajectoriesInMemory()
+        self.play.epoch(0)
+        self.trajectories = ArchiveTrajectories(self.store, lambda: TrajectoryPlayer(CONFIG.environment()))
+        entry = max(self.play.archive.archive.best(), key=lambda one: one.quality.steps)
+        (reference,) = self.trajectories.save(self.play.archive, [entry])
+        self.stage = BackwardStage(trajectory=reference, begin=reference.steps)
+        self.curriculum = BackwardCurriculum(self.trajectories)
+
+    def epoch_plan(self, epoch: int, stage: BackwardStage, share: float) -> EpochPlan:
+        config = BACKWARD.model_copy(update={"share": share})
+        return EpochPlan(epoch, restarts=self.curriculum.plan(stage, config, self.play.archive.known))
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Curriculum]:
+    curriculum = Curriculum()
+    yield curriculum
+    curriculum.trajectories.close()
+    curriculum.play.games.close()
+
+
+def test_the_same_stage_gives_the_same_starts_on_the_trajectory(made: Curriculum) -> None:
+    first, again = (made.epoch_plan(1, made.stage, 0.9).restarts for _ in range(2))
+    assert first is not None
+    assert first == again
+    assert first.starts.count(None) == 10
+    steps = {name: path.steps for name, path in first.paths.items()}
+    points = start_points(made.stage.begin, BACKWARD)
+    assert list(steps) == [start_name(point) for point in sorted(points)]
+    for point in points:
+        (start,) = {one for one in first.starts if one is not None and one.name == start_name(point)}
+        assert steps[start.name] in range(point, made.stage.begin)
+        assert start.length == longest_episode(made.stage.trajectory.steps - steps[start.name])
+
+
+def test_what_play_finds_from_there_is_reached_again_from_the_true_start(made: Curriculum) -> None:
+    play = made.play
+    before = len(play.archive.archive.entries)
+    result = play.play(made.epoch_plan(1, made.stage, 0.9))
+    assert {one.start for one in result.summaries} <= {start_name(point) for point in (0, *range(200))} | {"start"}
+    assert all(GOAL in one.facts for one in result.summaries)
+    found = [entry for entry in play.archive.archive.entries[before:] if entry.follows is not None]
+    assert found, "play from the middle of the trajectory reaches cells that are new"
+    newest = play.trajectory(found[-1].number)
+    assert newest.steps == found[-1].quality.steps
+    player = TrajectoryPlayer(CONFIG.environment())
+    assert len(player.rows(newest, "newest").actions) == newest.steps, "the replay ends in the state that was saved"
+    player.close()
+
+
+def test_an_episode_is_truncated_at_the_length_of_its_start(made: Curriculum) -> None:
+    session = made.play.games._open_games().sessions[0]
+    plan = made.epoch_plan(1, made.stage, 0.9).restarts
+    assert plan is not None
+    start = next(one for one in plan.starts if one is not None)
+    session.begin(replace(start, length=3), 1)
+    assert [session.step(0).truncated for _ in range(3)] == [False, False, True]
+    session.begin(replace(start, length=None), 1)
+    assert not any(session.step(0).truncated for _ in range(9))
+
+
+def test_open_loop_replay_fails_because_each_episode_has_its_own_seed(made: Curriculum) -> None:
+    """The same actions under other seeds of the game's random generator lead to other states."""
+    plan = made.epoch_plan(1, made.stage.model_copy(update={"begin": 30}), 0.9).restarts
+    assert plan is not None
+    start = next(one for one in plan.starts if one is not None)
+    archive = made.play.archive.archive
+    parts = archive.trajectory(archive.entries[made.stage.trajectory.entry])
+    rest = [action for part in parts for action in part.actions]
+    emulator = Emulator(made.play.games._open_games().sessions[0].game)
+    ends = set()
+    for seed in (1, 2, 3, 3):
+        begin_episode(emulator, start.state, seed)
+        for action in rest[plan.paths[start.name].steps :]:
+            emulator.step(action, RUN.frame_skip)
+        emulator.seed(1)  # so that the generator's own word does not make the difference
+        ends.add(emulator.ram_hash())
+    emulator.close()
+    assert len(ends) == 3
+
+
+def test_a_damaged_trajectory_is_refused_by_name(made: Curriculum) -> None:
+    key = made.stage.trajectory.key
+    whole = made.store.objects[key]
+    made.store.objects[key] = whole[:-1]
+    with pytest.raises(DigestMismatch, match=key):
+        made.epoch_plan(1, made.stage, 0.5)
+    made.store.objects[key] = whole
+
+
+def test_settings_that_do_not_fit_are_refused_with_the_reason() -> None:
+    with pytest.raises(ValidationError, match=r"restarts\.mode backward needs restarts\.share above 0"):
+        RunConfig(restarts=RestartsConfig(mode="backward"))
+    config = replace(CONFIG, run=RUN.model_copy(update={"restarts": BACKWARD}), curriculum=(0.2,))
+    with pytest.raises(UnplayableRun, match="needs an empty ZELDA_DRIVER__CURRICULUM"):
+        check_playable(config)
