@@ -12,6 +12,9 @@ from services.trainer.domain.curriculum import SLOTS
 from shared.contracts.run import RestartsConfig
 
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
+OPENING: Final = 12
+"""Most random moves before an episode. Seeds vary only what the game draws by itself, such as enemies: in rooms without
+them the same actions would always lead to the goal."""
 MIN_LENGTH: Final = 200  # steps; how long an episode may take at least
 LENGTHS: Final = 2  # an episode may take so many times as long as the rest of the demonstration
 

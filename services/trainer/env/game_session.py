@@ -19,7 +19,7 @@ from services.trainer.env.detectors import Detectors
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
-from services.trainer.env.who_acts import PLANNER, ActionSource, SuggestionSource
+from services.trainer.env.who_acts import PLANNER, POLICY, ActionSource, SuggestionSource
 from services.trainer.options.option_runner import OptionRunner
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
@@ -39,6 +39,7 @@ from shared.game.observation.with_guidance import GuidedObservation
 
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
+START_OF_BUTTONS: Final = ACTIONS.index("a")  # wait comes before the directions, the buttons after them
 MAX_SEED: Final = 0xFFFF
 
 log = structlog.get_logger(__name__)
@@ -176,10 +177,14 @@ class GameSession:
         rng = np.random.default_rng([self.seed, self.config.runner, self.env, self._count])
         word = int(rng.integers(1, MAX_SEED + 1))
         start = self.starts[int(rng.integers(len(self.starts)))] if self.starts else true_start(self.game)
-        return self.begin(start, word)
+        moves = rng.integers(1, START_OF_BUTTONS, int(rng.integers(start.opening + 1))) if start.opening else ()
+        return self.begin(start, word, [int(move) for move in moves])
 
-    def begin(self, start: StartState, word: int) -> np.ndarray:
-        """Begin the next episode at this state, with the game's random generator seeded by `word` (16 bits, not 0)."""
+    def begin(self, start: StartState, word: int, opening: Sequence[int] = ()) -> np.ndarray:
+        """Begin the next episode at this state, with the game's random generator seeded by `word` (16 bits, not 0).
+
+        The actions of `opening` are made before the first observation. They are part of the episode, and pay nothing.
+        """
         emulator = self.emulator
         self.episode = Episode(self._count, word, start)
         self._count += 1
@@ -198,6 +203,9 @@ class GameSession:
         self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also for a game without milestones, which nothing finishes
         self.features = self.vector.begin(self.state, self.trace)
+        if opening and self._dies_in(opening):
+            self._count -= 1
+            return self.begin(start, word)
         if self.takeover is not None:
             self.takeover.begin()
         if self.guide is not None:
@@ -205,6 +213,22 @@ class GameSession:
         if self.recording is not None:
             self.recording.begin_episode(self)
         return self._seen() if self.pixels is None else self.pixels.begin(self.state, self.trace)
+
+    def _dies_in(self, opening: Sequence[int]) -> bool:
+        """Make the actions of an opening; True if one of them ended the episode."""
+        if self.pixels is not None:
+            self.pixels.begin(self.state, self.trace)
+        for action in opening:
+            self.emulator.step(action, self._frame_skip, True)
+            self.image, fresh = self.emulator.take()
+            previous, self.state = self.state, self.decoder.decode(self.image, fresh)
+            if self._evaluate(previous, self.state, action).report is not None:
+                return True
+            if self.takeover is not None:
+                self.episode.actors.append(POLICY)
+        self._rewards.begin(self.state)
+        self.episode.total = 0.0
+        return False
 
     def holds(self) -> bool:
         """Whether this environment stands still now: its planner or its guide waits for a model."""

@@ -1,1 +1,1 @@
-"""Imitation of judged play: which rows the policy imitates, and how strongly."""
+"""Imitation of judged play and of the archive's trajectories: which rows the policy imitates, and how strongly."""

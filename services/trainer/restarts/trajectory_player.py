@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.domain.backward import longest_episode
+from services.trainer.domain.backward import OPENING, longest_episode
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
@@ -77,7 +77,8 @@ class TrajectoryPlayer:
             while open_ and open_[-1] <= step and may_restart(self._session.state):
                 point = open_.pop()
                 length = longest_episode(trajectory.steps - step)
-                found[point] = TrajectoryStart(replace(self._here(start_name(point)), length=length), step)
+                start = replace(self._here(start_name(point)), length=length, opening=OPENING)
+                found[point] = TrajectoryStart(start, step)
 
         self._play(trajectory, name, look)
         return found

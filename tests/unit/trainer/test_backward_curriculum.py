@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from services.trainer.domain.backward import earliest_mastered, longest_episode, point_slots, start_points
+from services.trainer.domain.backward import OPENING, earliest_mastered, longest_episode, point_slots, start_points
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, outcomes_by_point
@@ -15,14 +16,13 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
-from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.cell import ArchiveCell, coarse_tile
 from services.trainer.state_archive.goal import ArchiveGoal, next_goal
 from shared.contracts.epoch import BackwardStage, TrajectoryRef
 from shared.contracts.ids import Digest
 from shared.contracts.run import RestartsConfig, RunConfig
 from shared.errors import DigestMismatch
-from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import begin_episode
+from shared.game.emulator.start import true_start
 from tests.unit.trainer.archived_play import CONFIG, RUN, ArchivedPlay, TrajectoriesInMemory
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
@@ -195,24 +195,40 @@ def test_an_episode_is_truncated_at_the_length_of_its_start(made: Curriculum) ->
     assert not any(session.step(0).truncated for _ in range(9))
 
 
-def test_open_loop_replay_fails_because_each_episode_has_its_own_seed(made: Curriculum) -> None:
-    """The same actions under other seeds of the game's random generator lead to other states."""
+def test_actions_learnt_by_heart_lead_elsewhere(made: Curriculum) -> None:
+    """Each episode has its own random moves at its beginning and its own seed of the game's random generator."""
     plan = made.epoch_plan(1, made.stage.model_copy(update={"begin": 30}), 0.9).restarts
     assert plan is not None
     start = next(one for one in plan.starts if one is not None)
     archive = made.play.archive.archive
     parts = archive.trajectory(archive.entries[made.stage.trajectory.entry])
     rest = [action for part in parts for action in part.actions]
-    emulator = Emulator(made.play.games._open_games().sessions[0].game)
-    ends = set()
-    for seed in (1, 2, 3, 3):
-        begin_episode(emulator, start.state, seed)
+    session = made.play.games._open_games().sessions[0]
+    session.set_starts([start])
+    ends = []
+    for _ in range(6):
+        session.reset()
+        assert len(session.episode.actions) == session.episode.steps <= OPENING
         for action in rest[plan.paths[start.name].steps :]:
-            emulator.step(action, RUN.frame_skip)
-        emulator.seed(1)  # so that the generator's own word does not make the difference
-        ends.add(emulator.ram_hash())
-    emulator.close()
-    assert len(ends) == 3
+            session.step(action)
+        ends.append((session.state.room, session.state.x, session.state.y))
+    shown = made.play.archive.archive.entries[made.stage.trajectory.entry].cell
+    assert len(set(ends)) > 3
+    at_goal = [(room, *coarse_tile(x, y)) == (shown.room, shown.column, shown.row) for room, x, y in ends]
+    assert sum(at_goal) < 3
+
+
+def test_an_opening_is_part_of_the_episode_and_pays_nothing(made: Curriculum) -> None:
+    session = made.play.games._open_games().sessions[0]
+    start = true_start(session.game)
+    first = session.begin(start, 7, [1, 4, 4]).copy()
+    assert (bytes(session.episode.actions), session.episode.steps) == (bytes([1, 4, 4]), 3)
+    assert session.episode.total == 0
+    assert not any(session.term_sums.values())
+    session.begin(start, 7)
+    for action in (1, 4, 4):
+        shown = session.step(action).observation
+    np.testing.assert_array_equal(first, shown)
 
 
 def test_a_damaged_trajectory_is_refused_by_name(made: Curriculum) -> None:
