@@ -21,7 +21,7 @@ from tests.unit.trainer.trained_epochs import SMALL, forget, train
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("ray_cluster"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(480),
     pytest.mark.filterwarnings("ignore"),  # Ray's own, on every start
 ]
 CONFIG = SMALL.model_copy(
