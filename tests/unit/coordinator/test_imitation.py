@@ -59,7 +59,7 @@ async def test_a_score_of_other_bytes_is_ignored() -> None:
     assert [one.score for one in found.segments] == [0.5, 0.1]
 
 
-async def test_what_the_driver_chose_from_the_archive_is_pinned_in_the_next_order() -> None:
+async def test_what_the_archive_demonstrates_is_pinned_in_the_next_order() -> None:
     harness = await started_run(epochs=3, imitation={"mode": "sil", "source": "archive"})
     assert (await harness.start_order(0)).demonstrations is None
     one = TrajectoryRef(entry=4, steps=30, key="models/t", digest=Digest("a" * 64))
