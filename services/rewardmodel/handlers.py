@@ -85,7 +85,16 @@ class Handlers:
             return stored
         finished = EpochFinishedRecord.from_bytes(await self._store.get(keys.epoch_finished(run, epoch)))
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch)))
-        card, result = await self._train(finished, await self._count_outcomes(finished), start.config.seed)
+        card, result = await self._train(run, epoch, await self._count_outcomes(finished), start.config.seed)
+        return await self._models.commit(card, result.weights, result.state_dict)
+
+    async def train_on_scores(self, run: RunId, run_seed: int) -> StoredCard:
+        """Return the model of the scores stored as epoch 0 of a run that was not played, such as a labelled bank."""
+        stored = await self._models.find(run, 0)
+        if stored is not None:
+            return stored
+        statuses = {outcome.segment: outcome.status for outcome in await self._scores.epoch(run, 0)}
+        card, result = await self._train(run, 0, count_outcomes(list(statuses), statuses), run_seed)
         return await self._models.commit(card, result.weights, result.state_dict)
 
     async def _produce_model(self, event: Envelope) -> StoredCard | None:
@@ -102,7 +111,7 @@ class Handlers:
         if outcomes is None:
             log.info("epoch deferred: run halted", run=event.runid, epoch=event.epoch)
             return None
-        card, result = await self._train(finished, outcomes, start.config.seed)
+        card, result = await self._train(event.runid, event.epoch, outcomes, start.config.seed)
         stored = await self._commit(event, card, result)
         self._arrivals.close_epoch(event.runid, event.epoch)
         return stored
@@ -151,9 +160,8 @@ class Handlers:
             return None
 
     async def _train(
-        self, finished: EpochFinishedRecord, outcomes: OutcomeCounts, run_seed: int
+        self, run: RunId, epoch: int, outcomes: OutcomeCounts, run_seed: int
     ) -> tuple[RewardModelCard, TrainingResult]:
-        run, epoch = finished.run, finished.epoch
         latest = await self._models.latest_before(run, epoch)
         previous = await self._previous_weights(latest)
         data = await self._runner.load_data(run, epoch, run_seed)

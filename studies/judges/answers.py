@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.judge.config import JudgesFile
 from services.judge.domain.prompts import rubric_message
+from services.judge.domain.rubric import rubric_text
 from shared.config.problems import first_problem
 from shared.contracts.base import sha256
-from shared.contracts.scores import JudgeResult
+from shared.contracts.scores import DIMENSIONS, JudgeResult
 from studies.judges.variants import Variant
 
 UNASKED: Final = ("route", "prices")
@@ -52,14 +53,22 @@ def judges_digest(file: JudgesFile) -> str:
     return sha256(json.dumps([judges, file.weights.as_dict()], sort_keys=True).encode())
 
 
+def rubric_digest() -> str:
+    """Return the digest of this version's questions and anchors of all dimensions."""
+    return sha256(rubric_text(DIMENSIONS).encode())
+
+
 class AnswersFile:
     """The answers of one judges file: `answers.jsonl` in a folder, or `answers.jsonl.gz` as it is published.
 
     An answer is on disk before the next question is asked.
     """
 
-    def __init__(self, folder: Path, digest: str, answers: Mapping[tuple[str, Variant], Answer]) -> None:
-        self.folder, self.digest = folder, digest
+    def __init__(
+        self, folder: Path, digest: str, answers: Mapping[tuple[str, Variant], Answer], rubric: str | None = None
+    ) -> None:
+        """`rubric` is the rubric_digest of their rubric; None in files from before 2026-11-24, which do not say."""
+        self.folder, self.digest, self.rubric = folder, digest, rubric
         self.answers = dict(answers)
 
     @classmethod
@@ -90,7 +99,8 @@ class AnswersFile:
         try:
             head = json.loads(next(lines, ""))
             answers = [Answer.model_validate_json(line) for line in lines]
-            return cls(folder, str(head["judges"]), {(one.segment, one.variant): one for one in answers})
+            found = {(one.segment, one.variant): one for one in answers}
+            return cls(folder, str(head["judges"]), found, head.get("rubric"))
         except ValidationError as error:
             raise AnswersError(f"{source} is damaged: {first_problem(error)}") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -132,7 +142,7 @@ def _source(folder: Path) -> Path | None:
 
 
 def _head(digest: str, models: list[str]) -> str:
-    head: dict[str, Any] = {"judges": digest, "models": models}
+    head: dict[str, Any] = {"judges": digest, "models": models, "rubric": rubric_digest()}
     return json.dumps(head)
 
 

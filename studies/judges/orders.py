@@ -16,11 +16,18 @@ Pairs = NDArray[np.bool_]
 RESAMPLES: Final = 2_000
 
 
-def concordance(score: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
-    """Return the share of pairs that `score` (n,) orders rightly, a tie counting half, with a 95 % interval.
+def share_ordered(score: Reals, better: Pairs) -> float | None:
+    """Return the share of pairs that `score` (n,) orders rightly, a tie counting half; None without a pair.
 
-    `better[i, j]` says that i is truly better than j. `episode` (n,) numbers the episodes. None without a pair.
+    `better[i, j]` says that i is truly better than j.
     """
+    if not better.any():
+        return None
+    return float((0.5 + 0.5 * np.sign(score[:, None] - score[None, :]))[better].mean())
+
+
+def concordance(score: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
+    """Return `share_ordered` with a 95 % interval. `episode` (n,) numbers the episodes. None without a pair."""
     if not better.any():
         return None
     right = better * (0.5 + 0.5 * np.sign(score[:, None] - score[None, :]))

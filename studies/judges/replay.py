@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from services.judge.domain.judge_input import JudgeInput
@@ -11,6 +12,26 @@ from shared.contracts.ids import Digest, SegmentId
 from shared.store.memory import MemoryStore
 from studies.judges.bank import Bank, BankError, BankSegment
 from studies.judges.play import Course, play_actions, record
+
+
+def replayed(bank: Bank, wanted: Sequence[BankSegment]) -> dict[str, CompletedSegment]:
+    """Play one episode again; return its `wanted` segments by name.
+
+    Raises BankError if the game takes another course than when the bank was made.
+    """
+    episode = bank.episodes[wanted[0].episode]
+    _, segments = record(episode.world, episode.seed, play_actions(episode.actions))
+    by_index = {segment.content.index: segment for segment in segments}
+    found: dict[str, CompletedSegment] = {}
+    for one in wanted:
+        segment = by_index.get(one.index)
+        if segment is None or Course.of(segment).digest != one.digest:
+            raise BankError(
+                f"segment {one.name} of {episode.world} takes another course than when the bank was made: the world, "
+                "the game or the emulator has changed; make the bank again with python -m studies.judges.make_bank"
+            )
+        found[one.name] = segment
+    return found
 
 
 class BankReplay:
@@ -27,27 +48,16 @@ class BankReplay:
     async def load(self, segment: BankSegment) -> LoadedSegment:
         """Return the segment. Raises BankError if the game takes another course than when the bank was made."""
         if segment.name not in self._loaded:
-            recorded = await asyncio.to_thread(self._replay, segment.episode)
-            for wanted in self._wanted[segment.episode]:
-                self._loaded[wanted.name] = await self._parse(wanted, recorded.get(wanted.index))
+            wanted = self._wanted[segment.episode]
+            for one, recorded in (await asyncio.to_thread(replayed, self._bank, wanted)).items():
+                self._loaded[one] = await self._parse(one, recorded)
         return self._loaded[segment.name]
 
-    def _replay(self, number: int) -> dict[int, CompletedSegment]:
-        episode = self._bank.episodes[number]
-        _, segments = record(episode.world, episode.seed, play_actions(episode.actions))
-        return {segment.content.index: segment for segment in segments}
-
-    async def _parse(self, wanted: BankSegment, segment: CompletedSegment | None) -> LoadedSegment:
-        if segment is None or Course.of(segment).digest != wanted.digest:
-            world = self._bank.episodes[wanted.episode].world
-            raise BankError(
-                f"segment {wanted.name} of {world} takes another course than when the bank was made: the world, the "
-                "game or the emulator has changed; make the bank again with python -m studies.judges.make_bank"
-            )
+    async def _parse(self, name: str, segment: CompletedSegment) -> LoadedSegment:
         digest = Digest(await self._store.put(segment.key, segment.archive("share")))
         loaded = await self._loader.load(segment.facts["run"], segment.name, segment.key, digest)
         await self._store.delete(segment.key)
-        return replace(loaded, judge_input=_named(loaded.judge_input, wanted.name))
+        return replace(loaded, judge_input=_named(loaded.judge_input, name))
 
 
 def _named(judge_input: JudgeInput, name: str) -> JudgeInput:

@@ -15,7 +15,7 @@ from shared.llm.budget import add
 from shared.store import keys
 from studies.judges.answers import Answer
 from studies.judges.bank import Bank, BankSegment
-from studies.judges.orders import Ints, concordance, gained_more
+from studies.judges.orders import Ints, gained_more, share_ordered
 from studies.judges.play import RUN
 from studies.stats import Reals
 
@@ -124,9 +124,8 @@ def noise_for_accuracy(sample: JudgedSample, accuracy: float) -> float:
     better = gained_more(sample.gain)
 
     def too_good(deviation: float) -> bool:
-        found = noisy(sample, deviation)
-        right = 0.5 + 0.5 * np.sign(found.score[:, None] - found.score[None, :])
-        return bool(right[better].mean() > accuracy)
+        share = share_ordered(noisy(sample, deviation).score, better)
+        return share is not None and share > accuracy
 
     return _smallest(too_good)
 
@@ -141,5 +140,4 @@ def _smallest(too_good: Callable[[float], bool]) -> float:
 
 def pairs_accuracy(sample: JudgedSample) -> float | None:
     """Return the share of pairs that differ in gain and are ordered rightly."""
-    found = concordance(sample.score, gained_more(sample.gain), sample.episode)
-    return None if found is None else found.value
+    return share_ordered(sample.score, gained_more(sample.gain))
