@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.contracts.run import RunConfig
 from studies.arms import ARMS
-from studies.plan import StudyPlan, Trial
+from studies.plan import LabelSettings, StudyPlan, Trial
 
 SET_BY_OPTIONS = ("world", "seed", "epochs", "epoch_steps", "episode_length", "frame_skip", "rewards")
 FIXED = {"env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "segment_steps": 100}
@@ -24,16 +24,18 @@ def command(plan: StudyPlan) -> str:
             f"--rewards {config.rewards} --segments {config.sampling.budget}",
             f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}",
             f"--conservatism {config.shaping.conservatism:g} --pooling {plan.pooling}",
+            *_labels(plan.labels),
             *_pairs(config),
         ]
     )
 
 
-def widen(plan: StudyPlan, finished: Collection[Trial]) -> StudyPlan:
-    """Return the plan with the arms and seeds of finished trials: a results file grows by several commands."""
+def widen(plan: StudyPlan, finished: Collection[Trial], labels: LabelSettings) -> StudyPlan:
+    """Return the plan with the arms, seeds and labels of finished trials: a results file grows by several commands."""
     found = {trial.arm for trial in finished} | set(plan.arms)
     seeds = sorted({trial.seed for trial in finished} | set(plan.seeds))
-    return plan.model_copy(update={"arms": tuple(arm for arm in ARMS if arm in found), "seeds": tuple(seeds)})
+    arms = tuple(arm for arm in ARMS if arm in found)
+    return plan.model_copy(update={"arms": arms, "seeds": tuple(seeds), "labels": plan.labels.joined(labels)})
 
 
 def commit() -> str:
@@ -56,6 +58,11 @@ def _git(*arguments: str) -> str | None:
 def _seeds(seeds: tuple[int, ...]) -> str:
     low, high = min(seeds), max(seeds) + 1
     return str(high) if low == 0 else f"{low}:{high}"
+
+
+def _labels(labels: LabelSettings) -> list[str]:
+    noise = [] if labels.noisy_accuracy is None else [f"--noisy-accuracy {labels.noisy_accuracy:g}"]
+    return [*noise, *([] if labels.source is None else [f"--labels {labels.source}"])]
 
 
 def _pairs(config: RunConfig) -> list[str]:

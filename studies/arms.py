@@ -11,7 +11,8 @@ from shared.contracts.ppo import CuriosityView
 from shared.contracts.run import ImitationSource
 
 ImitationMode = Literal["none", "sil", "awr"]
-ShapingSource = Literal["none", "judges", "shuffled", "random", "oracle"]
+ShapingSource = Literal["none", "judges", "shuffled", "random", "oracle", "noisy", "bank"]
+BankLabels = Literal["llm", "rules-bank", "llm-shuffled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Arm:
     model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
     it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
     best judged play, or what else `source` names. With `backward`, half of the training episodes begin by the backward
-    curriculum. With `memory` the policy is recurrent.
+    curriculum. With `memory` the policy is recurrent. `bank` names the labels of a reward model that is trained on the
+    bank instead of the run's play.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Arm:
     guidance: bool = False
     options: bool = False
     memory: bool = False
+    bank: BankLabels | None = None
 
     @property
     def assisted(self) -> bool:
@@ -48,8 +51,9 @@ class Arm:
 
     @property
     def in_default_study(self) -> bool:
-        """Whether a study trains it without being asked to: neither assisted play nor play from an archive."""
-        return not self.assisted and not self.backward and self.source == "judged"
+        """Whether a study trains it without being asked to: unassisted play of the judges' claim, not a technique."""
+        technique = self.backward or self.memory or self.source != "judged"
+        return not (self.assisted or technique or self.shaping in ("noisy", "bank"))
 
 
 ARMS: Final = {
@@ -80,6 +84,20 @@ ARMS: Final = {
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
         Arm("memory", "PPO with visit counts and a recurrent policy", memory=True),
+        Arm("rules-noisy", "PPO with visit counts, shaped by a reward model of the judges' votes with noise", "noisy"),
+        Arm("llm", "PPO with visit counts, shaped by a reward model of a language model's votes", "bank", bank="llm"),
+        Arm(
+            "rules-bank",
+            "PPO with visit counts, shaped by a reward model of the rules' votes on the same segments",
+            "bank",
+            bank="rules-bank",
+        ),
+        Arm(
+            "llm-shuffled",
+            "PPO with visit counts, shaped by a reward model of the language model's votes, permuted",
+            "bank",
+            bank="llm-shuffled",
+        ),
         Arm("planner", "PPO with visit counts, assisted in training by rules in dialogs and puzzles", planner=True),
         Arm("guided", "PPO with visit counts, advised in training by models that the policy may follow", guidance=True),
         Arm(

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MEASURE: Final = "evaluation/milestones_share_mean"
 FINISHED: Final = "evaluation/finished_mean"
+LABEL_ACCURACY: Final = "labels/accuracy"
 LAST: Final = 3  # evaluations at the end that count; a single one is noise of seven episodes
 SUCCESS: Final = 0.9  # share of successful episodes from which a world counts as finished
 DIGITS: Final = 4
@@ -19,7 +20,8 @@ DIGITS: Final = 4
 class Curve(BaseModel):
     """One value per evaluation. `share` is the share of the world's milestones, `finished` that of episodes with all.
 
-    `shaped` counts the epochs that a reward model shaped.
+    `shaped` counts the epochs that a reward model shaped. `label_accuracy` is the share of pairs of labelled segments
+    that differ in milestones gained and that the labels order rightly; None without labels, and in older trials.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -28,6 +30,7 @@ class Curve(BaseModel):
     share: tuple[float, ...]
     finished: tuple[float, ...]
     shaped: int = 0
+    label_accuracy: float | None = None
 
     @model_validator(mode="after")
     def _equal_lengths(self) -> Self:
@@ -44,6 +47,7 @@ class Curve(BaseModel):
             share=tuple(round(row[MEASURE], DIGITS) for row in seen),
             finished=tuple(round(row.get(FINISHED, 0.0), DIGITS) for row in seen),
             shaped=int(sum(row["shaped"] for row in rows)),
+            label_accuracy=next((round(row[LABEL_ACCURACY], DIGITS) for row in rows if LABEL_ACCURACY in row), None),
         )
 
     @property

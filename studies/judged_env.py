@@ -24,7 +24,7 @@ from shared.contracts.scores import SegmentScores
 from shared.game.observation import counters
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from studies.labelers import rules_judge
+from studies.labels.labelers import rules_judge
 
 DEVIATION: Final = 0.07
 """Deviation of the scores of segments of random play in garden (0.068). Divided by it, a score weighs as much as the

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.config.problems import first_problem
 from shared.contracts.card import Pooling
-from shared.contracts.ids import RunId
+from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig, StoredRunConfig
 from studies.curves import Curve
 
@@ -36,6 +36,34 @@ class Trial:
         return RunId(f"{self.arm}-{self.world.replace(':', '-')}-{self.seed}")
 
 
+class LabelSettings(BaseModel):
+    """Which labels the arms of a study use; None where no arm of it does. Comparable trials had the same labels.
+
+    `noise` is the standard deviation that lowers the rules judge to `noisy_accuracy`. `votes` is the SHA-256 of a
+    language model's answers, `source` the path that they were read from, which may differ between machines.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    noisy_accuracy: float | None = Field(None, ge=0.5, le=1)
+    noise: float | None = Field(None, ge=0)
+    votes: Digest | None = None
+    source: str | None = None
+
+    def joined(self, other: Self) -> Self:
+        """Return these settings, with those of `other` where these have none."""
+        return self.model_copy(update={name: value for name, value in other if getattr(self, name) is None})
+
+    def agrees(self, other: Self) -> bool:
+        """Whether both have the same labels, as far as both have any."""
+        compared = ("noisy_accuracy", "noise", "votes")
+        return all(getattr(self.joined(other), name) == getattr(other.joined(self), name) for name in compared)
+
+    def stored(self) -> dict[str, Any]:
+        """Return what is set, as JSON data."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
 class StudyPlan(BaseModel):
     """Several arms with the same worlds, seeds and steps. `run` is the configuration of every trial."""
 
@@ -48,6 +76,7 @@ class StudyPlan(BaseModel):
     seeds: tuple[int, ...] = Field(min_length=1)
     run: StoredRunConfig
     pooling: Pooling = Field("gain", description="what a label rates: the mean of a segment, or its gain")
+    labels: LabelSettings = LabelSettings()
 
     def save_or_extend(self, folder: Path) -> Self:
         """Write the plan to the folder, or add arms and seeds to the same plan there; InvalidStudy for another plan."""
@@ -61,14 +90,15 @@ class StudyPlan(BaseModel):
             raise InvalidStudy(
                 f"{folder} contains a study of an earlier version: read it with --show, or choose another folder."
             )
-        if saved.settings() != self.settings():
+        if saved.settings() != self.settings() or not saved.labels.agrees(self.labels):
             raise InvalidStudy(
                 f"{folder} contains another study: resume it with its original options, or choose another folder."
             )
         # Finished trials of other arms and seeds stay in the comparison.
         arms = tuple(dict.fromkeys((*saved.arms, *self.arms)))
         seeds = tuple(dict.fromkeys((*saved.seeds, *self.seeds)))
-        both = saved.model_copy(update={"arms": arms, "seeds": seeds})
+        labels = saved.labels.joined(self.labels)
+        both = saved.model_copy(update={"arms": arms, "seeds": seeds, "labels": labels})
         if both != saved:
             both._write(file)
         return self
@@ -95,7 +125,7 @@ class StudyPlan(BaseModel):
         return [Trial(arm, world, seed) for seed in self.seeds for world in self.worlds for arm in self.arms]
 
     def settings(self) -> dict[str, Any]:
-        """Return what must be equal for trials to be comparable: all but arms and seeds, as JSON data."""
+        """Return what must be equal for trials to be comparable: all but arms, seeds and labels, as JSON data."""
         run = self.run.model_dump(mode="json", exclude={"seed", "world", "episode_length"})
         return {
             "format": self.format,

@@ -14,11 +14,12 @@ from shared.game.recording.segment import read_segment
 from shared.rewardnet import Floats, RewardNet, RewardWeights
 from shared.store import keys
 from shared.store.port import Store
+from studies.labels.labelers import Unlabelled
 
 MEMBERS = 5
 
 
-class RandomRewardModel:
+class RandomRewardModel(Unlabelled):
     """Untrained weights that stay the same in all epochs, with the inputs, size and scale of a trained model.
 
     It sees event counters, ignores those that the epoch's segments do not vary, and is standardised on their states.

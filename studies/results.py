@@ -15,7 +15,7 @@ from shared.config.problems import first_problem
 from shared.contracts.run import StoredRunConfig
 from studies.arms import ARMS
 from studies.curves import Curve
-from studies.plan import FORMAT, InvalidStudy, StudyPlan, Trial
+from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.summary import summarise
 
 
@@ -52,6 +52,7 @@ class Results(BaseModel):
     commit: str
     cores: int = Field(ge=1)
     settings: dict[str, Any]
+    labels: LabelSettings = LabelSettings()
     trials: dict[str, list[FinishedTrial]] = Field(default_factory=dict)
 
     @classmethod
@@ -59,14 +60,18 @@ class Results(BaseModel):
         """Load the file, or begin a new one; InvalidStudy if it is damaged or holds another study."""
         new = {"command": command, "date": date.today(), "commit": commit, "cores": cores}
         if not file.exists():
-            return cls.model_validate({**new, "settings": plan.settings()})
+            return cls.model_validate({**new, "settings": plan.settings(), "labels": plan.labels})
         found = cls.load(file)
         different = _difference(_completed(found.settings, file), _completed(plan.settings(), file))
         if different is not None:
             raise InvalidStudy(
                 f"{file} holds a study with another {different}: use the options of its command, or another file."
             )
-        return found.model_copy(update=new)
+        if not found.labels.agrees(plan.labels):
+            raise InvalidStudy(
+                f"{file} holds trials with other labels: use the options of its command, or another file."
+            )
+        return found.model_copy(update={**new, "labels": found.labels.joined(plan.labels)})
 
     @classmethod
     def load(cls, file: Path) -> Self:
@@ -106,8 +111,11 @@ class Results(BaseModel):
         head = self.model_dump(mode="json", include={"command", "date", "commit", "cores"})
         order = [arm for arm in ARMS if arm in self.trials]
         rest = {
-            "trials": {arm: [one.model_dump(mode="json") for one in self.trials[arm]] for arm in order},
+            "trials": {
+                arm: [one.model_dump(mode="json", exclude_none=True) for one in self.trials[arm]] for arm in order
+            },
             "settings": self.settings,
+            **({"labels": self.labels.stored()} if self.labels.stored() else {}),
         }
         text = _compact({**head, "steps": self.steps, **self.summary(), **rest})
         file.parent.mkdir(parents=True, exist_ok=True)

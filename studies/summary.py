@@ -1,6 +1,9 @@
-"""The result of a study as data: the scores of each arm by seed, and the judges compared with each other arm."""
+"""The result of a study as data: the scores of each arm by seed, and the judges compared with each other arm.
 
-from collections.abc import Mapping
+A language model's arm is compared with its controls as well.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -11,21 +14,26 @@ from studies.plan import Trial
 from studies.stats import Reals, improvement_estimate, iqm_estimate, permutation_p
 
 SUBJECT: Final = "judges"
+MODEL: Final = "llm"
+CONTROLS: Final = ("visits", "judges", "rules-noisy", "rules-bank", "llm-shuffled")
+"""What `llm` is compared with. Fewer comparisons give fewer chance findings."""
 DIGITS: Final = 4
 
 Curves = Mapping[Trial, Curve]
 
 
 def summarise(curves: Curves) -> dict[str, Any]:
-    """Return `arms` with the scores of each seed, and `against` with each comparison by learning speed.
+    """Return `arms` with the scores of each seed, and `against` with each comparison of the judges by learning speed.
 
+    `llm_against` holds those of the arm `llm`, if it has a trial and a control of it has one.
     Lists of an arm have the same order: world by world, seed by seed. Arms without a finished trial are omitted.
     """
     worlds = sorted({trial.world for trial in curves})
     return {
         "worlds": worlds,
         "arms": {arm: _arm(_of(curves, arm), worlds) for arm in ARMS if _of(curves, arm)},
-        "against": _comparisons(curves, worlds),
+        "against": _comparisons(curves, worlds, SUBJECT, ARMS),
+        **({"llm_against": rows} if (rows := _comparisons(curves, worlds, MODEL, CONTROLS)) else {}),
     }
 
 
@@ -51,31 +59,32 @@ def _arm(found: list[tuple[Trial, Curve]], worlds: list[str]) -> dict[str, Any]:
         result[name] = [round(score(curve), DIGITS) for _, curve in found]
     result["finished_after"] = [curve.finished_after for _, curve in found]
     result["shaped"] = [curve.shaped for _, curve in found]
+    if any(curve.label_accuracy is not None for _, curve in found):
+        result["label_accuracy"] = [curve.label_accuracy for _, curve in found]
     result["iqm"] = {name: _interval(iqm_estimate(*strata(curves, arm, name, worlds))) for name in SCORES}
     return result
 
 
-def _comparisons(curves: Curves, worlds: list[str]) -> dict[str, Any]:
-    """Compare the judges with every other arm, over the worlds in which both have trials.
+def _comparisons(curves: Curves, worlds: list[str], subject: str, others: Iterable[str]) -> dict[str, Any]:
+    """Compare `subject` with other arms, over the worlds in which both have trials.
 
     The first numbers are those of the learning speed; `final` and `finished` hold the other scores'.
     """
     against: dict[str, Any] = {}
-    for arm in ARMS:
-        both = [w for w in worlds if {SUBJECT, arm} <= {trial.arm for trial in curves if trial.world == w}]
-        if arm == SUBJECT or not both:
+    for arm in others:
+        both = [w for w in worlds if {subject, arm} <= {trial.arm for trial in curves if trial.world == w}]
+        if arm == subject or not both:
             continue
-        rows = {name: _comparison(curves, arm, name, both) for name in SCORES}
-        seeds = [sum(trial.arm == one for trial in curves if trial.world in both) for one in (SUBJECT, arm)]
+        rows = {name: _comparison(curves, (subject, arm), name, both) for name in SCORES}
+        seeds = [sum(trial.arm == one for trial in curves if trial.world in both) for one in (subject, arm)]
         against[arm] = {"score": "speed", **rows.pop("speed"), "seeds": seeds, **rows}
     return against
 
 
-def _comparison(curves: Curves, arm: str, score: str, worlds: list[str]) -> dict[str, float]:
-    subject, other = strata(curves, SUBJECT, score, worlds), strata(curves, arm, score, worlds)
-    estimate = improvement_estimate(subject, other)
-    found = _interval(estimate)
-    return {"improvement": found.pop("value"), **found, "p": float(f"{permutation_p(subject, other):.3g}")}
+def _comparison(curves: Curves, arms: tuple[str, str], score: str, worlds: list[str]) -> dict[str, float]:
+    first, second = (strata(curves, arm, score, worlds) for arm in arms)
+    found = _interval(improvement_estimate(first, second))
+    return {"improvement": found.pop("value"), **found, "p": float(f"{permutation_p(first, second):.3g}")}
 
 
 def _interval(estimate: Any) -> dict[str, float]:

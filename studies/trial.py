@@ -25,7 +25,6 @@ from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.config.settings import LogSettings, StoreSettings
-from shared.contracts.card import Pooling
 from shared.contracts.epoch import (
     ArchiveDemonstrations,
     ArchiveRef,
@@ -44,8 +43,13 @@ from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry.logging import setup_logging
 from studies.arms import ARMS, Arm
 from studies.asked_models import asked_models
+from studies.curves import LABEL_ACCURACY
 from studies.judged_env import JudgedEnv
-from studies.labelers import JudgeLabeler, Labeler, NoShaping, OracleLabeler, RewardModelSource, ShuffledLabeler
+from studies.judges.bank import Bank
+from studies.labels.bank_model import BankRewardModel
+from studies.labels.bank_store import bank_store
+from studies.labels.labelers import JudgeLabeler, Labeler, NoShaping, OracleLabeler, RewardModelSource, ShuffledLabeler
+from studies.labels.noise import NoisyLabeler
 from studies.plan import StudyPlan, Trial
 from studies.random_model import RandomRewardModel
 
@@ -60,8 +64,9 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     changes: dict[str, Any] = {"rnd": arm.curiosity, "rewards": arm.rewards or run.rewards}
     if arm.view is not None:
         changes["ppo"] = run.ppo.model_copy(update={"curiosity_view": arm.view})
-    if arm.shaping == "none":
+    if arm.shaping in ("none", "bank"):  # its own segments get no labels
         changes["sampling"] = run.sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
+    if arm.shaping == "none":
         changes["shaping"] = run.shaping.model_copy(update={"mode": "none"})
     if arm.planner:
         changes["planner"] = PlannerConfig(mode="rules")
@@ -79,12 +84,19 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
     return run.model_copy(update=changes)
 
 
-def reward_model_source(arm: Arm, store: Store, pooling: Pooling) -> RewardModelSource:
-    """Return the source of reward models for this arm."""
+def reward_model_source(arm: Arm, store: Store, plan: StudyPlan, folder: Path) -> RewardModelSource:
+    """Return the source of reward models for this arm. `folder` is the study's, `store` the trial's."""
+    pooling = plan.pooling
     if arm.shaping == "none":
         return NoShaping()
     if arm.shaping == "random":
         return RandomRewardModel(store)
+    if arm.shaping == "noisy":
+        if plan.labels.noise is None:
+            raise ValueError(f"the plan of {folder} has no noise for {arm.name}: start the study with `zelda study`")
+        return NoisyLabeler(store, pooling, plan.labels.noise)
+    if arm.bank is not None:
+        return BankRewardModel(store, bank_store(folder), Bank.load(), arm.bank, pooling)
     labelers: dict[str, type[Labeler]] = {
         "judges": JudgeLabeler,
         "shuffled": ShuffledLabeler,
@@ -96,6 +108,11 @@ def reward_model_source(arm: Arm, store: Store, pooling: Pooling) -> RewardModel
 def whole_episode(episode_length: int, epoch_steps: int) -> int:
     """Evaluation plays whole episodes: a limit by the epoch's length could make long worlds unfinishable."""
     return episode_length
+
+
+def store_of(folder: Path, trial: Trial) -> Path:
+    """The directory store of a trial in the folder of its study."""
+    return folder / "stores" / trial.name
 
 
 class Pinned(NamedTuple):
@@ -111,13 +128,14 @@ class TrialRunner:
     """Runs the epochs of one trial."""
 
     def __init__(self, folder: Path, plan: StudyPlan, trial: Trial, driver: DriverGroup) -> None:
+        """`folder` is the study's."""
         arm = ARMS[trial.arm]
         self.run = trial.name
         self.config = trial_config(plan, trial)
-        settings = StoreSettings(url=f"file://{folder.absolute()}")
+        settings = StoreSettings(url=f"file://{store_of(folder, trial).absolute()}")
         self.blocking = BlockingStore(open_store(settings))
         self.store = self.blocking.store
-        self.reward_models = reward_model_source(arm, self.store, plan.pooling)
+        self.reward_models = reward_model_source(arm, self.store, plan, folder)
         driver_store = DriverStore(self.blocking, self.run, f"{self.run}-{os.getpid()}")
         training = TrainingSessionConfig.of(self.run, self.config, driver, settings)
         session = create_session(training, driver, JudgedEnv if arm.direct else RLlibVectorEnv)
@@ -138,6 +156,9 @@ class TrialRunner:
             finished = self._epoch(epoch, pinned)
             rows.append(curve_row(finished))
             pinned = self.blocking.wait(self._after(record, finished))  # the store's locks belong to its own event loop
+        accuracy = self.blocking.wait(self.reward_models.label_accuracy(record))
+        if accuracy is not None:
+            rows[-1][LABEL_ACCURACY] = accuracy
         return rows
 
     def close(self) -> None:
@@ -205,9 +226,8 @@ def main(argv: list[str]) -> int:
     if target.exists():
         return 0
     setup_logging("study", LogSettings(level="warning"))
-    store = folder / "stores" / trial.name
     with asked_models(ARMS[trial.arm]) as driver:
-        runner = TrialRunner(store, plan, trial, driver)
+        runner = TrialRunner(folder, plan, trial, driver)
         try:
             rows = runner.run_epochs()
         finally:
@@ -215,7 +235,9 @@ def main(argv: list[str]) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.with_suffix(".part").write_text(json.dumps(rows) + "\n", encoding="utf-8")
     target.with_suffix(".part").replace(target)
-    shutil.rmtree(store / "episodes", ignore_errors=True)  # hundreds of segments; curve, models and cards remain
+    shutil.rmtree(
+        store_of(folder, trial) / "episodes", ignore_errors=True
+    )  # hundreds of segments; curve, models and cards remain
     return 0
 
 

@@ -13,6 +13,7 @@ from cli.run_arguments import parse_fields, run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
 from cli.study_command import command, commit, widen
+from cli.study_labels import LabelledPlan, read_labels
 from cli.trial_processes import run_trials
 from shared.config.problems import first_problem
 from shared.process.cores import usable_cores
@@ -51,6 +52,13 @@ def study(
     coefficient: Annotated[float, typer.Option(help="weight of the shaping term")] = 2.0,
     conservatism: Annotated[float, typer.Option(help="how much ensemble disagreement lowers a value")] = 0.0,
     pooling: Annotated[str, typer.Option(help="what a label rates: the mean of a segment, or its gain")] = "gain",
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="a language model's answers about the bank, for llm, rules-bank and llm-shuffled"),
+    ] = None,
+    noisy_accuracy: Annotated[
+        float, typer.Option(min=0.5, max=1, help="accuracy on the bank to which rules-noisy is degraded")
+    ] = 0.80,
     set_: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="a field of the runs, e.g. -s ppo.discount=0.998")
     ] = None,
@@ -77,7 +85,8 @@ def study(
                 "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
             }
             plan = study_plan(parse_worlds(world), episode_length, values, set_ or [], pooling, seeds, arms)
-            _run_trials(folder, file, plan, jobs or usable_cores())
+            labelled = read_labels(plan, labels, noisy_accuracy)
+            _run_trials(folder, file, labelled, jobs or usable_cores())
         _show(folder, file, as_json)
     except ValidationError as error:
         raise CliError(USAGE, f"This study is not possible: {first_problem(error)}.") from error
@@ -137,17 +146,19 @@ def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:
         raise CliError(USAGE, "--set rnd: every arm sets it; choose arms by --arms.")
 
 
-def _run_trials(folder: Path, file: Path, plan: StudyPlan, jobs: int) -> None:
+def _run_trials(folder: Path, file: Path, labelled: LabelledPlan, jobs: int) -> None:
     """Train what neither folder nor results file has; write the results file after each trial."""
+    plan = labelled.plan
     with locked_directory(folder, "study", "wait for it"), interrupt_on_signals():
         plan.save_or_extend(folder)
+        labelled.record(folder)
         now = commit()
 
         def save() -> Results:
             # Read again each time: another command may have added trials.
             kept = Results.open(file, plan, command(plan), now, os.cpu_count() or 1)
             kept.add(plan.load_curves(folder), now)
-            kept.command = command(widen(plan, kept.curves()))
+            kept.command = command(widen(plan, kept.curves(), kept.labels))
             kept.save(file)
             return kept
 

@@ -28,19 +28,23 @@ def arms_table(summary: Summary) -> str:
     return "\n".join(lines) + "\n"
 
 
-def comparisons_table(summary: Summary) -> str:
-    """One row per arm that the judges are compared with: probability of improvement with interval and exact p."""
+def comparisons_table(subject: str, against: Mapping[str, Any]) -> str:
+    """One row per arm that `subject` is compared with: probability of improvement with interval and exact p."""
     heads = [f"{TITLES[score]}: probability (95 %), p" for score in SCORES]
-    lines = [f"| judges against | trials | {' | '.join(heads)} |", "|---|---|---|---|---|"]
-    for name, row in summary["against"].items():
+    lines = [f"| {subject} against | trials | {' | '.join(heads)} |", "|---|---|---|---|---|"]
+    for name, row in against.items():
         cells = [compared({**row, **(row[score] if score != "speed" else {})}) for score in SCORES]
         lines.append(f"| `{name}` | {row['seeds'][0]} + {row['seeds'][1]} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def to_markdown(summary: Summary) -> str:
-    """Both tables; only the first if the judges have no trial."""
-    return "\n".join([arms_table(summary), *([comparisons_table(summary)] if summary["against"] else [])])
+    """The table of the arms, and one of comparisons for the judges and for a language model if they have trials."""
+    tables = [arms_table(summary)]
+    for subject, key in (("judges", "against"), ("llm", "llm_against")):
+        if summary.get(key):
+            tables.append(comparisons_table(subject, summary[key]))
+    return "\n".join(tables)
 
 
 def compared(row: Mapping[str, Any]) -> str:

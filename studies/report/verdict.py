@@ -1,11 +1,12 @@
 """The result of a study in plain language: where judges help, where they do not, and what the study does not show."""
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any, Final
 
 from studies.arms import ARMS
 from studies.report.tables import compared
-from studies.summary import SUBJECT
+from studies.summary import MODEL, SUBJECT
 
 CONVINCING_P: Final = 0.01  # seven comparisons: at 0.05, one in three studies without any effect would show a win
 CLAIM_SEEDS: Final = 10
@@ -14,16 +15,36 @@ DEVELOPMENT_SEEDS: Final = range(10)
 
 def verdict(summary: Mapping[str, Any], steps: int) -> list[str]:
     """Return the sentences of the verdict. `steps` are those of each trial."""
-    against = summary["against"]
-    if not against:
+    against, model = summary["against"], summary.get("llm_against", {})
+    if not against and not model:
         return ["No comparison is possible yet: it needs a finished trial of `judges` and one of another arm."]
+    lines = _outcomes("Judges learn", "judges", against)
+    lines += _outcomes("Agents with a language model's labels (`llm`) learn", "`llm`", model)
+    return [*lines, *_labels(summary), *_limits(summary, steps)]
+
+
+def _outcomes(learn: str, subject: str, against: Mapping[str, Any]) -> list[str]:
     found: dict[str, list[str]] = {"better": [], "worse": [], "open": []}
     for name, row in against.items():
         found[_outcome(row)].append(f"{ARMS[name].title} (`{name}`): {compared(row)}")
-    lines = [f"Judges learn faster than {text}." for text in found["better"]]
-    lines += [f"Judges learn more slowly than {text}." for text in found["worse"]]
-    lines += [f"No difference is shown between judges and {text}." for text in found["open"]]
-    return lines + _limits(summary, steps)
+    lines = [f"{learn} faster than {text}." for text in found["better"]]
+    lines += [f"{learn} more slowly than {text}." for text in found["worse"]]
+    return [*lines, *(f"No difference is shown between {subject} and {text}." for text in found["open"])]
+
+
+def _labels(summary: Mapping[str, Any]) -> list[str]:
+    """How well the labels of each arm order segments, as far as it was measured."""
+    means = {
+        name: fmean(known)
+        for name, arm in summary["arms"].items()
+        if (known := [one for one in arm.get("label_accuracy", []) if one is not None])
+    }
+    if not means:
+        return []
+    shares = ", ".join(f"`{name}` {mean:.2f}" for name, mean in means.items())
+    return [
+        f"Share of pairs that differ in milestones gained and that the labels order rightly, mean of trials: {shares}."
+    ]
 
 
 def _outcome(row: Mapping[str, Any]) -> str:
@@ -35,13 +56,20 @@ def _outcome(row: Mapping[str, Any]) -> str:
 
 def _limits(summary: Mapping[str, Any], steps: int) -> list[str]:
     """What the reader must not conclude."""
-    worlds, seeds = summary["worlds"], summary["arms"][SUBJECT]["seeds"]
+    worlds, model = summary["worlds"], bool(summary.get("llm_against"))
+    seeds = summary["arms"][SUBJECT if summary["against"] else MODEL]["seeds"]
     each = len(seeds) // len(worlds)
+    judges = "these judges" if model else "the rules judge"
+    unknown = (
+        "longer training or other language models" if model else "longer training or judges that are language models"
+    )
+    subject = "one arm" if model else "judges"
     lines = [
-        "Each comparison gives the probability that a trial of judges has a higher learning speed, its 95 % bootstrap "
-        f"interval and the exact two-sided p of a permutation test; a difference counts if p is below {CONVINCING_P}.",
-        f"It holds for {_worlds(worlds)}, {steps:,} steps and the rules judge, and says nothing about other worlds, "
-        "longer training or judges that are language models.",
+        f"Each comparison gives the probability that a trial of {subject} has a higher learning speed, its 95 % "
+        "bootstrap interval and the exact two-sided p of a permutation test; a difference counts if p is below "
+        f"{CONVINCING_P}.",
+        f"It holds for {_worlds(worlds)}, {steps:,} steps and {judges}, and says nothing about other worlds, "
+        f"{unknown}.",
     ]
     if each < CLAIM_SEEDS and len(worlds) == 1:
         lines.append(f"With {each} seeds an arm, intervals are too narrow: a claim needs {CLAIM_SEEDS}.")

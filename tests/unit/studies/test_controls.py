@@ -1,4 +1,4 @@
-"""The control arms on real segments: permuted scores, gained milestones, a random model, and scores paid directly."""
+"""The control arms on real segments: permuted or noisy scores, gained milestones, a random model, and direct pay."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,16 +14,20 @@ from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionCo
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
 from shared.contracts.epoch import EpochFinishedRecord, SegmentRef
-from shared.contracts.ids import Digest, RunId
+from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
 from shared.contracts.run import RunConfig, RunRecord, SamplingConfig
 from shared.contracts.scores import SegmentScores
 from shared.game.observation import counters
 from shared.rewardnet import RewardNet, load
 from shared.store import keys
+from shared.store.memory import MemoryStore
 from shared.store.open import open_store
 from shared.store.port import Store
 from studies.judged_env import DEVIATION, JudgedEnv
-from studies.labelers import UNSHUFFLED, OracleLabeler, ShuffledLabeler, gained_share
+from studies.judges.play import POLICIES, play_actions, play_policy, record
+from studies.labels.accuracy import label_accuracy
+from studies.labels.labelers import UNSHUFFLED, OracleLabeler, ShuffledLabeler, gained_share
+from studies.labels.noise import NOISELESS, NoisyLabeler, standard_noise
 from studies.random_model import RandomRewardModel, random_model
 
 RUN = RunId("play")
@@ -158,3 +162,65 @@ def test_evaluation_pays_no_scores() -> None:
     games, _ = next(played(JudgedEnv, None, 1))
     assert games._shaping is None
     games.close()
+
+
+def test_noise_follows_the_names_of_run_and_segment_alone(recorded: tuple[Store, list[SegmentRef]]) -> None:
+    shared_store, segments = recorded
+
+    async def label() -> list[tuple[SegmentScores, SegmentScores]]:
+        store = MemoryStore()  # the other holds the permuted scores of these segments
+        for ref in segments:
+            await store.put(ref.key, await shared_store.get(ref.key))
+        labeler = NoisyLabeler(store, "gain", 0.3)
+        for _ in range(2):  # after a crash the same noise is drawn again
+            await labeler.label_all(RECORD, finished(segments))
+        both = []
+        for ref in segments:
+            raw = [await store.get(keys.score(RUN, 0, ref.segment, rubric)) for rubric in (NOISELESS, keys.RUBRIC)]
+            both.append((SegmentScores.from_bytes(raw[0]), SegmentScores.from_bytes(raw[1])))
+        return both
+
+    for judged, labelled in asyncio.run(label()):
+        expected = (judged.weighted or 0.0) + 0.3 * standard_noise(RUN, judged.segment)
+        assert labelled.weighted == pytest.approx(min(1.0, max(0.0, expected)))
+        assert labelled.judges == judged.judges
+    drawn = np.array([standard_noise(RUN, SegmentId(f"s{place}")) for place in range(2_000)])
+    assert abs(drawn.mean()) < 0.1
+    assert drawn.std() == pytest.approx(1.0, abs=0.05)
+    assert standard_noise(RunId("other"), SegmentId("s0")) != drawn[0]
+
+
+def test_labels_are_compared_with_the_milestones_that_segments_gained() -> None:
+    store = MemoryStore()
+    walk = play_policy("garden", POLICIES["solver"], 336, np.random.default_rng(0))
+    _, (played_segment, *_) = record("garden", 5, walk)
+    idle = record("garden", 5, play_actions(bytes([0]) * 300))[1][0]
+
+    async def accuracy(good: float, bad: float) -> float | None:
+        for place, (segment, value) in enumerate(((played_segment, good), (idle, bad))):
+            name = SegmentId(f"s{place}")
+            key = keys.segment(RUN, 0, EpisodeId("e0"), name)
+            digest = Digest(await store.put(key, segment.archive("share")))
+            scores = invented_scores(name, key, digest, value)
+            await store.put(keys.score(RUN, 0, name), scores.to_bytes())
+        return await label_accuracy(store, RUN, range(1))
+
+    assert asyncio.run(accuracy(0.9, 0.1)) == 1.0
+    assert asyncio.run(accuracy(0.1, 0.9)) == 0.0
+    assert asyncio.run(accuracy(0.5, 0.5)) == 0.5
+    assert asyncio.run(label_accuracy(store, RunId("nobody"), range(3))) is None
+
+
+def invented_scores(segment: SegmentId, key: str, digest: Digest, value: float) -> SegmentScores:
+    return SegmentScores(
+        run=RUN,
+        epoch=0,
+        episode=EpisodeId("e0"),
+        segment=segment,
+        segment_key=key,
+        segment_digest=digest,
+        rubric=keys.RUBRIC,
+        status="judged",
+        weighted=value,
+        created=NOW,
+    )

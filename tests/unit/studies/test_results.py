@@ -9,7 +9,7 @@ import pytest
 
 from cli.study_command import command, widen
 from cli.trial_processes import run_trials
-from studies.plan import InvalidStudy, StudyPlan, Trial
+from studies.plan import InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.report.generate import PAGES, RESULTS, ROOT, draw_pictures, generated
 from studies.results import Results
 from studies.summary import summarise
@@ -99,7 +99,10 @@ def test_the_command_repeats_all_that_differs_from_a_usual_study() -> None:
 
 def test_the_command_of_a_file_names_the_trials_of_earlier_commands() -> None:
     earlier = [Trial("visits", "garden", 98), Trial("judges", "garden", 98)]
-    assert command(widen(PLAN, earlier)).startswith("zelda study garden --seeds 98:102 --arms none,visits,judges")
+    labels = LabelSettings(noisy_accuracy=0.8, noise=0.24, source="runs/bench/one")
+    said = command(widen(PLAN, earlier, labels))
+    assert said.startswith("zelda study garden --seeds 98:102 --arms none,visits,judges")
+    assert "--pooling gain --noisy-accuracy 0.8 --labels runs/bench/one" in said
 
 
 def test_a_page_gets_the_tables_of_its_results(tmp_path: Path) -> None:

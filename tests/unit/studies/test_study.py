@@ -72,6 +72,22 @@ def test_the_verdict_admits_a_loss() -> None:
     assert said[0].startswith("Judges learn more slowly than PPO with visit counts and a hand-written profile")
 
 
+def test_a_language_model_is_compared_with_its_controls() -> None:
+    rising = [one.model_copy(update={"label_accuracy": 0.8}) for one in (curve(0.5 + n / 100, 1.0) for n in range(10))]
+    flat = [curve(0.0, n / 100) for n in range(10)]
+    curves = {**trials("llm", *rising), **trials("rules-bank", *flat), **trials("none", *flat)}
+    result = summarise(curves)
+    assert result["against"] == {}
+    assert set(result["llm_against"]) == {"rules-bank"}
+    assert result["arms"]["llm"]["label_accuracy"] == [0.8] * 10
+    assert "| llm against | trials |" in to_markdown(result)
+    said = verdict(result, 8_192)
+    assert said[0].startswith("Agents with a language model's labels (`llm`) learn faster than PPO with visit counts,")
+    assert said[1].endswith("order rightly, mean of trials: `llm` 0.80.")
+    assert "these judges, and says nothing about other worlds, longer training or other language models." in said[3]
+    assert "llm_against" not in summarise(compared_arms())
+
+
 def test_several_worlds_are_strata() -> None:
     worlds = {
         **trials("judges", curve(0.2), curve(0.3), world="wild:1"),

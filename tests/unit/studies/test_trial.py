@@ -1,5 +1,6 @@
-"""One small but complete trial, from start record to curve, with the code of the services on a directory."""
+"""Small but complete trials, from start record to curve, with the code of the services on a directory."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -8,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from shared.contracts.run import RunConfig, SamplingConfig
-from studies.plan import Trial
+from studies.judges.bank import Bank
+from studies.labels.bank_store import bank_store, record_bank
+from studies.labels.votes import ModelVotes
+from studies.plan import LabelSettings, Trial
 from tests.unit.studies.invented import plan
+from tests.unit.studies.small_bank import answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -42,3 +47,39 @@ def test_a_trial_writes_a_curve_that_marks_shaped_epochs(tmp_path: Path) -> None
     again = subprocess.run(command, capture_output=True, timeout=60)
     assert again.returncode == 0
     assert made.result_file(tmp_path, Trial("judges", "garden", 0)).exists()
+
+
+TINY = RUN.model_copy(update={"epoch_steps": 512, "batch_size": 256, "episode_length": 100})
+
+
+@pytest.mark.parametrize("arm", ["rules-noisy", "llm", "rules-bank", "llm-shuffled"])
+def test_a_trial_of_labels_says_how_right_they_are(arm: str, tmp_path: Path) -> None:
+    labels = LabelSettings(noisy_accuracy=0.8, noise=0.24)
+    made = plan(arms=(arm,), seeds=(0,), run=TINY, episode_lengths=(100,), labels=labels).save_or_extend(tmp_path)
+    if arm != "rules-noisy":
+        record_a_few(tmp_path)
+    command = [sys.executable, "-m", "studies.trial", str(tmp_path), arm, "garden", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = made.load_curves(tmp_path)[Trial(arm, "garden", 0)]
+    assert len(found.steps) == 2
+    store = "stores/*" if arm == "rules-noisy" else "stores/bank"
+    (card,) = tmp_path.glob(f"{store}/models/runs/{arm}-garden-0/reward_model/epoch_0/card.json")
+    if arm == "rules-noisy":
+        assert json.loads(card.read_bytes())["segments"] > 0
+        return
+    assert json.loads(card.read_bytes())["segments"] == 4
+    assert found.label_accuracy is not None
+    assert found.label_accuracy == 1.0 or arm != "llm"
+    assert found.shaped == int(arm == "llm-shuffled")  # the gates refuse a model of four segments
+    assert ("reward model refused" in done.stdout + done.stderr) is (arm != "llm-shuffled")
+
+
+def record_a_few(folder: Path) -> None:
+    """Label two idle and two good segments of the bank's shortest episodes in the garden."""
+    bank = Bank.load()
+    garden = [one for one in bank.half("dev") if bank.episodes[one.episode].world == "garden" and one.index == 0]
+    short = sorted(garden, key=lambda one: len(bank.episodes[one.episode].actions))
+    segments = [one for one in short if one.gain == 0][:2] + [one for one in short if one.gain > 1][:2]
+    answers = {one.name: answer(one.name, [min(5, 2 * one.gain)] * 3) for one in segments}
+    asyncio.run(record_bank(bank_store(folder), bank, ModelVotes({"garden": segments}, answers), lambda *_: None))

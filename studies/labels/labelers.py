@@ -26,7 +26,7 @@ from shared.contracts.card import Pooling
 from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochFinishedRecord, RewardModelRef, SegmentRef
 from shared.contracts.events import EpochFinished, SegmentReady
-from shared.contracts.ids import Digest, JudgeName
+from shared.contracts.ids import Digest, JudgeName, RunId
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
@@ -34,6 +34,7 @@ from shared.runtime.service import ServicePorts
 from shared.store import keys
 from shared.store.create import create_if_absent
 from shared.store.port import Store
+from studies.labels.accuracy import label_accuracy
 
 UNSHUFFLED: Final = "unshuffled"  # the rubric version that keeps the scores of `shuffled` before their permutation
 
@@ -45,8 +46,20 @@ class RewardModelSource(Protocol):
         """Return the reward model that shapes the epoch after `finished`, or None."""
         ...
 
+    async def label_accuracy(self, record: RunRecord) -> float | None:
+        """Return how many pairs of segments the labels order rightly, after the last epoch; None without labels."""
+        ...
 
-class NoShaping:
+
+class Unlabelled:
+    """Base class of sources without labels."""
+
+    async def label_accuracy(self, record: RunRecord) -> float | None:
+        """Return None."""
+        return None
+
+
+class NoShaping(Unlabelled):
     """Never provides a reward model."""
 
     async def next_model(self, record: RunRecord, finished: EpochFinishedRecord) -> RewardModelRef | None:
@@ -82,6 +95,10 @@ class Labeler:
             if epoch.card is not None and (not self.gated or is_usable(epoch.card.document)):
                 return epoch.card.document.reference(epoch.card.key, epoch.card.digest)
         return None
+
+    async def label_accuracy(self, record: RunRecord) -> float | None:
+        """Return the share of pairs of the run's segments that the labels order rightly."""
+        return await label_accuracy(self.store, record.run, range(record.config.planned_epochs or 1))
 
     async def label_all(self, record: RunRecord, finished: EpochFinishedRecord) -> None:
         """Write the score objects of the epoch's segments."""
@@ -138,16 +155,22 @@ class ShuffledLabeler(JudgeLabeler):
         order = np.random.default_rng([record.config.seed, finished.epoch]).permutation(len(refs))
         for ref, source in zip(refs, order, strict=True):
             key = keys.score(finished.run, finished.epoch, refs[source].segment, UNSHUFFLED)
-            scores = SegmentScores.from_bytes(await self.store.get(key)).model_copy(
-                update={
-                    "episode": ref.episode,
-                    "segment": ref.segment,
-                    "segment_key": ref.key,
-                    "segment_digest": ref.digest,
-                    "rubric": keys.RUBRIC,
-                }
-            )
+            scores = moved(SegmentScores.from_bytes(await self.store.get(key)), ref, finished.run)
             await create_if_absent(self.store, keys.score(finished.run, finished.epoch, ref.segment), scores.to_bytes())
+
+
+def moved(scores: SegmentScores, ref: SegmentRef, run: RunId) -> SegmentScores:
+    """Return these scores as those that the reward model of `run` reads about another segment."""
+    return scores.model_copy(
+        update={
+            "run": run,
+            "episode": ref.episode,
+            "segment": ref.segment,
+            "segment_key": ref.key,
+            "segment_digest": ref.digest,
+            "rubric": keys.RUBRIC,
+        }
+    )
 
 
 class OracleLabeler(Labeler):
