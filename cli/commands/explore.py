@@ -14,7 +14,7 @@ from cli.output_paths import require_directory, require_writable_file
 from cli.run_arguments import run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
-from cli.study_command import commit
+from cli.study.command import commit
 from shared.process.cores import usable_cores
 
 if TYPE_CHECKING:

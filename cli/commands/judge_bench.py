@@ -12,7 +12,7 @@ import typer
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
-from cli.study_command import commit
+from cli.study.command import commit
 
 if TYPE_CHECKING:
     from services.judge.config import JudgesFile

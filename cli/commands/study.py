@@ -12,8 +12,8 @@ from cli.errors import FAILED, USAGE, CliError
 from cli.run_arguments import parse_fields, run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
-from cli.study_command import command, commit, widen
-from cli.study_labels import LabelledPlan, read_labels
+from cli.study.command import command, commit, widen
+from cli.study.labels import LabelledPlan, read_labels
 from cli.trial_processes import run_trials
 from shared.config.problems import first_problem
 from shared.process.cores import usable_cores

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.study_command import command, widen
+from cli.study.command import command, widen
 from cli.trial_processes import run_trials
 from studies.plan import InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.report.generate import PAGES, RESULTS, ROOT, draw_pictures, generated

@@ -11,7 +11,7 @@ from studies.plan import LabelSettings, StudyPlan, Trial
 
 SET_BY_OPTIONS = ("world", "seed", "epochs", "epoch_steps", "episode_length", "frame_skip", "rewards")
 FIXED = {"env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "segment_steps": 100}
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[2]
 
 
 def command(plan: StudyPlan) -> str:
