@@ -49,13 +49,13 @@ def test_a_trial_writes_a_curve_that_marks_shaped_epochs(tmp_path: Path) -> None
     assert made.result_file(tmp_path, Trial("judges", "garden", 0)).exists()
 
 
-TINY = RUN.model_copy(update={"epoch_steps": 512, "batch_size": 256, "episode_length": 100})
+TINY = RUN.model_copy(update={"epoch_steps": 512, "batch_size": 256, "episode_length": 300})
 
 
 @pytest.mark.parametrize("arm", ["rules-noisy", "llm", "rules-bank", "llm-shuffled"])
 def test_a_trial_of_labels_says_how_right_they_are(arm: str, tmp_path: Path) -> None:
     labels = LabelSettings(noisy_accuracy=0.8, noise=0.24)
-    made = plan(arms=(arm,), seeds=(0,), run=TINY, episode_lengths=(100,), labels=labels).save_or_extend(tmp_path)
+    made = plan(arms=(arm,), seeds=(0,), run=TINY, episode_lengths=(300,), labels=labels).save_or_extend(tmp_path)
     if arm != "rules-noisy":
         record_a_few(tmp_path)
     command = [sys.executable, "-m", "studies.trial", str(tmp_path), arm, "garden", "0"]
