@@ -27,6 +27,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
 from shared.game.ram import offsets
 from shared.game.ram.variables import entries
+from studies.plans.placing import FLOOR, warp
 
 WORLDS = ("vale", "realm", *(f"wild:{seed}" for seed in range(20)))
 WALKS, PER_ROOM, ARRIVAL = 10_000, 5, 200
@@ -69,17 +70,11 @@ class PlacedHero:
         """Put the hero on a free tile of a random room; None where the game does not let him stand."""
         room_id: RoomId = self.rng.choice(self.rooms)
         room = self.world.rooms[room_id]
-        free = [(c, r) for r, row in enumerate(room.rows) for c, letter in enumerate(row) if letter in ".,f:_%/R"]
+        free = [(c, r) for r, row in enumerate(room.rows) for c, letter in enumerate(row) if letter in FLOOR]
         if not free:
             return None
         column, row = self.rng.choice(free)
-        for name, value in (
-            ("warp_dest_group", room_id.group),
-            ("warp_dest_room", room_id.room),
-            ("warp_dest_pos", row << 4 | column),
-            ("warp_trigger", 1),
-        ):
-            self.emulator.poke(entries()[name].address, value)
+        warp(self.emulator, (room_id.group, room_id.room), (column, row))
         self.heal()
         for waited in range(ARRIVAL):
             self.step(5 if self.view.state.dialog and waited % 2 else 0)

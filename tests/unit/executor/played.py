@@ -9,8 +9,7 @@ from services.trainer.executor.executor import STEP_LIMIT, Executor
 from services.trainer.executor.macros import Tile, parse_macro
 from services.trainer.executor.outcome import GameView, MacroResult
 from shared.game.ram.variables import entries
-
-ARRIVAL = 40
+from studies.plans.placing import put
 
 
 class Played:
@@ -40,15 +39,7 @@ class Played:
 
     def put(self, group: int, room: int, tile: Tile) -> None:
         """Put the hero on a tile of any room, in play."""
-        for name, value in (("group", group), ("room", room), ("pos", tile[1] << 4 | tile[0])):
-            self.poke(f"warp_dest_{name}", value)
-        self.poke("warp_trigger", 1)
-        for waited in range(ARRIVAL):
-            self.session.step(0)
-            if waited > 2 and self.session.state.key == (group, room) and self.session.state.control:
-                break
-        assert self.session.state.key == (group, room)
-        assert self.session.state.control
+        assert put(self.session, (group, room), tile)
 
     def own(self, item: int) -> None:
         """Give the hero an item, on button B."""

@@ -3,12 +3,12 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import ray
 
+from bench.assisted_play.puzzle_env import PuzzleEnv
 from services.trainer.domain.assistance import takeover_fact
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import create_evaluation
@@ -21,8 +21,6 @@ from shared.config.settings import StoreSettings
 from shared.contracts.driver import ENDINGS, NEEDS
 from shared.contracts.ids import RunId
 from shared.contracts.run import PlannerConfig, RunConfig
-from shared.game.emulator.start import StartState
-from shared.game.ram.variables import entries
 from tests.rules import RulesServer
 from tests.servers import free_ports
 from tests.unit.planning.patient_training import answered_modes, iterate_until
@@ -40,29 +38,9 @@ def config(mode: str) -> TrainingSessionConfig:
     return TrainingSessionConfig(RunId("play"), RUN.model_copy(update={"planner": planner}))
 
 
-def bower(games: RLlibVectorEnv) -> StartState:
-    """A state beside the button of the garden's bower: a room with an open puzzle."""
-    session = games._open_games().sessions[0]
-    for name, value in (("group", 0), ("room", 0x02), ("pos", 0x64)):
-        session.emulator.poke(entries()[f"warp_dest_{name}"].address, value)
-    session.emulator.poke(entries()["warp_trigger"].address, 1)
-    for _ in range(8):
-        session.emulator.step(0, 4)
-    return StartState("bower", session.emulator.save())
-
-
-class BowerEnv(RLlibVectorEnv):
-    """Games whose episodes begin beside the button."""
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        super().reset(seed=seed, options=options)
-        self._open_games().set_starts([bower(self)])
-        return super().reset(seed=seed, options=options)
-
-
 def played(mode: str, steps: int) -> tuple[np.ndarray, list[dict[str, float]]]:
     """Who acted in each step of two environments that do nothing themselves, and the episodes' facts."""
-    games = BowerEnv({SESSION_CONFIG: config(mode), "num_envs": 2})
+    games = PuzzleEnv({SESSION_CONFIG: config(mode), "num_envs": 2})
     games.begin_epoch(EpochPlan(0))
     games.reset()
     acted = []
@@ -112,7 +90,7 @@ def test_environments_of_a_run_take_no_planner_settings() -> None:
 @pytest.mark.timeout(180)
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_session_learns_from_the_policys_steps_alone() -> None:
-    session = TrainingSession(config("rules"), BowerEnv)
+    session = TrainingSession(config("rules"), PuzzleEnv)
     session.begin(lambda numbers: EpochPlan(0), 0)
     session.iterate()
     assert session.steps >= RUN.batch_size
@@ -133,7 +111,7 @@ def test_models_plan_in_training_through_the_planning_process(tmp_path: Path) ->
     store = StoreSettings(url=f"file://{tmp_path}")
     with RulesServer() as server:
         planning = PlanningProcess(planner_file(server.url), RunId("play"), store)
-        session = TrainingSession(replace(config("model"), store=None), BowerEnv, planning)
+        session = TrainingSession(replace(config("model"), store=None), PuzzleEnv, planning)
         session.begin(lambda numbers: EpochPlan(0), 0)
         iterate_until(session, lambda: "puzzle" in answered_modes(session))
         iterate_until(session, lambda: any(summary.facts["planner_steps_share"] for summary in session.summaries))
@@ -157,7 +135,7 @@ def test_models_plan_in_training_through_the_planning_process(tmp_path: Path) ->
 @pytest.mark.filterwarnings("ignore")  # Ray's own, on every start
 def test_training_goes_on_without_models_and_planning_process() -> None:
     planning = PlanningProcess(planner_file(f"http://127.0.0.1:{free_ports(1)[0]}/v1"), RunId("play"), None)
-    session = TrainingSession(config("model"), BowerEnv, planning)
+    session = TrainingSession(config("model"), PuzzleEnv, planning)
     session.begin(lambda numbers: EpochPlan(0), 0)
     iterate_until(session, lambda: session.model_calls["puzzle"].outcomes.get("unavailable", 0) >= 1)
     ray.kill(ray.get_actor(NAME), no_restart=False)
