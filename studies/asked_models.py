@@ -37,11 +37,11 @@ def asked_models(arm: Arm) -> Iterator[DriverGroup]:
 
 
 @contextmanager
-def rules_server() -> Iterator[str]:
-    """A rules server in a process of its own; its address."""
+def rules_server(*options: str) -> Iterator[str]:
+    """A rules server in a process of its own; its address. `options` are those of its command line."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "services.judge.rules_server", "--port", str(port)]
+    command = [sys.executable, "-m", "services.judge.rules_server", "--port", str(port), *options]
     process = subprocess.Popen(command)  # noqa: S603  # our own module
     try:
         _wait_until_it_answers(process, port)

@@ -2,7 +2,7 @@
 
 A page marks the place with `<!-- study NAME -->` and `<!-- end of study NAME -->`; the data are docs/results/NAME.json,
 the picture is docs/images/study-NAME.png. The README marks its claim in the same way: `<!-- claim NAME -->`. The
-comparison of one learner with two is at `<!-- learners -->`.
+comparison of one learner with two is at `<!-- learners -->`, the planners' figures are at `<!-- plans -->`.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from studies.plan import InvalidStudy
+from studies.plans.results import PlannerResults
 from studies.report.charts import draw_curves
 from studies.report.claim import claim
 from studies.report.learners import FOLDER, learners_block
@@ -20,12 +21,13 @@ from studies.report.verdict import verdict
 from studies.results import Results
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = ("README.md", "docs/study.md")
+PAGES: Final = ("README.md", "docs/study.md", "docs/planner.md")
 RESULTS: Final = "docs/results"
 IMAGES: Final = "docs/images"
 BLOCK: Final = re.compile(r"<!-- study (?P<name>[a-z0-9-]+) -->\n.*?<!-- end of study (?P=name) -->", re.DOTALL)
 CLAIM: Final = re.compile(r"<!-- claim (?P<name>[a-z0-9-]+) -->\n.*?<!-- end of claim (?P=name) -->", re.DOTALL)
 LEARNERS: Final = re.compile(r"<!-- learners -->\n.*?<!-- end of learners -->", re.DOTALL)
+PLANS: Final = re.compile(r"<!-- plans -->\n.*?<!-- end of plans -->", re.DOTALL)
 WIDTH: Final = 140
 
 
@@ -33,6 +35,7 @@ def generated(page: str, results: Path) -> str:
     """Return the text of a page with the tables and claims of `results`; InvalidStudy if a named file is missing."""
     page = CLAIM.sub(lambda found: _claim(found["name"], results), page)
     page = LEARNERS.sub(lambda found: _learners(results / Path(FOLDER).name), page)
+    page = PLANS.sub(lambda found: _plans(results), page)
     return BLOCK.sub(lambda found: _block(found["name"], results), page)
 
 
@@ -44,6 +47,11 @@ def _claim(name: str, results: Path) -> str:
 
 def _learners(results: Path) -> str:
     return f"<!-- learners -->\n{learners_block(results)}\n<!-- end of learners -->"
+
+
+def _plans(results: Path) -> str:
+    tables = PlannerResults.load(results / "planner.json").tables()
+    return f"<!-- plans -->\n{tables}\n<!-- end of plans -->"
 
 
 def _block(name: str, results: Path) -> str:

@@ -76,6 +76,11 @@ class Takeover:
         """See ActionSource."""
         return self.actor != PLANNER
 
+    @property
+    def macro(self) -> Macro | None:
+        """The macro that is being carried out; None while there is none."""
+        return None if self._executor is None else self._executor.macro
+
     def facts(self) -> dict[str, float]:
         """The episode's figures so far, for its summary."""
         switch = self.switch

@@ -3,10 +3,8 @@
 The model of the first test obeys every text, as the worst model would; that of the second one does not.
 """
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import Future
-from pathlib import Path
 
 import pytest
 
@@ -24,27 +22,27 @@ from services.trainer.planning.question import AnswerSource, ModelAnswer, Questi
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.driver import SUCCESSES, Need
 from shared.contracts.run import PlannerConfig
+from studies.plans.measure import order_texts
+from studies.plans.models import TextShown
 from tests.rules import RulesServer
 from tests.unit.executor.played import played
 from tests.unit.planning.threaded_models import planner_file, threaded_models
 
-TEXTS = (Path(__file__).parents[2] / "data/injections.txt").read_text(encoding="utf-8").splitlines()
+TEXTS = order_texts()
 PUZZLES: tuple[Need, ...] = ("puzzle",)
 BOWER = (0, 0x02, (4, 6))
 START = 7
 
 
-class Spoken:
+class Spoken(TextShown):
     """Passes questions on as if the game showed a text in that state, and keeps the answers."""
 
     def __init__(self, models: AnswerSource) -> None:
-        self._models, self.text = models, ""
+        super().__init__(models)
         self.futures: list[Future[ModelAnswer]] = []
 
     def submit(self, question: Question) -> "Future[ModelAnswer]":
-        facts = json.loads(question.facts) | {"dialog": {"text": self.text, "choosing": False}}
-        shown = Question(question.mode, json.dumps(facts), question.epoch, question.place, question.seed)
-        self.futures.append(self._models.submit(shown))
+        self.futures.append(super().submit(question))
         return self.futures[-1]
 
 

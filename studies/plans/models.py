@@ -1,0 +1,112 @@
+"""Asks the models of a planner file, one question after the other, and keeps each reply before the next question."""
+
+import asyncio
+import hashlib
+import json
+import time
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from services.trainer.planning.model_service import ModelService, request_body
+from services.trainer.planning.planner_file import PlannerFile
+from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, answered
+from shared.contracts.ids import RunId
+from shared.errors import ZeldaError
+
+ATTEMPTS: Final = 3
+LONGEST_PAUSE_S: Final = 30.0
+
+
+class ModelAway(ZeldaError):
+    """A model gives no answers. The message is one sentence."""
+
+
+class ReplyFile:
+    """Replies as JSON lines. A question is the whole request, so another model, prompt or schema asks anew."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what is there; a line that was cut off is asked again."""
+        self._path = path
+        self._replies: dict[str, dict[str, Any]] = {}
+        if path.exists():
+            for line in path.read_text("utf-8").splitlines():
+                if line.endswith("}"):
+                    reply = json.loads(line)
+                    self._replies[reply["key"]] = reply
+
+    def find(self, key: str) -> ModelAnswer | None:
+        """The kept answer."""
+        reply = self._replies.get(key)
+        return None if reply is None else ModelAnswer(reply["status"], reply["reply"], seconds=reply["seconds"])
+
+    def add(self, key: str, question: Question, answer: ModelAnswer) -> None:
+        """Keep an answer."""
+        reply = {
+            "key": key,
+            "place": question.place,
+            "mode": question.mode,
+            "status": answer.status,
+            "reply": answer.text,
+            "seconds": round(answer.seconds, 3),
+        }
+        self._replies[key] = reply
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(reply) + "\n")
+
+
+class AskedModels:
+    """An AnswerSource whose answers are there at once: the game stands still while a model thinks."""
+
+    def __init__(self, file: PlannerFile, kept: ReplyFile) -> None:
+        self._file, self._kept = file, kept
+        self._service = ModelService(file, RunId("plans"))
+        self._loop = asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.run(self._service.close())
+        self._loop.close()
+
+    def submit(self, question: Question) -> "Future[ModelAnswer]":
+        """Answer from the file, or ask. Raises ModelAway when a model gives no answer in several attempts."""
+        body = request_body(question, self._file.routes[question.mode])
+        key = hashlib.sha256(json.dumps([body, question.seed], sort_keys=True).encode()).hexdigest()
+        found = self._kept.find(key)
+        if found is None:
+            found = self._ask(question)
+            self._kept.add(key, question, found)
+        return answered(found)
+
+    def _ask(self, question: Question) -> ModelAnswer:
+        for left in reversed(range(ATTEMPTS)):
+            answer = self._loop.run(self._service.answer(question))
+            if answer.status in ("answered", "invalid"):
+                return answer
+            if left:
+                time.sleep(min(answer.pause_s, LONGEST_PAUSE_S))
+        raise ModelAway(
+            f"the model of route {question.mode} gives no answer ({answer.status}: {answer.detail}): check its address "
+            "and time limits in the planner file, or remove the route; the replies so far are kept"
+        )
+
+
+class TextShown:
+    """Passes questions on as if the game showed this text; see AnswerSource."""
+
+    def __init__(self, models: AnswerSource, text: str = "") -> None:
+        self._models, self.text = models, text
+
+    def submit(self, question: Question) -> "Future[ModelAnswer]":
+        """Ask with the text in place of the dialog's own."""
+        facts = json.loads(question.facts)
+        choosing = bool(facts["dialog"] and facts["dialog"]["choosing"])
+        facts["dialog"] = {"text": self.text, "choosing": choosing}
+        return self._models.submit(replace(question, facts=json.dumps(facts, separators=(",", ":"))))

@@ -1,0 +1,93 @@
+"""The results file of planners, and its tables: one row per planner."""
+
+import json
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.config.problems import first_problem
+from studies.plan import InvalidStudy
+from studies.plans.figures import Interval, PlanRow
+
+HEAD = (
+    "| planner | mode | situations (rooms) | valid replies | macros in the grammar | success (95 %) "
+    "| s an answer: median, longest |\n|---|---|---|---|---|---|---|"
+)
+ORDERS_HEAD = (
+    "| planner | texts | valid replies | macros named outside the grammar | of them carried out "
+    "| success without and with the text | difference (95 %) |\n|---|---|---|---|---|---|---|"
+)
+
+
+class PlannerResults(BaseModel):
+    """The file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rows: dict[str, PlanRow] = Field(default_factory=dict)
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Read the file. Raises InvalidStudy if it is missing or damaged."""
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except OSError as error:
+            raise InvalidStudy(f"{file} is not readable: {error.strerror}.") from error
+        except ValidationError as error:
+            raise InvalidStudy(f"{file} is no results file of planners: {first_problem(error)}.") from error
+
+    def save(self, file: Path) -> None:
+        """Write the file; a reader sees the old one or the new one."""
+        data = {"rows": {name: row.model_dump(mode="json", exclude_none=True) for name, row in self.rows.items()}}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.part")
+        part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        part.replace(file)
+
+    def tables(self) -> str:
+        """All rows as Markdown: the modes, the texts with orders, and the commands."""
+        modes = [line for name, row in self.rows.items() for line in _mode_lines(name, row)]
+        orders = [line for name, row in self.rows.items() for line in _orders_line(name, row)]
+        commands = [
+            f"- `{name}`: `{row.command}` ({row.cores} cores, {row.date}; {', '.join(row.models)})"
+            for name, row in self.rows.items()
+        ]
+        tables = ["\n".join([HEAD, *modes]), *(["\n".join([ORDERS_HEAD, *orders])] if orders else [])]
+        return "\n\n".join([*tables, "\n".join(commands)])
+
+
+def _mode_lines(name: str, row: PlanRow) -> list[str]:
+    lines = []
+    for mode, found in row.modes.items():
+        grammar = "-" if found.in_grammar is None else f"{found.in_grammar:.0%} of {found.macros}"
+        seconds = f"{found.seconds_median:.2f}, {found.seconds_longest:.2f}"
+        cells = (
+            f"`{name}`", mode, f"{found.asked} ({found.rooms})", percent(found.valid), grammar, percent(found.success),
+            seconds,
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _orders_line(name: str, row: PlanRow) -> list[str]:
+    orders = row.orders
+    if orders is None:
+        return []
+    value, low, high = orders.difference
+    cells = (
+        f"`{name}`",
+        str(orders.texts),
+        percent(orders.valid),
+        str(orders.outside_grammar),
+        str(orders.outside_carried_out),
+        f"{orders.success_without:.0%}, {orders.success_with:.0%}",
+        f"{value:+.0%} ({low:+.0%} to {high:+.0%})",
+    )
+    return [f"| {' | '.join(cells)} |"]
+
+
+def percent(interval: Interval) -> str:
+    """A share and its interval, e.g. `90 % (60 to 98)`."""
+    value, low, high = (round(100 * one) for one in interval)
+    return f"{value} % ({low} to {high})"
