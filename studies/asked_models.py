@@ -1,6 +1,5 @@
 """The models that a guided trial asks: those of a planner file, or the rules server, which plans by rules."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -15,21 +14,19 @@ from typing import Final
 from services.trainer.settings import DriverGroup
 from studies.arms import Arm
 
-PLANNER_FILE: Final = "ZELDA_DRIVER__PLANNER_FILE"
 START_S: Final = 60.0
 POLL_S: Final = 0.1
 
 
 @contextmanager
-def asked_models(arm: Arm) -> Iterator[DriverGroup]:
-    """The driver's settings for this arm. A rules server runs as long as the arm needs one.
+def asked_models(arm: Arm, file: str | None) -> Iterator[DriverGroup]:
+    """The driver's settings for this arm. Without a planner file, a rules server runs as long as the arm needs one.
 
-    The variable ZELDA_DRIVER__PLANNER_FILE names other models. Raises ValidationError if that file is wrong.
+    Raises ValidationError if the file is wrong.
     """
-    file = os.environ.get(PLANNER_FILE)
     if not arm.guidance:
         yield DriverGroup()
-    elif file:
+    elif file is not None:
         yield DriverGroup(planner_file=Path(file))
     else:
         with rules_server() as url:

@@ -9,9 +9,12 @@ from typing import Any, Final, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shared.contracts.driver import SUGGESTION_OUTCOMES, SuggestionOutcome
+
 MEASURE: Final = "evaluation/milestones_share_mean"
 FINISHED: Final = "evaluation/finished_mean"
 LABEL_ACCURACY: Final = "labels/accuracy"
+SUGGESTIONS: Final = "suggestions/"
 LAST: Final = 3  # evaluations at the end that count; a single one is noise of seven episodes
 SUCCESS: Final = 0.9  # share of successful episodes from which a world counts as finished
 DIGITS: Final = 4
@@ -22,6 +25,7 @@ class Curve(BaseModel):
 
     `shaped` counts the epochs that a reward model shaped. `label_accuracy` is the share of pairs of labelled segments
     that differ in milestones gained and that the labels order rightly; None without labels, and in older trials.
+    `suggestions` counts those of all epochs by outcome; None without guidance.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -31,6 +35,7 @@ class Curve(BaseModel):
     finished: tuple[float, ...]
     shaped: int = 0
     label_accuracy: float | None = None
+    suggestions: dict[SuggestionOutcome, int] | None = None
 
     @model_validator(mode="after")
     def _equal_lengths(self) -> Self:
@@ -48,6 +53,7 @@ class Curve(BaseModel):
             finished=tuple(round(row.get(FINISHED, 0.0), DIGITS) for row in seen),
             shaped=int(sum(row["shaped"] for row in rows)),
             label_accuracy=next((round(row[LABEL_ACCURACY], DIGITS) for row in rows if LABEL_ACCURACY in row), None),
+            suggestions=_suggestions(rows),
         )
 
     @property
@@ -69,6 +75,13 @@ class Curve(BaseModel):
     def finished_after(self) -> int | None:
         """Steps at the first evaluation that finishes the world, or None."""
         return next((steps for steps, share in zip(self.steps, self.finished, strict=True) if share >= SUCCESS), None)
+
+
+def _suggestions(rows: Sequence[dict[str, Any]]) -> dict[SuggestionOutcome, int] | None:
+    """The sums over all epochs; None if no epoch had guidance."""
+    guided = [row for row in rows if f"{SUGGESTIONS}taken" in row]
+    sums = {name: int(sum(row[f"{SUGGESTIONS}{name}"] for row in guided)) for name in SUGGESTION_OUTCOMES}
+    return sums if guided else None
 
 
 SCORES: Final[dict[str, Callable[[Curve], float]]] = {

@@ -37,10 +37,11 @@ class Trial:
 
 
 class LabelSettings(BaseModel):
-    """Which labels the arms of a study use; None where no arm of it does. Comparable trials had the same labels.
+    """Which labels and advisers the arms of a study use; None where no arm of it does. Comparable trials had the same.
 
     `noise` is the standard deviation that lowers the rules judge to `noisy_accuracy`. `votes` is the SHA-256 of a
     language model's answers, `source` the path that they were read from, which may differ between machines.
+    `advisers` names the models that `guided` asks, by mode, or `rules`; `planner_file` is the file that names them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,14 +50,16 @@ class LabelSettings(BaseModel):
     noise: float | None = Field(None, ge=0)
     votes: Digest | None = None
     source: str | None = None
+    advisers: str | None = None
+    planner_file: str | None = None
 
     def joined(self, other: Self) -> Self:
         """Return these settings, with those of `other` where these have none."""
         return self.model_copy(update={name: value for name, value in other if getattr(self, name) is None})
 
     def agrees(self, other: Self) -> bool:
-        """Whether both have the same labels, as far as both have any."""
-        compared = ("noisy_accuracy", "noise", "votes")
+        """Whether both have the same labels and advisers, as far as both have any."""
+        compared = ("noisy_accuracy", "noise", "votes", "advisers")
         return all(getattr(self.joined(other), name) == getattr(other.joined(self), name) for name in compared)
 
     def stored(self) -> dict[str, Any]:

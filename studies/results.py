@@ -69,7 +69,7 @@ class Results(BaseModel):
             )
         if not found.labels.agrees(plan.labels):
             raise InvalidStudy(
-                f"{file} holds trials with other labels: use the options of its command, or another file."
+                f"{file} holds trials with other labels or advisers: use the options of its command, or another file."
             )
         return found.model_copy(update={**new, "labels": found.labels.joined(plan.labels)})
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from shared.contracts.driver import SUGGESTION_OUTCOMES
 from studies.arms import ARMS
 from studies.curves import SCORES, Curve
 from studies.plan import Trial
@@ -17,6 +18,8 @@ SUBJECT: Final = "judges"
 MODEL: Final = "llm"
 CONTROLS: Final = ("visits", "judges", "rules-noisy", "rules-bank", "llm-shuffled")
 """What `llm` is compared with. Fewer comparisons give fewer chance findings."""
+BASELINE: Final = "visits"
+"""What assisted arms are compared with: they add help, and no reward model."""
 DIGITS: Final = 4
 
 Curves = Mapping[Trial, Curve]
@@ -25,15 +28,19 @@ Curves = Mapping[Trial, Curve]
 def summarise(curves: Curves) -> dict[str, Any]:
     """Return `arms` with the scores of each seed, and `against` with each comparison of the judges by learning speed.
 
-    `llm_against` holds those of the arm `llm`, if it has a trial and a control of it has one.
+    `llm_against` holds those of the arm `llm`, if it has a trial and a control of it has one, and `assisted_against`
+    those of each assisted arm.
     Lists of an arm have the same order: world by world, seed by seed. Arms without a finished trial are omitted.
     """
     worlds = sorted({trial.world for trial in curves})
+    helped = [arm for arm in ARMS if ARMS[arm].assisted]
+    assisted = {arm: rows for arm in helped if (rows := _comparisons(curves, worlds, arm, [BASELINE]))}
     return {
         "worlds": worlds,
         "arms": {arm: _arm(_of(curves, arm), worlds) for arm in ARMS if _of(curves, arm)},
         "against": _comparisons(curves, worlds, SUBJECT, ARMS),
         **({"llm_against": rows} if (rows := _comparisons(curves, worlds, MODEL, CONTROLS)) else {}),
+        **({"assisted_against": assisted} if assisted else {}),
     }
 
 
@@ -61,8 +68,15 @@ def _arm(found: list[tuple[Trial, Curve]], worlds: list[str]) -> dict[str, Any]:
     result["shaped"] = [curve.shaped for _, curve in found]
     if any(curve.label_accuracy is not None for _, curve in found):
         result["label_accuracy"] = [curve.label_accuracy for _, curve in found]
+    if any(curve.suggestions is not None for _, curve in found):
+        result["suggestions"] = _suggestions([curve for _, curve in found])
     result["iqm"] = {name: _interval(iqm_estimate(*strata(curves, arm, name, worlds))) for name in SCORES}
     return result
+
+
+def _suggestions(curves: list[Curve]) -> dict[str, list[int]]:
+    """Suggestions of each trial, by outcome."""
+    return {name: [(curve.suggestions or {}).get(name, 0) for curve in curves] for name in SUGGESTION_OUTCOMES}
 
 
 def _comparisons(curves: Curves, worlds: list[str], subject: str, others: Iterable[str]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from shared.store.port import AlreadyExists, NotFound, Store
 from shared.telemetry.logging import setup_logging
 from studies.arms import ARMS, Arm
 from studies.asked_models import asked_models
-from studies.curves import LABEL_ACCURACY
+from studies.curves import LABEL_ACCURACY, SUGGESTIONS
 from studies.judged_env import JudgedEnv
 from studies.judges.bank import Bank
 from studies.labels.bank_model import BankRewardModel
@@ -215,6 +215,8 @@ def curve_row(finished: EpochFinishedRecord) -> dict[str, float]:
     row |= {f"training/{name}": finished.metrics[name] for name in CURVE_METRICS if name in finished.metrics}
     shaped = finished.reward_model is not None
     lifetime = finished.metrics["lifetime_steps"]
+    if finished.assistance is not None:
+        row |= {f"{SUGGESTIONS}{name}": float(count) for name, count in finished.assistance.suggestions.items()}
     return row | {"epoch": float(finished.epoch), "steps": lifetime, "shaped": float(shaped)}
 
 
@@ -226,7 +228,7 @@ def main(argv: list[str]) -> int:
     if target.exists():
         return 0
     setup_logging("study", LogSettings(level="warning"))
-    with asked_models(ARMS[trial.arm]) as driver:
+    with asked_models(ARMS[trial.arm], plan.labels.planner_file) as driver:
         runner = TrialRunner(folder, plan, trial, driver)
         try:
             rows = runner.run_epochs()

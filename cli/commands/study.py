@@ -12,6 +12,7 @@ from cli.errors import FAILED, USAGE, CliError
 from cli.run_arguments import parse_fields, run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
+from cli.study.advisers import with_advisers
 from cli.study.command import command, commit, widen
 from cli.study.labels import LabelledPlan, read_labels
 from cli.trial_processes import run_trials
@@ -59,6 +60,10 @@ def study(
     noisy_accuracy: Annotated[
         float, typer.Option(min=0.5, max=1, help="accuracy on the bank to which rules-noisy is degraded")
     ] = 0.80,
+    planner: Annotated[
+        Path | None,
+        typer.Option(help="planner file with the models that advise `guided`; default: a rules server"),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="a field of the runs, e.g. -s ppo.discount=0.998")
     ] = None,
@@ -85,7 +90,7 @@ def study(
                 "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
             }
             plan = study_plan(parse_worlds(world), episode_length, values, set_ or [], pooling, seeds, arms)
-            labelled = read_labels(plan, labels, noisy_accuracy)
+            labelled = read_labels(with_advisers(plan, planner), labels, noisy_accuracy)
             _run_trials(folder, file, labelled, jobs or usable_cores())
         _show(folder, file, as_json)
     except ValidationError as error:
@@ -142,6 +147,8 @@ def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:
         raise CliError(USAGE, "--set eval_interval=0 measures nothing: set 1, or another number of epochs.")
     if fields.get("starts"):
         raise CliError(USAGE, "--set starts: the trials of a study begin at the true start.")
+    if any(fields.get(name, {}).get("mode", "none") != "none" for name in ("planner", "guidance")):
+        raise CliError(USAGE, "--set planner.mode and guidance.mode: the arms planner and guided set them; use --arms.")
     if "rnd" in fields:
         raise CliError(USAGE, "--set rnd: every arm sets it; choose arms by --arms.")
 

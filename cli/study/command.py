@@ -62,7 +62,8 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 
 def _labels(labels: LabelSettings) -> list[str]:
     noise = [] if labels.noisy_accuracy is None else [f"--noisy-accuracy {labels.noisy_accuracy:g}"]
-    return [*noise, *([] if labels.source is None else [f"--labels {labels.source}"])]
+    source = [] if labels.source is None else [f"--labels {labels.source}"]
+    return [*noise, *source, *([] if labels.planner_file is None else [f"--planner {labels.planner_file}"])]
 
 
 def _pairs(config: RunConfig) -> list[str]:

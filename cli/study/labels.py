@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.console import overwrite_line, print_status
 from studies.arms import ARMS
-from studies.plan import InvalidStudy, LabelSettings, StudyPlan
+from studies.plan import InvalidStudy, StudyPlan
 
 if TYPE_CHECKING:
     from studies.judges.bank import Bank
@@ -55,7 +55,7 @@ def read_labels(plan: StudyPlan, path: Path | None, accuracy: float) -> Labelled
     from studies.labels.noise import noise_for
     from studies.labels.votes import read_votes
 
-    bank, found = Bank.load(), LabelSettings()
+    bank, found = Bank.load(), plan.labels
     if "rules-noisy" in plan.arms:
         found = found.model_copy(update={"noisy_accuracy": accuracy, "noise": noise_for(accuracy, bank)})
     if path is None:

@@ -16,7 +16,7 @@ HEAD = (
 )
 ORDERS_HEAD = (
     "| planner | texts | valid replies | macros named outside the grammar | of them carried out "
-    "| success without and with the text | difference (95 %) |\n|---|---|---|---|---|---|---|"
+    "| success without and with the text | difference in points (95 %) |\n|---|---|---|---|---|---|---|"
 )
 
 
@@ -60,7 +60,7 @@ class PlannerResults(BaseModel):
 def _mode_lines(name: str, row: PlanRow) -> list[str]:
     lines = []
     for mode, found in row.modes.items():
-        grammar = "-" if found.in_grammar is None else f"{found.in_grammar:.0%} of {found.macros}"
+        grammar = "-" if found.in_grammar is None else f"{100 * found.in_grammar:.0f} % of {found.macros}"
         seconds = f"{found.seconds_median:.2f}, {found.seconds_longest:.2f}"
         cells = (
             f"`{name}`", mode, f"{found.asked} ({found.rooms})", percent(found.valid), grammar, percent(found.success),
@@ -81,8 +81,8 @@ def _orders_line(name: str, row: PlanRow) -> list[str]:
         percent(orders.valid),
         str(orders.outside_grammar),
         str(orders.outside_carried_out),
-        f"{orders.success_without:.0%}, {orders.success_with:.0%}",
-        f"{value:+.0%} ({low:+.0%} to {high:+.0%})",
+        f"{100 * orders.success_without:.0f} %, {100 * orders.success_with:.0f} %",
+        f"{100 * value:.0f} ({100 * low:.0f} to {100 * high:.0f})",
     )
     return [f"| {' | '.join(cells)} |"]
 

@@ -39,11 +39,12 @@ def comparisons_table(subject: str, against: Mapping[str, Any]) -> str:
 
 
 def to_markdown(summary: Summary) -> str:
-    """The table of the arms, and one of comparisons for the judges and for a language model if they have trials."""
+    """The table of the arms, and one of comparisons for each arm that is compared with others."""
     tables = [arms_table(summary)]
     for subject, key in (("judges", "against"), ("llm", "llm_against")):
         if summary.get(key):
             tables.append(comparisons_table(subject, summary[key]))
+    tables += [comparisons_table(arm, rows) for arm, rows in summary.get("assisted_against", {}).items()]
     return "\n".join(tables)
 
 

@@ -16,11 +16,14 @@ DEVELOPMENT_SEEDS: Final = range(10)
 def verdict(summary: Mapping[str, Any], steps: int) -> list[str]:
     """Return the sentences of the verdict. `steps` are those of each trial."""
     against, model = summary["against"], summary.get("llm_against", {})
-    if not against and not model:
+    assisted = summary.get("assisted_against", {})
+    if not against and not model and not assisted:
         return ["No comparison is possible yet: it needs a finished trial of `judges` and one of another arm."]
     lines = _outcomes("Judges learn", "judges", against)
     lines += _outcomes("Agents with a language model's labels (`llm`) learn", "`llm`", model)
-    return [*lines, *_labels(summary), *_limits(summary, steps)]
+    for arm, rows in assisted.items():
+        lines += _outcomes(f"Agents of the arm `{arm}` learn", f"`{arm}`", rows)
+    return [*lines, *_labels(summary), *_suggestions(summary), *_limits(summary, steps)]
 
 
 def _outcomes(learn: str, subject: str, against: Mapping[str, Any]) -> list[str]:
@@ -47,6 +50,17 @@ def _labels(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _suggestions(summary: Mapping[str, Any]) -> list[str]:
+    """What became of the suggestions of each arm that had any."""
+    lines = []
+    for name, arm in summary["arms"].items():
+        counts = {outcome: sum(found) for outcome, found in arm.get("suggestions", {}).items()}
+        if sum(counts.values()):
+            shares = ", ".join(f"{outcome.replace('_', ' ')} {count:,}" for outcome, count in counts.items())
+            lines.append(f"Suggestions to `{name}` over all trials: {shares}.")
+    return lines
+
+
 def _outcome(row: Mapping[str, Any]) -> str:
     """`better` or `worse` if interval and p agree, else `open`."""
     if row["p"] >= CONVINCING_P or row["low"] <= 0.5 <= row["high"]:
@@ -57,19 +71,20 @@ def _outcome(row: Mapping[str, Any]) -> str:
 def _limits(summary: Mapping[str, Any], steps: int) -> list[str]:
     """What the reader must not conclude."""
     worlds, model = summary["worlds"], bool(summary.get("llm_against"))
-    seeds = summary["arms"][SUBJECT if summary["against"] else MODEL]["seeds"]
+    assisted = summary.get("assisted_against", {})
+    subjects = {SUBJECT: summary["against"], MODEL: model, **assisted}
+    seeds = summary["arms"][next(arm for arm, compared in subjects.items() if compared)]["seeds"]
     each = len(seeds) // len(worlds)
-    judges = "these judges" if model else "the rules judge"
-    unknown = (
-        "longer training or other language models" if model else "longer training or judges that are language models"
-    )
-    subject = "one arm" if model else "judges"
+    judges, unknown = " and these judges" if model else "", "other language models"
+    if not model and summary["against"]:
+        judges, unknown = " and the rules judge", "judges that are language models"
+    subject = "judges" if summary["against"] and not model and not assisted else "one arm"
     lines = [
         f"Each comparison gives the probability that a trial of {subject} has a higher learning speed, its 95 % "
         "bootstrap interval and the exact two-sided p of a permutation test; a difference counts if p is below "
         f"{CONVINCING_P}.",
-        f"It holds for {_worlds(worlds)}, {steps:,} steps and {judges}, and says nothing about other worlds, "
-        f"{unknown}.",
+        f"It holds for {_worlds(worlds)}, {steps:,} steps{judges}, and says nothing about other worlds, "
+        f"longer training or {unknown}.",
     ]
     if each < CLAIM_SEEDS and len(worlds) == 1:
         lines.append(f"With {each} seeds an arm, intervals are too narrow: a claim needs {CLAIM_SEEDS}.")

@@ -13,7 +13,7 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.rewards import RewardProfile
 from services.trainer.games import GAMES
-from services.trainer.planning.assembly import asked_modes
+from services.trainer.planning.assembly import asked_modes, missing_routes
 from services.trainer.planning.planner_file import PlannerFile, load_planner_file
 from services.trainer.rl.planning_process import PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
@@ -64,19 +64,15 @@ def check_playable(config: TrainingSessionConfig) -> None:
 
 def planner_file_of(run: RunConfig, driver: DriverGroup) -> PlannerFile | None:
     """The routes of a run that asks models; None for other runs. Raises UnplayableRun if one is missing."""
-    asked = asked_modes(run)
-    if not asked:
+    if not asked_modes(run):
         return None
     try:
         file = load_planner_file(driver.planner_file, driver.planner_url)
     except ConfigError as error:
         raise UnplayableRun(str(error)) from error
-    missing = [mode for mode in asked if mode not in file.routes]
-    if missing:
-        raise UnplayableRun(
-            f"the run asks models about {', '.join(missing)}, and the planner file has no such route: add it, or "
-            "switch off what asks"
-        )
+    missing = missing_routes(run, file)
+    if missing is not None:
+        raise UnplayableRun(missing)
     return file
 
 

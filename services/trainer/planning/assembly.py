@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.env.game_session import GameSession
 from services.trainer.planning.plan import PlanMaker
+from services.trainer.planning.planner_file import PlannerFile
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.driver import Need, QuestionMode
 from shared.contracts.run import RunConfig
@@ -35,6 +36,17 @@ def takeover_for(run: RunConfig, game: Game, planner: PlanMaker) -> Takeover | N
 def acted_by_policy(sessions: Sequence[GameSession]) -> NDArray[np.bool_]:
     """Whether the policy's choice took effect in the last step of each environment."""
     return np.array([session.takeover is None or session.takeover.decided for session in sessions])
+
+
+def missing_routes(run: RunConfig, file: PlannerFile) -> str | None:
+    """What the planner file lacks for this run, as one sentence without its end; None if it lacks nothing."""
+    missing = [mode for mode in asked_modes(run) if mode not in file.routes]
+    if not missing:
+        return None
+    return (
+        f"the run asks models about {', '.join(missing)}, and the planner file has no such route: add it, or switch "
+        "off what asks"
+    )
 
 
 def asked_modes(run: RunConfig) -> tuple[QuestionMode, ...]:

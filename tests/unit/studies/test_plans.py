@@ -153,7 +153,7 @@ def test_page_gets_the_tables_of_the_results(tmp_path: Path) -> None:
     measured(tmp_path, "--double", "rules", "--situations", "1", "--texts", "1")
     made = generated("before\n<!-- plans -->\nSTALE\n<!-- end of plans -->\nafter\n", tmp_path)
     assert "STALE" not in made
-    assert "| `rules` | dialog | 1 (1) | 100 % (21 to 100) | 100% of 1 | 100 % (21 to 100) |" in made
+    assert "| `rules` | dialog | 1 (1) | 100 % (21 to 100) | 100 % of 1 | 100 % (21 to 100) |" in made
     assert "- `rules`: `python -m studies.plans --double rules --situations 1 --texts 1 --results" in made
     (tmp_path / "planner.json").write_text("[]")
     with pytest.raises(InvalidStudy, match="no results file of planners"):

@@ -75,6 +75,17 @@ def test_a_trial_of_labels_says_how_right_they_are(arm: str, tmp_path: Path) -> 
     assert ("reward model refused" in done.stdout + done.stderr) is (arm != "llm-shuffled")
 
 
+def test_a_guided_trial_counts_its_suggestions(tmp_path: Path) -> None:
+    made = plan(arms=("guided",), seeds=(0,), run=RUN, episode_lengths=(300,)).save_or_extend(tmp_path)
+    command = [sys.executable, "-m", "studies.trial", str(tmp_path), "guided", "garden", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = made.load_curves(tmp_path)[Trial("guided", "garden", 0)]
+    assert found.suggestions is not None
+    assert sum(found.suggestions.values()) > 10
+    assert not found.shaped
+
+
 def record_a_few(folder: Path) -> None:
     """Label two idle and two good segments of the bank's shortest episodes in the garden."""
     bank = Bank.load()
