@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 import bramble
-from bramble.worlds.model import STEPS
+from bramble.planner.search import CUT, LIFT, cells_with
+from bramble.worlds.model import STEPS, TREASURES
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import MoveTo, parse_macro
 from services.trainer.executor.outcome import GameView
 from shared.game.decoding.decoder import Decoder
 from shared.game.ram import capabilities
+from studies.plans.placing import FLOOR
 from tests.unit.executor.played import Played, played
 
 BOMBS, SWORD, FEATHER = 0x03, 0x05, 0x17
@@ -135,6 +137,30 @@ def test_every_locked_door_of_the_vale_opens_with_its_key(vale: Played) -> None:
             vale.poke("boss_keys", 0)
             vale.poke("small_keys", 0, dungeon)
     assert opened == 2, "one small, one great; each opens on both sides"
+
+
+@pytest.mark.parametrize(
+    ("act", "item", "macro", "count"),
+    [(CUT, "sword", "USE_ITEM sword {side}", 11), (LIFT, "bracelet", "INTERACT {column},{row}", 5)],
+)
+def test_every_bush_and_rock_of_the_vale_is_removed(act: int, item: str, macro: str, count: int, vale: Played) -> None:
+    removed = 0
+    for room_id, room in bramble.world("vale").rooms.items():
+        for column, row in cells_with(room, act):
+            side, before = next(
+                (side, (column - dx, row - dy))
+                for side, (dx, dy) in STEPS.items()
+                if room.rows[row - dy][column - dx] in FLOOR
+            )
+            vale.put(room_id.group, room_id.room, before)
+            vale.own(TREASURES[item])
+            assert vale.view.state.grid.rows[2 * row][2 * column] == 1
+            assert vale.do(macro.format(side=side, column=column, row=row)).outcome == "done"
+            for _ in range(10):
+                vale.session.step(0)
+            assert vale.view.state.grid.rows[2 * row][2 * column] == 0, (room_id, (column, row))
+            removed += 1
+    assert removed == count
 
 
 def test_every_cracked_wall_of_the_realm_is_blasted() -> None:
