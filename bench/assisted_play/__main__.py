@@ -108,8 +108,10 @@ def absent_address() -> Iterator[str]:
 
 def main() -> None:
     """Measure and report."""
-    options: Any = parser(__doc__).parse_args()
-    rounds = ROUNDS // 10 if options.quick else ROUNDS
+    command = parser(__doc__)
+    command.add_argument("--rounds", type=int, default=ROUNDS, help="more of them narrow the intervals")
+    options: Any = command.parse_args()
+    rounds = options.rounds // 10 if options.quick else options.rounds
     import ray
 
     ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False, configure_logging=False)

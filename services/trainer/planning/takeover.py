@@ -36,7 +36,8 @@ class Takeover:
         late: int = LATE_STEPS,
     ) -> None:
         """`needs` are what the planner is asked about; `outdoors` says whether puzzles are recognised there."""
-        self._planner, self._limits, self._needs = planner, limits, frozenset(needs)
+        self._planner, self._limits = planner, limits
+        self._dialogs, self._puzzles = "dialog" in needs, "puzzle" in needs
         self._outdoors, self._late = outdoors, late
         self._macros: deque[Macro] | None = None
         self._fallback: tuple[Macro, ...] = ()
@@ -114,11 +115,9 @@ class Takeover:
 
     def _reading(self, view: GameView) -> SwitchReading:
         state = view.state
-        return SwitchReading(
-            dialog=state.dialog is not None if "dialog" in self._needs else None,
-            puzzle=is_open(view, self._outdoors) if "puzzle" in self._needs else None,
-            health=state.inventory.health,
-        )
+        dialog = state.dialog is not None if self._dialogs else None
+        puzzle = is_open(view, self._outdoors) if self._puzzles else None
+        return SwitchReading(dialog, puzzle, state.inventory.health)  # by position: this runs every step
 
     def _planned(self, view: GameView) -> int | None:
         """The planner's action; None while there is no plan."""
