@@ -17,7 +17,7 @@ from shared.contracts.ids import RunId
 from shared.errors import ZeldaError
 
 ATTEMPTS: Final = 3
-LONGEST_PAUSE_S: Final = 30.0
+MAX_PAUSE_S: Final = 30.0
 
 
 class ModelAway(ZeldaError):
@@ -25,7 +25,7 @@ class ModelAway(ZeldaError):
 
 
 class ReplyFile:
-    """Replies as JSON lines. A question is the whole request, so another model, prompt or schema asks anew."""
+    """Replies as JSON lines. A question is the whole request, so another model, prompt or schema asks again."""
 
     def __init__(self, path: Path) -> None:
         """Read what is there; a line that was cut off is asked again."""
@@ -59,7 +59,7 @@ class ReplyFile:
 
 
 class AskedModels:
-    """An AnswerSource whose answers are there at once: the game stands still while a model thinks."""
+    """An AnswerSource whose answers come immediately: the game stands still while a model thinks."""
 
     def __init__(self, file: PlannerFile, kept: ReplyFile) -> None:
         self._file, self._kept = file, kept
@@ -91,7 +91,7 @@ class AskedModels:
             if answer.status in ("answered", "invalid"):
                 return answer
             if left:
-                time.sleep(min(answer.pause_s, LONGEST_PAUSE_S))
+                time.sleep(min(answer.pause_s, MAX_PAUSE_S))
         raise ModelAway(
             f"the model of route {question.mode} gives no answer ({answer.status}: {answer.detail}): check its address "
             "and time limits in the planner file, or remove the route; the replies so far are kept"

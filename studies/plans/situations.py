@@ -73,7 +73,7 @@ class Stage:
         return self._sessions[world]
 
     def make(self, situation: Situation) -> StartState | None:
-        """The situation as a state; None if the game does not show it: nobody is there, or the tile is no floor."""
+        """The situation as a state; None if the game does not show it: no person is there, or the tile is no floor."""
         session = self.session(situation.world)
         session.takeover = None
         session.reset()

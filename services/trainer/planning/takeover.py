@@ -79,7 +79,7 @@ class Takeover:
 
     @property
     def macro(self) -> Macro | None:
-        """The macro that is being carried out; None while there is none."""
+        """The macro that is being carried out, or None."""
         return None if self._executor is None else self._executor.macro
 
     def facts(self) -> dict[str, float]:

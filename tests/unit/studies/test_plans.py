@@ -60,7 +60,7 @@ def test_situation_is_what_its_name_says() -> None:
         assert game.state.key == sign.room
         assert made.make(BOWER) is not None
         assert game.state.key == BOWER.room
-        assert made.make(Situation("dialog", "garden", (0, 0x02), (4, 6))) is None, "nobody is there"
+        assert made.make(Situation("dialog", "garden", (0, 0x02), (4, 6))) is None, "no person is there"
 
 
 @pytest.mark.parametrize(
