@@ -203,6 +203,8 @@ def test_seeds_are_a_number_or_a_range() -> None:
         (["-s", "ppo.discount=2"], "ppo.discount"),
         (["-s", "seed=1"], "--set world and --set seed"),
         (["-s", "rnd=false"], "choose arms by --arms"),
+        (["-s", "guidance.mode=model"], "--set planner.mode and guidance.mode: the arms planner and guided set them"),
+        (["--planner", "planner.yaml"], "--planner: no arm of this study asks models"),
         (["-s", "eval_interval=0"], "measures nothing"),
         (["--seeds", "x"], "--seeds x: write a number"),
     ],
