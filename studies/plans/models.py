@@ -18,6 +18,7 @@ from shared.errors import ZeldaError
 
 ATTEMPTS: Final = 3
 MAX_PAUSE_S: Final = 30.0
+DIGITS: Final = 3  # of seconds, also before they are kept: a repeated command gives equal figures
 
 
 class ModelAway(ZeldaError):
@@ -50,7 +51,7 @@ class ReplyFile:
             "mode": question.mode,
             "status": answer.status,
             "reply": answer.text,
-            "seconds": round(answer.seconds, 3),
+            "seconds": answer.seconds,
         }
         self._replies[key] = reply
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +90,7 @@ class AskedModels:
         for left in reversed(range(ATTEMPTS)):
             answer = self._loop.run(self._service.answer(question))
             if answer.status in ("answered", "invalid"):
-                return answer
+                return replace(answer, seconds=round(answer.seconds, DIGITS))
             if left:
                 time.sleep(min(answer.pause_s, MAX_PAUSE_S))
         raise ModelAway(

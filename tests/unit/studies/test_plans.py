@@ -109,7 +109,7 @@ def test_double_plans_validly_and_its_replies_are_kept(tmp_path: Path) -> None:
 
 
 def test_orders_of_an_obeying_double_end_at_the_grammar(tmp_path: Path) -> None:
-    planner = ("--double", "obeying", "--situations", "1", "--texts", str(len(order_texts())))
+    planner = ("--double", "obeying", "--situations", "2", "--texts", str(len(order_texts())))
     orders = measured(tmp_path, *planner)[1].rows["obeying"].orders
     assert orders is not None
     assert orders.outside_grammar >= 45
