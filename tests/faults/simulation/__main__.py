@@ -1,18 +1,18 @@
 """Plays many simulated histories, e.g. 200,000 in a night: `python -m tests.faults.simulation --help`.
 
 Each history follows from its seed. A failing one is printed with its seed and its shortest form. With `--state`, each
-finished chunk is a line of that file, and the next call continues behind it.
+finished chunk is a line of that file, and the next call continues behind it. `python -m
+tests.faults.simulation.table FILE` writes the result in docs.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.faults.simulation.chunks import Chunk, append_chunk, read_chunks
 from tests.faults.simulation.history import Step, draw
 from tests.faults.simulation.shrink import shortest
 from tests.faults.simulation.simulation import fast_parsing, silence_logs, violations_of
@@ -32,16 +32,6 @@ def report_failure(seed: int) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """The histories of consecutive seeds: how long they took, and the seeds of those that failed."""
-
-    first: int
-    histories: int
-    seconds: float
-    failed: list[int]
-
-
 def play_chunk(seeds: range) -> Chunk:
     """Play the histories of these seeds."""
     began = time.perf_counter()
@@ -51,7 +41,7 @@ def play_chunk(seeds: range) -> Chunk:
 
 def play(first: int, histories: int, state: Path | None) -> list[int]:
     """Play all chunks that the state file lacks; return the seeds of all failing histories."""
-    done = _read(state)
+    done = read_chunks(state)
     failed: list[int] = []
     seconds = 0.0
     for begin in range(first, first + histories, CHUNK):
@@ -59,27 +49,13 @@ def play(first: int, histories: int, state: Path | None) -> list[int]:
         chunk = done.get(begin)
         if chunk is None or chunk.histories < len(seeds):
             chunk = play_chunk(seeds)
-            _keep(chunk, state)
+            append_chunk(chunk, state)
         failed += chunk.failed
         seconds += chunk.seconds
         _print(f"{seeds.stop - first} of {histories} histories in {seconds:.0f} s: {len(failed)} failed")
         for seed in chunk.failed:
             _print(report_failure(seed))
     return failed
-
-
-def _read(state: Path | None) -> dict[int, Chunk]:
-    """The finished chunks of the state file, by their first seed."""
-    if state is None or not state.exists():
-        return {}
-    chunks = (Chunk(**json.loads(line)) for line in state.read_text(encoding="utf-8").splitlines())
-    return {chunk.first: chunk for chunk in chunks}
-
-
-def _keep(chunk: Chunk, state: Path | None) -> None:
-    if state is not None:
-        with state.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(chunk)) + "\n")
 
 
 def _print(line: str) -> None:

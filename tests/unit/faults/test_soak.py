@@ -15,12 +15,13 @@ from cli.stack.services import SERVICES
 from tests.faults import fault_injection
 from tests.faults.fault_injection import MIN_FAULTS, Injection, add_kills
 from tests.faults.live_system import LiveSystem
+from tests.faults.results_page import PAGE, generated, write_results
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak import campaign
 from tests.faults.soak.campaign import Campaign, record_of
 from tests.faults.soak.records import RoundRecord, append_round, hits_of_roles, read_rounds
 from tests.faults.soak.soak_round import EPOCHS, UNDISTURBED, SoakRound
-from tests.faults.soak.table import NOT_MEASURED, PAGE, RESULTS, generated, kinds_table, roles_table, write_results
+from tests.faults.soak.table import NAME, NOT_MEASURED, RESULTS, block, content_of, kinds_table, roles_table
 
 NO_PID: Final = 2**22 + 1  # above the kernel's maximum
 BLOCK = "before\n<!-- soak -->\nold\n<!-- end of soak -->\nafter\n"
@@ -92,19 +93,19 @@ def test_the_table_names_kinds_seeds_and_failures(tmp_path: Path) -> None:
     seeds = [kept(seed=seed) for seed in (0, 1, 2, 5)]
     failed = kept("purges", 0, lost=2, violations=["2 segments lost: []"])
     assert "| kills | 4 | 48 | 0 | 0 | 0 | 0 | 0-2, 5 | 6 |" in kinds_table(seeds)
-    write_results([failed, *seeds], tmp_path / "soak.json", "2026-11-23")
-    page = generated(BLOCK, tmp_path / "soak.json")
+    write_results(tmp_path / "soak.json", content_of([failed, *seeds]), "2026-11-23")
+    page = generated(BLOCK, NAME, tmp_path / "soak.json", block, NOT_MEASURED)
     assert "| all | 5 | 60 | 2 | 0 | 0 | 1 | 0-2, 5 | 8 |" in page
     assert "- purges, seed 0: 2 segments lost: []" in page
     assert page.startswith("before")
     assert page.endswith("after\n")
     assert json.loads((tmp_path / "soak.json").read_text())["rounds"][0] == asdict(seeds[0])
-    assert NOT_MEASURED in generated(BLOCK, tmp_path / "absent")
+    assert NOT_MEASURED in generated(BLOCK, NAME, tmp_path / "absent", block, NOT_MEASURED)
 
 
 def test_the_page_shows_the_committed_campaign() -> None:
     text = PAGE.read_text("utf-8")
-    assert generated(text, RESULTS) == text, "run `python -m tests.faults.soak.table`"
+    assert generated(text, NAME, RESULTS, block, NOT_MEASURED) == text, "run `python -m tests.faults.soak.table`"
 
 
 def test_ports_come_from_the_range_of_their_job() -> None:
