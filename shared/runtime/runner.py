@@ -37,6 +37,9 @@ EXIT_FATAL, EXIT_CONNECT, EXIT_CLOSED = 1, 3, 6
 
 RESTARTS: Final = metrics.counter("service_background_restarts_total", "restarts of failed background jobs", ["job"])
 BUILD: Final = metrics.gauge("build_info", "always 1; what runs here", ["service", "version"])
+LAST_WRITE: Final = metrics.gauge(
+    "store_last_write_timestamp_seconds", "when the store last accepted this process's probe, a small write"
+)
 S = TypeVar("S", bound=ServiceSettings)
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -121,6 +124,7 @@ class ServiceRunner(Generic[S]):
             ConsumerLoop(ports.bus, consumer, drain_s=service.drain_s, outage=outage) for consumer in service.consumers
         ]
         self._configure_probes(ports, service, loops)
+        LAST_WRITE.set_to_current_time()  # an alert measures the time from here, also if no write ever succeeds
         code = 0
         try:
             async with asyncio.TaskGroup() as group:
@@ -192,6 +196,7 @@ class ServiceRunner(Generic[S]):
             while True:
                 if await _store_available(ports.store):
                     self._store_accepted = time.monotonic()
+                    LAST_WRITE.set_to_current_time()
                 await asyncio.sleep(STORE_PROBE_S)
 
         return probe_store

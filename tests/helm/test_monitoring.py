@@ -22,8 +22,9 @@ from tests.helm.operators.network import selects
 from tests.helm.rendering import CHART, ROOT, Object, merged, of_kind, pod_templates, profile, render
 from tests.helm.test_chart_objects import EVERYTHING
 
-# Series of others: vLLM as served by OpenShift AI, every process, and Prometheus itself.
+# Series of others: NATS' exporter, vLLM as served by OpenShift AI, every process, and Prometheus itself.
 OTHERS = {
+    "jetstream_server_total_streams",
     "vllm:num_requests_waiting",
     "vllm:kv_cache_usage_perc",
     "vllm:prefix_cache_hits_total",
@@ -51,7 +52,7 @@ def served() -> set[str]:
 def names(expression: str) -> set[str]:
     """The series of an expression; `(kserve_)?vllm:x` counts as `vllm:x`."""
     text = expression.replace("(kserve_)?", "")
-    found = {name for name in NAME.findall(text) if name.startswith(("zelda_", "vllm:", "process_"))}
+    found = {name for name in NAME.findall(text) if name.startswith(("zelda_", "jetstream_", "vllm:", "process_"))}
     return found | ({"up"} if re.search(r"\bup\b", text) else set())
 
 
@@ -243,6 +244,17 @@ def test_down_services_of_other_tenants_raise_no_alert(more: dict[str, Any]) -> 
     assert {name for name in scraped if f'absent(up{{job="{name}"}})' not in missing} == set()
     assert {name for name in scraped if not re.fullmatch(pattern, name)} == set()
     assert not re.fullmatch(pattern, "prometheus-node-exporter")
+
+
+@pytest.mark.parametrize("more", [{}, {"fullnameOverride": "oracle"}], ids=["zelda", "oracle"])
+def test_streams_of_another_bus_raise_no_alert(more: dict[str, Any]) -> None:
+    objects = render(profile("prod") | more)
+    (pattern,) = re.findall(r'job=~"(.+?)"', rendered_rules(objects)["ZeldaStreamsMissing"])
+    monitors = [one["metadata"]["name"] for one in of_kind(objects, "PodMonitor")]
+    # The operator calls the job of a PodMonitor NAMESPACE/NAME.
+    matching = [name for name in monitors if re.fullmatch(pattern, f"rl/{name}")]
+    assert matching == [f"{more.get('fullnameOverride', 'zelda')}-nats"]
+    assert not re.fullmatch(pattern, "rl/nats")
 
 
 def test_the_chart_carries_the_same_dashboards() -> None:

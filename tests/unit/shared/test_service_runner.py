@@ -22,6 +22,7 @@ from shared.runtime import runner
 from shared.runtime.health import listen
 from shared.runtime.runner import ServiceRunner
 from shared.runtime.service import Service, ServicePorts
+from shared.store.memory import MemoryStore
 from tests.events import segment_ready
 
 Build = Callable[[ServiceSettings, ServicePorts], Awaitable[Service]]
@@ -72,6 +73,51 @@ async def test_starting_service_answers_503_with_a_sentence_and_retry_after() ->
         while (late := await client.get("/runs")).status_code == 503:  # noqa: ASYNC110 - polling is the only way
             await asyncio.sleep(0.01)
         assert late.text == "the runs"
+    stop.set()
+    assert await asyncio.wait_for(living, 10) == 0
+
+
+class FullStore(MemoryStore):
+    """A store that answers and reads, and refuses every write while `full`, as after a full disk."""
+
+    full = True
+
+    async def put(self, key: str, data: bytes) -> str:
+        """Write, unless it is full."""
+        if self.full:
+            raise Transient("store could not write: 500 InternalError")
+        return await super().put(key, data)
+
+
+async def test_a_store_that_only_reads_makes_the_service_unready(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, listener, stop = FullStore(), listen("127.0.0.1", 0), asyncio.Event()
+    monkeypatch.setattr(runner, "open_store", lambda _: store)
+    monkeypatch.setattr(runner, "STORE_SILENT_S", 0.2)
+    monkeypatch.setattr(runner, "STORE_PROBE_S", 0.02)
+    began = time.time()
+    settings = ServiceSettings(bus=BusSettings(url="memory://"), store=StoreSettings(url="memory://"))
+    living = asyncio.create_task(ServiceRunner("judge", settings, stop).run(idle, listener))
+    async with httpx.AsyncClient(base_url="http://{}:{}".format(*listener.getsockname())) as client:
+
+        async def reasons(ready: bool) -> list[str]:
+            async with asyncio.timeout(10):
+                while True:
+                    answer = (await client.get("/readyz")).json()
+                    if answer["ok"] == ready and answer["reasons"] != ["starting"]:
+                        return [str(reason) for reason in answer["reasons"]]
+                    await asyncio.sleep(0.01)
+
+        (reason,) = await reasons(ready=False)
+        assert reason.startswith("store accepted no write for ")
+        refused = REGISTRY.get_sample_value("zelda_store_last_write_timestamp_seconds")
+        assert refused is not None
+        assert refused >= began  # an alert counts from the start of the service
+        assert (await client.get("/livez")).status_code == 200  # a restart of the service would not help
+        store.full = False
+        assert await reasons(ready=True) == []
+        accepted = REGISTRY.get_sample_value("zelda_store_last_write_timestamp_seconds")
+        assert accepted is not None
+        assert accepted > refused
     stop.set()
     assert await asyncio.wait_for(living, 10) == 0
 
