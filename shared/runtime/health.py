@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import uvicorn
@@ -16,7 +17,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shared.runtime.http_protocol import BoundedHttpProtocol
+from shared.process.open_files import raise_limit
+from shared.runtime.http_protocol import MAX_CONNECTIONS, BoundedHttpProtocol
 
 LAG_S: Final = 10.0  # an event loop blocked for longer counts as hung: the platform restarts the process
 TICK_S: Final = 1.0
@@ -41,7 +43,10 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
 PROBES: Final = ("/livez", "/readyz", "/metrics")
 METHOD_REFUSED: Final = PlainTextResponse("use GET\n", status_code=405, headers={"Allow": "GET, HEAD"})
-MAX_CONNECTIONS: Final = 4_096  # open at the same time; a live page holds one, and each costs about 50 KB
+CROWDED: Final = PlainTextResponse(
+    "too many connections: retry in 5 seconds\n", status_code=503, headers={"Retry-After": "5", "Connection": "close"}
+)
+FILES_OF_A_CONNECTION: Final = 2  # its socket, and what answering it opens: store and bus need files as well
 
 Reason = Callable[[], str | None]
 
@@ -54,6 +59,7 @@ class Health:
     not_ready: list[Reason] = field(default_factory=list)
     app: ASGIApp = field(default_factory=lambda: STARTING)
     ticked: float = field(default_factory=time.monotonic)
+    crowded: Callable[[], bool] = lambda: False
 
     async def tick(self) -> None:
         """Keep `ticked` fresh while the event loop runs."""
@@ -73,7 +79,13 @@ class Health:
         # A CONNECT request names no path, and a response without a body would break its protocol.
         method, path = scope.get("method", "GET"), scope["path"]
         accepted = READ_METHODS if path in PROBES else METHODS
-        await (self._route(path) if method in accepted else METHOD_REFUSED)(scope, receive, send)
+        await self._answer(path, method in accepted)(scope, receive, send)
+
+    def _answer(self, path: str, accepted: bool) -> ASGIApp:
+        # Probes are answered in a crowd as well: a restart of the service would not help.
+        if path not in PROBES and self.crowded():
+            return CROWDED
+        return self._route(path) if accepted else METHOD_REFUSED
 
     def _route(self, path: str) -> ASGIApp:
         if path == "/livez":
@@ -113,20 +125,26 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def connection_limit() -> int:
+    """How many connections may be open: MAX_CONNECTIONS, or fewer if this process may open only a few files."""
+    return min(MAX_CONNECTIONS, raise_limit() // FILES_OF_A_CONNECTION)
+
+
 @asynccontextmanager
 async def serve(health: Health, listener: socket.socket) -> AsyncIterator[None]:
     """Serve `health` on the socket while the body runs. Open streams get two seconds to end."""
+    limit = connection_limit()
     config = uvicorn.Config(
         health,
-        http=BoundedHttpProtocol,
+        http=partial(BoundedHttpProtocol, max_connections=limit),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=2,
         server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
     )
     server = _Server(config)
+    health.crowded = lambda: len(server.server_state.connections) > limit
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(health.tick())]
     try:
         yield

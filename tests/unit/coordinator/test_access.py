@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from services.coordinator.live.broadcaster import Poll
 from shared.contracts.ids import RunId
+from shared.runtime.health import METHODS
 from tests.unit.coordinator.api_client import OPERATOR, VIEWER, client
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, started_run
 
@@ -125,3 +126,12 @@ async def test_too_many_requests_get_429(tmp_path: Path) -> None:
         responses = [await http.get("/runs") for _ in range(6)]
     assert [response.status_code for response in responses] == [200] * 5 + [429]
     assert responses[-1].headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+async def test_requests_of_every_method_are_counted(tmp_path: Path, method: str) -> None:
+    async with client(Harness(), tmp_path, burst=3, per_s=0.001) as http:
+        codes = [(await http.request(method, "/runs")).status_code for _ in range(4)]
+        assert codes[-1] == 429
+        assert 429 not in codes[:-1]
+        assert (await http.get("/runs")).status_code == 429, "all methods share what an address may send"
