@@ -51,7 +51,7 @@ async def unexpected_answers(ring: LiveSystem) -> list[str]:
     """Every answer beyond ALLOWED, as `process port method path`."""
     found = await asyncio.gather(
         *(
-            _answers(process.spec.name, port, own=port in process.spec.ports)
+            beyond_allowed(process.spec.name, port, own=port in process.spec.ports)
             for process in (*ring.system.servers, *ring.system.services)
             if process.process is not None
             for port in listening_ports(process.process.pid)
@@ -60,7 +60,8 @@ async def unexpected_answers(ring: LiveSystem) -> list[str]:
     return [line for lines in found for line in lines]
 
 
-async def _answers(name: str, port: int, *, own: bool) -> list[str]:
+async def beyond_allowed(name: str, port: int, *, own: bool = True) -> list[str]:
+    """Every answer of this port beyond ALLOWED; `own`: the process opened the port itself, not one that it started."""
     allowed = ALLOWED.get(name, ALLOWED["service"])
     answers = await _ask(port)
     if not own:  # Ray, which a driver starts, shows figures of its processes for every path; see docs/threat-model.md

@@ -129,7 +129,7 @@ async def _servers(release: Release, stack: AsyncExitStack) -> None:
         running_store(release.folder / "store", keys["AWS_ACCESS_KEY_ID"], keys["AWS_SECRET_ACCESS_KEY"])
     )
     release.addresses[f"nats://zelda-nats.{NAMESPACE}.svc:4222"] = bus.addresses[0]
-    release.addresses[f"http://zelda-s3.{NAMESPACE}.svc:8333"] = store
+    release.addresses[f"http://zelda-s3.{NAMESPACE}.svc:8333"] = store.endpoint
 
 
 async def _our_code(release: Release) -> None:
