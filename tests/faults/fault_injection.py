@@ -5,41 +5,30 @@ Each counts its faults by the process that they hit. A fault of a server's conne
 
 import asyncio
 import os
-import random
 import shutil
 import signal
-import time
-from collections import Counter
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from nats.aio.client import Client
 
-from cli.stack.port_owner import family
 from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES
 from shared.bus.topology import STREAMS
-from tests.faults.fault_proxy import FaultProxy
+from tests.faults.injection import KILL_INTERVAL_S, FaultScenario, Injection
 from tests.faults.live_system import LiveSystem
+from tests.faults.process_kills import (
+    child_kills,
+    kill_all_services,
+    kill_process,
+    random_kills,
+    ray_kills,
+    supervisor_kills,
+)
 from tests.faults.small_disk import full
 from tests.faults.stepped_clock import CLOCK_FILE, step_clock
 from tests.faults.stub_process import memory_mb
 
-KILLS: Final = 15
-MIN_FAULTS: Final = 10  # of a round; kills make up what a scenario lacks
-DRIVER_KILLS: Final = 2  # among the kills that follow: a driver needs half a minute to start on a busy machine
-KILL_INTERVAL_S: Final = (0.5, 4.0)
-KILL_ALL_ROUNDS: Final = 3
-CHILD_KILLS: Final = 6
-CHILD_WAIT_S: Final = 3.0
-AIMED_EPOCH: Final = 1  # when it is played, the rest of the run suffices for other kills
-CHILDREN: Final = {
-    "driver": ("trainer", "services.trainer.driver"),
-    "training": ("rewardmodel", "services.rewardmodel.training.worker"),
-}
 PAUSES: Final = 6
 PAUSE_S: Final = (3.0, 8.0)  # the lease of the tests lasts four seconds
 LEADER_PAUSE_S: Final = (5.0, 8.0)  # longer than that lease
@@ -56,53 +45,10 @@ SLOW_S: Final = 40.0
 DELAY_S: Final = (0.01, 0.2)  # of each packet
 DETECTION_S: Final = 5.0  # services notice an unreachable server within this time
 
-Proxies = dict[str, FaultProxy]
-
-
-@dataclass(slots=True)
-class Injection:
-    """The faults of one round: target, random numbers, how many there were, and the hits of each role, by fault."""
-
-    ring: LiveSystem
-    proxies: Proxies
-    rng: random.Random
-    number: int = 0
-    hits: dict[str, Counter[str]] = field(default_factory=dict)
-
-    def hit(self, fault: str, *roles: str, times: int = 1) -> None:
-        """Count a fault, once, and for each role that it hits."""
-        self.number += times
-        for role in roles:
-            self.hits.setdefault(role, Counter())[fault] += times
-
-    def of(self, role: str) -> int:
-        """Faults that have hit this role."""
-        return self.hits.get(role, Counter()).total()
-
-
-FaultScenario = Callable[[Injection], Coroutine[Any, Any, str]]
-
 
 async def no_faults(_round: Injection) -> str:
     """The baseline: an undisturbed run."""
     return "no faults"
-
-
-async def random_kills(round_: Injection) -> str:
-    """`kill -9` of one random process at a time: services, bus and rules judge."""
-    for _ in range(KILLS):
-        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
-        _kill(round_, round_.rng.choice((*SERVICES, "bus", "rules-judge")))
-    return f"{KILLS} kills"
-
-
-async def kill_all_services(round_: Injection) -> str:
-    """`kill -9` of all five services together, several times."""
-    for _ in range(KILL_ALL_ROUNDS):
-        await asyncio.sleep(round_.rng.uniform(1.0, 10.0))
-        for name in SERVICES:
-            _kill(round_, name)
-    return f"all killed {KILL_ALL_ROUNDS} times"
 
 
 async def bus_outage(round_: Injection) -> str:
@@ -113,25 +59,6 @@ async def bus_outage(round_: Injection) -> str:
 async def store_outage(round_: Injection) -> str:
     """The store is unreachable for one minute."""
     return await _outage(round_, "store")
-
-
-async def child_kills(round_: Injection) -> str:
-    """`kill -9` of the children by role: the driver while it records segments, and the training of a reward model.
-
-    A run fails after five drivers that recorded nothing, and a driver takes up to a minute to start: it is left alone
-    until it has recorded a segment.
-    """
-    killed, recorded = Counter[str](), 0
-    while killed.total() < CHILD_KILLS and not await round_.ring.has_finished(AIMED_EPOCH):
-        role = round_.rng.choice([*CHILDREN])
-        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
-        segments = await round_.ring.segment_count()
-        if role == "driver" and segments <= recorded:
-            continue
-        if pid := await _child(round_.ring, role):
-            killed[role] += _kill_child(round_, role, pid)
-            recorded = segments if role == "driver" else recorded
-    return ", ".join(f"{role} killed {times} times" for role, times in sorted(killed.items()))
 
 
 async def pauses(round_: Injection) -> str:
@@ -183,7 +110,7 @@ async def bus_wiped(round_: Injection) -> str:
     for _ in range(WIPES):
         await asyncio.sleep(round_.rng.uniform(5.0, 20.0))
         shutil.rmtree(round_.ring.system.layout.bus, ignore_errors=True)
-        if _kill(round_, "bus"):
+        if kill_process(round_, "bus"):
             round_.hit("wiped files", "bus")
     return f"bus wiped {WIPES} times"
 
@@ -252,6 +179,8 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
     "kills": random_kills,
     "together": kill_all_services,
     "children": child_kills,
+    "ray": ray_kills,
+    "restarts": supervisor_kills,
     "pauses": pauses,
     "bus-away": bus_outage,
     "bus-wiped": bus_wiped,
@@ -269,60 +198,6 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
 DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", "full-disk", "clock-steps"})
 # These take as long as a run: kills accompany them instead of following them.
 ACCOMPANIED: Final = frozenset({"pauses", "purges", "two-leaders"})
-
-
-async def add_kills(round_: Injection, *, store: bool) -> int:
-    """Kill what was hit least, until the round has MIN_FAULTS faults; return the number of kills.
-
-    `store`: whether segments may be dropped.
-    """
-    kills = drivers = 0
-    while round_.number < MIN_FAULTS:
-        await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
-        pids = {role: pid for role in CHILDREN if (pid := _find_child(round_.ring, role))}
-        if drivers >= DRIVER_KILLS:
-            pids.pop("driver", None)
-        roles = [*SERVICES, "bus", "rules-judge", *pids, *(("store",) if store else ())]
-        round_.rng.shuffle(roles)
-        role = min(roles, key=round_.of)
-        killed = _kill_child(round_, role, pids[role]) if role in pids else _kill(round_, role)
-        drivers += killed and role == "driver"
-        kills += killed
-    return kills
-
-
-async def _child(ring: LiveSystem, role: str) -> int | None:
-    """The running child of this role, if there is one within a few seconds."""
-    deadline = time.monotonic() + CHILD_WAIT_S
-    while time.monotonic() < deadline:
-        if pid := _find_child(ring, role):
-            return pid
-        await asyncio.sleep(0.2)
-    return None
-
-
-def _find_child(ring: LiveSystem, role: str) -> int | None:
-    service, module = CHILDREN[role]
-    process = ring.process(service).process
-    children = family(process.pid) if process is not None else ()
-    return next((pid for pid in children if _runs_module(pid, module)), None)
-
-
-def _kill_child(round_: Injection, role: str, pid: int) -> bool:
-    """`kill -9` of a child; whether it still ran."""
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return False
-    round_.hit("kill", role)
-    return True
-
-
-def _runs_module(pid: int, module: str) -> bool:
-    try:
-        return module in Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-    except OSError:  # it has ended
-        return False
 
 
 async def _pause(round_: Injection, role: str, paused: SupervisedProcess, seconds: float) -> None:
@@ -348,19 +223,6 @@ async def _hang(round_: Injection, name: str) -> str:
     round_.proxies[name].release()
     recovery = await round_.ring.wait_for_progress()
     return f"{name} hung for {HANG_S:.0f} s, progress after {recovery:.1f} s"
-
-
-def _kill(round_: Injection, name: str) -> bool:
-    """`kill -9`; whether the process still ran."""
-    process = round_.ring.process(name)
-    if process.process is None or process.exit_code is not None:
-        return False
-    try:
-        round_.ring.kill(name)
-    except ProcessLookupError:
-        return False
-    round_.hit("kill", name)
-    return True
 
 
 async def _outage(round_: Injection, name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from cli.client import open_client
 from cli.stack.connections import local_store
-from cli.stack.local_stack import LocalStack, StackOptions, build_stack, run_built_stack
+from cli.stack.local_stack import LocalStack, StackOptions, build_stack
 from cli.stack.ports import PortAllocator
 from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES, service_spec
@@ -74,13 +74,33 @@ SETTINGS_OF_TESTS = FAST_COORDINATOR | PASSABLE_GATES | NO_EXPORTS
 
 @dataclass(slots=True)
 class LiveSystem:
-    """One running system and one run. `messages` are the supervisor's messages: crashes and restarts."""
+    """One running system and one run. `messages` are the supervisor's messages: crashes and restarts.
 
-    system: LocalStack
-    store: Store
+    `build` describes the system's processes on new ports.
+    """
+
+    build: Callable[[], LocalStack]
     messages: list[str] = field(default_factory=list)
     epochs: int = 0
     allocator: PortAllocator = field(default_factory=PortAllocator)
+    system: LocalStack = field(init=False)
+    store: Store = field(init=False)
+    restarting: bool = False
+
+    async def start(self) -> None:
+        """Start the system, as `zelda up` does."""
+        self.system = self.build()
+        self.store = local_store(self.system.settings)
+        await self.system.start()
+        self.system.supervisor = asyncio.create_task(self.system.supervise())
+
+    async def lose_supervisor(self) -> None:
+        """What `kill -9` of `zelda up` does, and `zelda up` again: all processes get SIGTERM at once, servers too."""
+        self.restarting = True
+        self.system.supervisor.cancel()
+        await asyncio.gather(*(one.stop() for one in (*self.system.servers, *self.system.services)))
+        await self.start()
+        self.restarting = False
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
         """Call the coordinator's REST interface; retry for PATIENCE_S while it is unreachable."""
@@ -123,7 +143,7 @@ class LiveSystem:
         """Wait until the condition holds; on timeout, fail with the last log line of each process."""
         deadline = time.monotonic() + seconds
         while not await condition():
-            if time.monotonic() > deadline or self.system.supervisor.done():
+            if time.monotonic() > deadline or (not self.restarting and self.system.supervisor.done()):
                 last = {one.spec.name: one.last_line() for one in self.system.services}
                 raise AssertionError(f"not within {seconds} s; {last}; {self.messages}")
             await asyncio.sleep(interval_s)
@@ -223,10 +243,18 @@ async def live_system(
     if bus_proxy:
         proxied["ZELDA_BUS__URL"] = f"nats://127.0.0.1:{bus_proxy.port}"
     settings = {name: proxied | SETTINGS_OF_TESTS.get(name, {}) | extra.get(name, {}) for name in SERVICES}
-    system = build_stack(StackOptions(root=root, extra=settings), messages.append, allocator)
-    if store_proxy:
-        store_proxy.target_port = system.ports.store or 0
-    if bus_proxy:
-        bus_proxy.target_port = system.ports.bus
-    async with run_built_stack(system):
-        yield LiveSystem(system, local_store(system.settings), messages, allocator=allocator)
+
+    def build() -> LocalStack:
+        system = build_stack(StackOptions(root=root, extra=settings), messages.append, allocator)
+        if store_proxy:
+            store_proxy.target_port = system.ports.store or 0
+        if bus_proxy:
+            bus_proxy.target_port = system.ports.bus
+        return system
+
+    ring = LiveSystem(build, messages, allocator=allocator)
+    try:
+        await ring.start()
+        yield ring
+    finally:
+        await ring.system.stop()

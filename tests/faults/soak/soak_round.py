@@ -21,15 +21,12 @@ from cli.stack.services import SERVICES
 from tests.faults.fault_injection import (
     ACCOMPANIED,
     DROPS_SEGMENTS,
-    MIN_FAULTS,
     SCENARIOS,
-    FaultScenario,
-    Injection,
-    Proxies,
-    add_kills,
 )
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
+from tests.faults.injection import FaultScenario, Injection, Proxies
 from tests.faults.live_system import RUN, live_system
+from tests.faults.process_kills import MIN_FAULTS, add_kills
 from tests.faults.raw_audit import raw_problems
 from tests.faults.run_audit import RunAudit
 from tests.faults.small_disk import mountable, small_disk

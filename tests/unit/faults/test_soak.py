@@ -1,7 +1,9 @@
 """The soak campaign: rounds are kept and resumed, faults are counted by process, tables follow the results."""
 
+import ast
 import json
 import random
+import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -12,9 +14,10 @@ import pytest
 
 from cli.stack.ports import PORT_RANGE, PortAllocator
 from cli.stack.services import SERVICES
-from tests.faults import fault_injection
-from tests.faults.fault_injection import MIN_FAULTS, Injection, add_kills
+from tests.faults import process_kills, raw_audit
+from tests.faults.injection import Injection
 from tests.faults.live_system import LiveSystem
+from tests.faults.process_kills import MIN_FAULTS, add_kills, kill_process
 from tests.faults.results_page import PAGE, generated, write_results
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak import campaign
@@ -89,6 +92,15 @@ def test_faults_are_counted_by_process() -> None:
     assert "| judge | 18 | kill 16, pause 2 |" in roles_table(rounds)
 
 
+def test_the_raw_audit_shares_nothing_with_the_services() -> None:
+    """An error in a shared module would hide itself from an audit that uses the module."""
+    tree = ast.parse(Path(raw_audit.__file__).read_text())
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    packages = {name.partition(".")[0] for name in imported}
+    assert packages - sys.stdlib_module_names == {"minio"}
+
+
 def test_the_table_names_kinds_seeds_and_failures(tmp_path: Path) -> None:
     seeds = [kept(seed=seed) for seed in (0, 1, 2, 5)]
     failed = kept("purges", 0, lost=2, violations=["2 segments lost: []"])
@@ -131,7 +143,7 @@ class LivingRing:
 
 @pytest.mark.parametrize("store", [False, True])
 async def test_a_short_scenario_is_followed_by_kills(monkeypatch: pytest.MonkeyPatch, store: bool) -> None:
-    monkeypatch.setattr(fault_injection, "KILL_INTERVAL_S", (0.0, 0.0))
+    monkeypatch.setattr(process_kills, "KILL_INTERVAL_S", (0.0, 0.0))
     ring = LivingRing()
     injection = Injection(cast(LiveSystem, ring), {}, random.Random(3))
     injection.hit("clock step", *SERVICES)
@@ -148,5 +160,5 @@ async def test_a_process_that_has_ended_is_not_counted() -> None:
     injection = Injection(cast(LiveSystem, ring), {}, random.Random(3))
     ended = SimpleNamespace(process=SimpleNamespace(pid=NO_PID), exit_code=-9)
     ring.process = lambda _name: ended  # type: ignore[method-assign]
-    assert not fault_injection._kill(injection, "judge")
+    assert not kill_process(injection, "judge")
     assert (injection.number, ring.killed) == (0, {})
