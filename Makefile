@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 SOAK_ARGS ?=
 SIMULATE_ARGS ?=
+SHIPPED := services shared bramble cli studies deploy
 # Many tests wait for servers: two workers fill two cores. The tests of a file stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -57,9 +58,10 @@ soak: $(VENV)/.dev ## inject random faults into the whole ring (SOAK_ARGS="--kin
 simulate: $(VENV)/.dev ## play 200,000 simulated histories of the ring under faults (SIMULATE_ARGS="--state FILE" resumes)
 	@$(BIN)/python -m tests.faults.simulation $(SIMULATE_ARGS)
 
-check: $(VENV)/.dev ## check format, lint, types and import contracts
+check: $(VENV)/.dev ## check format, lint, insecure calls, types and import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SHIPPED)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
