@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.stack.ports import PORT_RANGE, PortAllocator
-from tests.faults.fault_injection import DROPS_SEGMENTS
+from tests.faults.fault_injection import DROPS_SEGMENTS, PASSES_DEADLINES
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak.records import RoundRecord, append_round, read_rounds
 from tests.faults.soak.soak_round import UNDISTURBED, SoakRound, run_round, unavailable
@@ -56,10 +56,20 @@ class Campaign:
         return record
 
 
+def must_equal(played: SoakRound, undisturbed: RunAudit) -> bool:
+    """Whether a round must have the undisturbed results: always, unless its kind drops segments and it lacks some.
+
+    A clock step may pass a judge's deadline: then a reward model learns from the scores that are there.
+    """
+    if played.kind not in DROPS_SEGMENTS:
+        return True
+    return played.kind not in PASSES_DEADLINES and set(played.audit.acknowledged) == set(undisturbed.acknowledged)
+
+
 def record_of(played: SoakRound, seed: int, undisturbed: RunAudit) -> RoundRecord:
     """What is kept of a round."""
     violations = played.violations()
-    if played.kind not in DROPS_SEGMENTS:
+    if must_equal(played, undisturbed):
         violations += played.differences(undisturbed)
     return RoundRecord(
         kind=played.kind,

@@ -86,6 +86,24 @@ def test_a_round_with_too_few_faults_is_not_sound() -> None:
     assert violation == f"the run ended after {MIN_FAULTS - 1} faults; a round needs {MIN_FAULTS}"
 
 
+@pytest.mark.parametrize(
+    ("kind", "segment", "compared"),
+    [
+        ("kills", "one", True),
+        ("store-faults", "one", True),
+        ("store-faults", "two", False),
+        ("clock-steps", "one", False),
+    ],
+)
+def test_scores_are_compared_when_no_segment_was_dropped(kind: str, segment: str, compared: bool) -> None:
+    undisturbed = played(UNDISTURBED, 0).audit
+    round_ = played(kind, MIN_FAULTS)
+    round_.audit.acknowledged, round_.audit.recorded = [segment], {segment}
+    round_.audit.scores = {segment: ("judged", 0.25)}  # the undisturbed run has 0.5
+    violations = record_of(round_, 0, undisturbed).violations
+    assert violations == (["1 segments differ: ['one']"] if compared else [])
+
+
 def test_faults_are_counted_by_process() -> None:
     rounds = [kept(), kept(seed=1), kept("pauses", hits={"judge": {"pause": 2}})]
     assert hits_of_roles(rounds) == {"judge": {"kill": 16, "pause": 2}, "bus": {"kill": 6, "purge": 2}}
