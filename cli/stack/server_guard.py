@@ -1,6 +1,8 @@
 """Restarts a server that answers its probe and refuses work, as SeaweedFS does after a disk was full.
 
-The guard writes as a client does. While the disk is full it waits: a restart would not help.
+The guard writes as a client does. While the disk is full it waits: a restart would not help. Once there is space again
+it restarts the server in any case: SeaweedFS spreads its index over eight databases, and each of them that met the full
+disk refuses writes until it is opened again, while the guard's own object may lie in another one.
 """
 
 import asyncio
@@ -41,6 +43,7 @@ class ServerGuard:
     clock: Callable[[], float] = time.monotonic
     _refused_since: float | None = None
     _disk_reported: bool = False
+    _restarted: bool = False
     _not_before: float = 0.0
 
     async def run(self) -> None:
@@ -62,21 +65,30 @@ class ServerGuard:
             if free < SPACE_MB:
                 self._report_disk(name, free)
             elif refused >= REFUSED_S and now >= self._not_before:
-                self.server.report(f"{name} refuses to store for {refused:.0f} s ({_reason(error)}); restarting it")
-                self._not_before = now + PATIENCE_S
-                self._restart()
+                self._restart(f"{name} refuses to store for {refused:.0f} s ({_reason(error)}); restarting it")
             return
+        self._refused_since = None
         if self._disk_reported:
+            self._after_full_disk(name)
+
+    def _after_full_disk(self, name: str) -> None:
+        if self.free_mb() < SPACE_MB:
+            return
+        if self._restarted:
             self.server.report(f"{name} stores again.")
-        self._refused_since, self._disk_reported = None, False
+            self._disk_reported = self._restarted = False
+        else:
+            self._restart(f"{name} has space again; restarting it, because parts of it refuse to store until then")
 
     def _report_disk(self, name: str, free: float) -> None:
         if not self._disk_reported:
             self.server.report(f"{name} cannot store: its disk has {free:.0f} MB left; free some space.")
-        self._disk_reported = True
+        self._disk_reported, self._restarted = True, False
 
-    def _restart(self) -> None:
-        """End the process; its supervisor starts it again."""
+    def _restart(self, reason: str) -> None:
+        """Say why and end the process; its supervisor starts it again."""
+        self.server.report(reason)
+        self._not_before, self._restarted = self.clock() + PATIENCE_S, True
         if self.server.process is not None and self.server.exit_code is None:
             self.server.process.send_signal(signal.SIGKILL)  # both servers recover from it; SIGTERM may hang
 

@@ -141,6 +141,24 @@ async def test_a_full_disk_is_reported_and_the_server_restarted_afterwards(tmp_p
     await server.process.stop()
 
 
+async def test_a_server_is_restarted_after_a_full_disk_though_it_stores(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    await server.process.start()
+    server.refuses, server.free_mb = True, 3.0
+    await server.guard.check()
+    server.refuses = False  # a small object finds room, or lies in a part that did not meet the full disk
+    await server.guard.check()
+    assert server.process.exit_code is None  # the disk is still full
+    server.free_mb = 10_000.0
+    await server.guard.check()
+    assert "has space again; restarting it" in server.messages[1]
+    assert await ended(server.process)
+    await server.guard.check()
+    await server.guard.check()
+    assert server.messages[2:] == ["store stores again."]
+    await server.process.stop()
+
+
 def test_no_token_goes_to_a_program_on_a_port_of_an_ended_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
