@@ -29,7 +29,7 @@ from services.judge.settings import JudgeGroup
 from shared.contracts.envelope import wrap
 from shared.contracts.events import SegmentReady
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from shared.store.memory import MemoryStore

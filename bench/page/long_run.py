@@ -18,7 +18,7 @@ from shared.contracts.card import RewardModelCard
 from shared.contracts.driver import DriverHeartbeat, DriverStopped
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import SegmentScores

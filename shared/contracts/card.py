@@ -8,6 +8,7 @@ from shared.contracts.base import Contract
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, RunId
+from shared.contracts.labels import LabelSource
 
 Pooling = Literal["mean", "gain"]
 Fit = Literal["none", "full", "strict", "warm"]
@@ -44,6 +45,18 @@ class EpochScore(Contract):
     milestones: float | None = Field(None, ge=0, description="milestones reached by an episode, mean over episodes")
 
 
+class ComparedPairs(Contract):
+    """Pairs of segments that a judge compared directly, as labels. All 0 if ratings alone taught the model."""
+
+    train: int = Field(0, ge=0, description="pairs that trained at least one member")
+    ties: int = Field(0, ge=0, description="of all compared pairs those without a winner, as where the orders disagree")
+    unused: int = Field(0, ge=0, description="compared pairs with a segment that the training did not use")
+    abstained: int = Field(0, ge=0, description="selected pairs without a valid answer")
+    heldout: int = Field(0, ge=0, description="pairs with a winner whose two episodes one member never trained on")
+    accuracy: float | None = Field(None, ge=0, le=1, description="share of the held-out pairs in the judge's order")
+    digest: Digest | None = Field(None, description="SHA-256 over the sorted digests of the comparisons used")
+
+
 class RewardModelCard(Contract):
     """Commit object of `rm.trained`."""
 
@@ -56,8 +69,12 @@ class RewardModelCard(Contract):
     data_digest: Digest = Field(description="SHA-256 over the sorted digests of the score objects used")
     ensemble: int = Field(ge=1, le=50)
     segments: int = Field(ge=0, description="judged segments used")
+    labels: LabelSource = Field(
+        "ratings", description="what trained the model: ratings of segments, compared pairs, or both"
+    )
     pairs_train: int = Field(ge=0)
     pairs_heldout: int = Field(ge=0)
+    compared: ComparedPairs = Field(ComparedPairs(), description="pairs that a judge compared directly")
     accuracy: PairAccuracy
     baselines: dict[Annotated[str, Field(max_length=40)], float | None] = Field(
         default_factory=dict, description="confident accuracy of `step_index`, `linear`, `shuffled_labels`"

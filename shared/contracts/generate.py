@@ -17,7 +17,8 @@ from shared.contracts.driver import DriverFailed, DriverHeartbeat, DriverStopped
 from shared.contracts.envelope import Envelope
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SavedState
 from shared.contracts.events import EVENTS, EventData
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
+from shared.contracts.judging.pairs import PairComparison, PairSelection
 from shared.contracts.progress import ArchiveCoverage, RunNotes, RunProgress, RunSummary
 from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
@@ -39,6 +40,8 @@ DOCUMENTS: Final[dict[str, type[Contract]]] = {
     "segment-manifest": SegmentManifest,
     "segment-scores": SegmentScores,
     "epoch-judging": EpochJudging,
+    "pair-selection": PairSelection,
+    "pair-comparison": PairComparison,
     "reward-model-card": RewardModelCard,
     "driver-heartbeat": DriverHeartbeat,
     "driver-stopped": DriverStopped,

@@ -8,7 +8,7 @@ from shared.contracts.base import Contract
 from shared.contracts.driver import Assistance
 from shared.contracts.events import Epoch, RunState
 from shared.contracts.ids import Digest, RunId, Tag
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.run import StoredRunConfig
 
 Stage = Literal["starting", "playing", "evaluating", "judging", "teaching"]

@@ -12,6 +12,7 @@ from shared.config.problems import suggestion
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId, StateName
+from shared.contracts.labels import LabelsConfig
 from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 
 ImitationSource = Literal["judged", "archive", "both"]
@@ -255,6 +256,7 @@ class RunConfig(Contract):
     ppo: PpoConfig = Field(PpoConfig(), description="values of PPO")
     shaping: ShapingConfig = Field(ShapingConfig(), description="the reward that the reward model adds")
     sampling: SamplingConfig = Field(SamplingConfig(), description="which segments are recorded and judged")
+    labels: LabelsConfig = Field(LabelsConfig(), description="what a reward model learns from")
     planner: PlannerConfig = Field(PlannerConfig(), description="who acts in dialogs and puzzles")
     guidance: GuidanceConfig = Field(GuidanceConfig(), description="suggestions that the policy sees")
     restarts: RestartsConfig = Field(RestartsConfig(), description="episodes that continue from saved states")

@@ -13,6 +13,7 @@ from shared.contracts.events import Epoch, ScoreStatus
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
 from shared.errors import ContractError
 
+RubricVersion = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 DimensionName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,29}$")]
 DIMENSIONS: tuple[str, ...] = ("progress", "dialog", "puzzle", "novelty", "efficiency")
 MAX_VOTE = 5
@@ -68,7 +69,7 @@ class SegmentScores(Contract):
     segment: SegmentId
     segment_key: str = Field(max_length=512)
     segment_digest: Digest
-    rubric: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    rubric: RubricVersion
     status: ScoreStatus
     judges: list[JudgeResult] = Field(default_factory=list, max_length=8)
     phase: str | None = Field(None, max_length=40, description="phase of the game whose weights were used")

@@ -4,6 +4,7 @@ Two buckets: EPISODES holds recordings and scores, MODELS everything learnt and 
 the key. Epoch numbers are not padded (`epoch_7`), as in the original system.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -103,6 +104,27 @@ def partial_scores(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUB
     return f"{EPISODES}/partial/{run}/epoch_{epoch}/{rubric}/{segment}.json"
 
 
+def all_pairs_prefix(run: RunId) -> str:
+    """All pairs of segments that judges compared for a run, under every rubric version."""
+    return f"{EPISODES}/pairs/{run}/"
+
+
+def pairs_prefix(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
+    """The selected pairs of one epoch, and the comparison of each."""
+    return f"{all_pairs_prefix(run)}epoch_{epoch}/{rubric}/"
+
+
+def pair_selection(run: RunId, epoch: int, rubric: str = RUBRIC) -> str:
+    """Which pairs of an epoch are compared."""
+    return f"{pairs_prefix(run, epoch, rubric)}selection.json"
+
+
+def pair(run: RunId, epoch: int, first: SegmentId, second: SegmentId, rubric: str = RUBRIC) -> str:
+    """The one comparison of two segments, whichever is named first."""
+    names = "|".join(sorted((first, second)))
+    return f"{pairs_prefix(run, epoch, rubric)}pair-{hashlib.sha256(names.encode()).hexdigest()[:32]}.json"
+
+
 def replies_prefix(run: RunId) -> str:
     """What judges were asked and replied, where the judge keeps it."""
     return f"{EPISODES}/replies/{run}/"
@@ -184,6 +206,7 @@ def prefixes_of_run(run: RunId) -> dict[str, str]:
         "record": run_record_prefix(run),
         "segments": segments_prefix(run),
         "scores": all_scores_prefix(run),
+        "compared pairs": all_pairs_prefix(run),
         "partial scores": f"{EPISODES}/partial/{run}/",
         "judges' replies": replies_prefix(run),
         "planners' answers": planner_answers_prefix(run),

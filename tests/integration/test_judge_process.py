@@ -15,7 +15,7 @@ import pytest
 from shared.bus.open import open_bus
 from shared.bus.provision import provision
 from shared.contracts.ids import SegmentId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from shared.store.object_store import local_store

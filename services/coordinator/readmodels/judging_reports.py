@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from shared.contracts.ids import RunId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.progress import EpochRow
 from shared.errors import ContractError
 from shared.store import keys

@@ -6,7 +6,7 @@ A gate that is None is open. A figure that is unknown closes no gate: too few se
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.contracts.judging import EpochJudging, JudgeFigures, PairFigures
+from shared.contracts.judging.epoch_report import EpochJudging, JudgeFigures, PairFigures
 
 
 @dataclass(frozen=True, slots=True)

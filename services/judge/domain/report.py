@@ -10,7 +10,7 @@ from datetime import datetime
 from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, spearman
 from services.judge.domain.ledger_rows import CanaryRow, LedgerPart, PairRow, SegmentRow
 from shared.contracts.ids import RunId
-from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures, PairFigures
+from shared.contracts.judging.epoch_report import Correlation, EpochJudging, JudgeFigures, PairFigures
 from shared.contracts.scores import Usage
 from shared.llm.budget import add
 

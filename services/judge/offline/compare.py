@@ -18,7 +18,7 @@ from services.judge.domain.ledger_rows import LedgerPart, SegmentRow, segment_ro
 from services.judge.domain.report import build_report
 from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
-from shared.contracts.judging import Correlation
+from shared.contracts.judging.epoch_report import Correlation
 from shared.contracts.scores import SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent

@@ -11,7 +11,7 @@ from shared.contracts.base import Contract
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import Epoch
 from shared.contracts.ids import JudgeName, RunId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.errors import ContractError
 from shared.process.bounded_cache import BoundedCache
 from shared.store import keys

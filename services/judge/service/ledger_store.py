@@ -15,7 +15,7 @@ from services.judge.domain.ledger_rows import LedgerPart
 from services.judge.domain.report import build_report
 from services.judge.service.epoch_ledger import EpochLedger
 from shared.contracts.ids import RunId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.errors import ContractError, ZeldaError
 from shared.llm.budget import Budget
 from shared.store import keys

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from services.coordinator.readmodels.known_runs import WATCHED
 from services.coordinator.reconcile.finished_run_updater import FinishedRunUpdater
 from shared.contracts.ids import JudgeName
-from shared.contracts.judging import Correlation, EpochJudging, JudgeFigures
+from shared.contracts.judging.epoch_report import Correlation, EpochJudging, JudgeFigures
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.store import keys
 from shared.store.memory import MemoryStore

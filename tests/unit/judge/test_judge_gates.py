@@ -9,7 +9,7 @@ from services.judge.domain.judge_gates import JudgeThresholds, closed_gates
 from services.judge.service.gate_keeper import GateKeeper
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import JudgeName
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import counted_results
 from shared.store import keys

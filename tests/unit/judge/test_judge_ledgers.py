@@ -8,7 +8,7 @@ from services.judge.domain.ledger_rows import LedgerPart, SegmentRow
 from services.judge.rules_server.settings import Behaviour
 from services.judge.service.ledger_store import OPEN_LEDGERS, LedgerStore
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.scores import SegmentScores, Usage
 from shared.errors import Transient
 from shared.llm.budget import Budget, BudgetExhausted

@@ -10,7 +10,7 @@ from shared.contracts.base import sha256
 from shared.contracts.envelope import wrap
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import JudgeName, SegmentId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
 from shared.store.port import AlreadyExists

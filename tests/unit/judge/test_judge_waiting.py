@@ -8,7 +8,7 @@ import pytest
 from services.judge.service import judge
 from shared.contracts.events import ScoresReady
 from shared.contracts.ids import SegmentId
-from shared.contracts.judging import EpochJudging
+from shared.contracts.judging.epoch_report import EpochJudging
 from shared.errors import Permanent, Transient
 from shared.store import keys
 from tests.unit.judge.harness import GOOD, JudgeHarness, OpenHarness, refuse
