@@ -1,6 +1,7 @@
 """Assembles everything that judges: the one place where adapters are chosen. It needs a store, but no bus."""
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
@@ -8,6 +9,7 @@ from services.judge import telemetry
 from services.judge.adapters.rules_model import RulesModel
 from services.judge.config import JudgesFile, load_phases
 from services.judge.domain.judge_gates import JudgeThresholds
+from services.judge.pairs.pair_handler import PairHandler
 from services.judge.service.gate_keeper import GateKeeper
 from services.judge.service.handlers import Handlers
 from services.judge.service.judge import Judge
@@ -31,7 +33,16 @@ log = structlog.get_logger(__name__)
 class JudgeRuntime:
     """Routes, judges, ledgers and handlers of one process. The service and `zelda judge` both use it."""
 
-    def __init__(self, store: Store, file: JudgesFile, group: JudgeGroup, *, monitoring: bool = True) -> None:
+    def __init__(
+        self,
+        store: Store,
+        file: JudgesFile,
+        group: JudgeGroup,
+        *,
+        monitoring: bool = True,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`stopping` reports a shutdown: what waits then gives up."""
         self.file = file
         self.routes = {
             name: RouteClient(name, spec, telemetry.ROUTES, use_direct=group.use_direct)
@@ -54,22 +65,21 @@ class JudgeRuntime:
             if monitoring
             else None
         )
+        pair_judge = judge_of_pairs(self.pool)
+        gates = GateKeeper(store, file.rubric, JudgeThresholds(**group.gates.model_dump()), _name(pair_judge))
+        self.pairs = PairHandler(store, pair_judge, self.loader, self.ledgers, gates, file.rubric, stopping)
         self.handlers = Handlers(
             store,
             self.pool,
             self.loader,
             self.ledgers,
             self.monitor,
-            GateKeeper(store, file.rubric, JudgeThresholds(**group.gates.model_dump()), self._pair_judge()),
+            gates,
             rubric=file.rubric,
             weights=file.weights,
             min_weight=group.min_weight,
             patience_s=group.patience_s,
         )
-
-    def _pair_judge(self) -> str | None:
-        judge = judge_of_pairs(self.pool)
-        return None if judge is None else str(judge.spec.name)
 
     def segments_at_once(self) -> int:
         """Maximum number of concurrent segments: more would only queue at the slowest route."""
@@ -111,3 +121,7 @@ class JudgeRuntime:
             await self.ledgers.flush()
         for route in self.routes.values():
             await route.close()
+
+
+def _name(judge: Judge | None) -> str | None:
+    return None if judge is None else str(judge.spec.name)

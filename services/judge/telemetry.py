@@ -16,6 +16,7 @@ TOKENS = metrics.counter("judge_tokens_total", "Tokens by kind: prompt, cached, 
 MONEY = metrics.counter("judge_money_total", "Estimated money spent, in the currency of the prices.", ["judge"])
 BUDGET = metrics.counter("judge_budget_refusals_total", "Calls rejected because the budget is used up.", ["judge"])
 BOUND = metrics.gauge("judge_token_bound_ratio", "Prompt tokens of the last call by their upper bound.", ["judge"])
+PAIRS = metrics.counter("judge_pairs_total", "Pairs of segments that were compared as labels of a reward model.")
 SEGMENT_SECONDS = metrics.seconds("judge_segment_seconds", "Time to judge one segment.")
 
 AGREEMENT = metrics.gauge(

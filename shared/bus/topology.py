@@ -57,6 +57,8 @@ STREAMS: Final = (SEGMENTS, RUNS)
 
 # The judge itself ends a segment earlier, by the speed of its routes: a slow server takes minutes for a call.
 JUDGE_SEGMENTS: Final = Subscription("judge-segments", (SegmentReady,), slots=8, timeout_s=3_600)
+# Held until the epoch's scores are in, as the reward model's; only runs that learn from pairs take longer than a read.
+JUDGE_EPOCHS: Final = Subscription("judge-epochs", (EpochFinished,), slots=8, timeout_s=DAY_S + 3_600)
 # An export policy decides by the segment or by its scores; users request single segments.
 EXPORTER_SEGMENTS: Final = Subscription(
     "exporter-segments", (SegmentReady, ScoresReady, ExportRequested), slots=1, timeout_s=300
@@ -80,7 +82,7 @@ class Role:
 
 ROLES: Final[dict[str, Role]] = {
     "trainer": Role((SegmentReady, EpochFinished), (TRAINER_RUNS,)),
-    "judge": Role((ScoresReady,), (JUDGE_SEGMENTS,)),
+    "judge": Role((ScoresReady,), (JUDGE_SEGMENTS, JUDGE_EPOCHS)),
     "rewardmodel": Role((RmTrained,), (REWARDMODEL_SCORES, REWARDMODEL_EPOCHS)),
     "exporter": Role((SegmentExported,), (EXPORTER_SEGMENTS,)),
     # The reconciler republishes events of commit objects without a successor. Scores and cards are polled in the store

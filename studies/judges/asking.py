@@ -87,7 +87,7 @@ class BankPanel:
         one, other = [(await self._replay.load(segment)).judge_input for segment in (first, second)]
         begun = time.monotonic()
         budget = BudgetTracker(Budget())
-        votes = [await judge.weigh(*clips, budget) for clips in ((one, other), (other, one))]
+        votes = [(await judge.weigh(*clips, budget)).vote for clips in ((one, other), (other, one))]
         shares = [None if vote is None else (vote.first, vote.equal, vote.second) for vote in votes]
         seconds = round(time.monotonic() - begun, 3)
         return PairAnswer(first=first.name, second=second.name, forward=shares[0], backward=shares[1], seconds=seconds)

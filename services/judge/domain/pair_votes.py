@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.judge.domain.reply_tokens import MIN_SHARE, ReplyTokens
+from shared.contracts.ids import Digest
+from shared.contracts.scores import Usage
 from shared.llm.json_reply import InvalidReply
 from shared.llm.port import TokenOptions
 
@@ -32,6 +34,19 @@ class PairVote:
         """The most probable answer: `A` (the first), `B` or `equal`."""
         shares = {"A": self.first, "B": self.second, EQUAL: self.equal}
         return max(shares, key=shares.__getitem__)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """The answer to two clips in one order, and its cost. `vote` is None without a valid reply; `reason` then says why.
+
+    `prompt` is the SHA-256 of the request, None if it could not be made.
+    """
+
+    prompt: Digest | None
+    vote: PairVote | None
+    reason: str
+    usage: Usage
 
 
 def chosen(choice: str) -> PairVote:

@@ -20,6 +20,14 @@ class Vote:
     values: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class PairReply:
+    """Which clip is better, `A` (the one shown first), `B` or `equal`, and the reason, if the judge gives one."""
+
+    reason: str
+    better: str
+
+
 def parse_vote(content: object, finish_reason: object, dimensions: Sequence[str]) -> Vote:
     """Parse one choice. Raises InvalidReply."""
     reply = _object(content, finish_reason)
@@ -34,15 +42,14 @@ def parse_numbers(content: object, finish_reason: object, dimensions: Sequence[s
     return Vote("", {name: _whole_number(reply, name) for name in dimensions})
 
 
-def parse_pair(content: object, finish_reason: object, *, reason: bool = True) -> str:
-    """Parse one comparison: `A`, `B` or `equal`. Raises InvalidReply."""
+def parse_pair(content: object, finish_reason: object, *, reason: bool = True) -> PairReply:
+    """Parse one comparison. Raises InvalidReply."""
     reply = _object(content, finish_reason)
     _require_fields(reply, {"reason", "better"} if reason else {"better"})
-    if reason:
-        _reason(reply)
+    text = _reason(reply) if reason else ""
     if reply["better"] not in ("A", "B", "equal"):
         raise InvalidReply('"better" is neither "A" nor "B" nor "equal"')
-    return str(reply["better"])
+    return PairReply(text, str(reply["better"]))
 
 
 def _object(content: object, finish_reason: object) -> dict[str, Any]:

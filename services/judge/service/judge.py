@@ -14,7 +14,7 @@ from services.judge.config import JudgeSpec
 from services.judge.domain.expected_votes import VoteDistribution, expected_score, read_distributions
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
-from services.judge.domain.pair_votes import PairVote, chosen, read_pair_vote
+from services.judge.domain.pair_votes import Weighing, chosen, read_pair_vote
 from services.judge.domain.replies import Vote, parse_numbers, parse_pair, parse_vote
 from services.judge.domain.vote_merge import has_quorum, merge
 from services.judge.service.prompt_builder import Prompt, build_pair_prompt, build_prompt
@@ -86,8 +86,7 @@ class Judge:
             telemetry.CACHED.labels(self.spec.name).inc()
             return known.model_copy(update={"usage": Usage()})
         session = await self._collect_votes(judge_input, prompt, budget)
-        if self._archive is not None and session.replies:
-            await self._archive.keep(judge_input.run, self.spec.name, prompt, session.replies)
+        await self._keep(judge_input, prompt, session.replies)
         result = self._to_result(prompt, session)
         if self._cache is not None and result.status == "judged":  # an abstention may succeed the next time
             self._cache.put(prompt.digest, result)
@@ -100,28 +99,37 @@ class Judge:
     async def compare(self, first: JudgeInput, second: JudgeInput, budget: BudgetTracker) -> str | None:
         """Return which clip is better, `A` (the first), `B` or `equal`; None without a valid reply."""
         try:
-            vote = await self.weigh(first, second, budget)
+            vote = (await self.weigh(first, second, budget)).vote
         except RouteUnavailable as error:
             log.info("comparison skipped", judge=self.spec.name, error=str(error))
             return None
         return None if vote is None else vote.choice
 
-    async def weigh(self, first: JudgeInput, second: JudgeInput, budget: BudgetTracker) -> PairVote | None:
-        """Return how probably which clip is better, shown in this order; None without a valid reply.
-
-        Raises RouteUnavailable without any reply.
-        """
-        prompt = build_pair_prompt(self.spec, first, second, self.context)
+    async def weigh(self, first: JudgeInput, second: JudgeInput, budget: BudgetTracker) -> Weighing:
+        """Return how probably which clip is better, shown in this order. Raises RouteUnavailable without any reply."""
+        session = VoteSession()
+        try:
+            prompt = build_pair_prompt(self.spec, first, second, self.context)
+        except PromptTooLong as error:
+            return Weighing(None, None, str(error), session.usage)
+        digest = Digest(prompt.digest)
         request = CompletionRequest(prompt.body, 1, vote_seed(f"{first.segment}|{second.segment}"), first.run)
         try:
-            completion = await self._complete_within_budget(request, prompt, budget, VoteSession())
+            completion = await self._complete_within_budget(request, prompt, budget, session)
             choice = completion.choices[0] if completion.choices else Choice(None, None)
-            reason = self.spec.asking == "votes"
-            answer = parse_pair(choice.content, choice.finish_reason, reason=reason)
-            return chosen(answer) if reason else read_pair_vote(choice.tokens)
+            await self._keep(first, prompt, [choice.content if isinstance(choice.content, str) else ""])
+            asks_reason = self.spec.asking == "votes"
+            answer = parse_pair(choice.content, choice.finish_reason, reason=asks_reason)
+            vote = chosen(answer.better) if asks_reason else read_pair_vote(choice.tokens)
+            return Weighing(digest, vote, answer.reason, session.usage)
         except (BudgetExhausted, RequestRefused, InvalidReply) as error:
             log.info("comparison skipped", judge=self.spec.name, error=str(error))
-            return None
+            return Weighing(digest, None, str(error), session.usage)
+
+    async def _keep(self, judge_input: JudgeInput, prompt: Prompt, replies: list[str]) -> None:
+        """Keep prompt and raw replies, if the service does."""
+        if self._archive is not None and replies:
+            await self._archive.keep(judge_input.run, self.spec.name, prompt, replies)
 
     async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
         """Follow the vote schedule. After the first votes are complete, a failure ends it with those so far."""

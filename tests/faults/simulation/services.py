@@ -25,6 +25,7 @@ from services.coordinator.reconcile.report_writer import ReportWriter
 from services.coordinator.settings import CoordinatorSettings
 from services.coordinator.wiring import make_reconciler
 from services.judge.domain.phases import NO_PHASE, DimensionWeights
+from services.judge.pairs.pair_handler import PairHandler
 from services.judge.service.handlers import Handlers as JudgeHandlers
 from services.judge.service.loader import LoadedSegment
 from services.judge.service.pool import PoolResult
@@ -158,7 +159,12 @@ def judge(process: SimulatedProcess, clock: Clock) -> SimulatedService:
     )
     handler = ignore_deleted_runs(process.store, handlers.segment_ready)
     consumer = Consumer(topology.JUDGE_SEGMENTS, handler, on_dead=handlers.segment_dead)
-    return SimulatedService(process, _consumers(process, clock, consumer))
+    pairs = PairHandler(
+        process.store, None, cast(Any, None), cast(Any, _NoLedgers()), cast(Any, _NoGates()), "default", _never
+    )
+    compare = ignore_deleted_runs(process.store, pairs.epoch_finished)
+    epochs = Consumer(topology.JUDGE_EPOCHS, compare, on_dead=pairs.epoch_dead)
+    return SimulatedService(process, _consumers(process, clock, consumer, epochs))
 
 
 def reward_model(process: SimulatedProcess, clock: Clock) -> SimulatedService:

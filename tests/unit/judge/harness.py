@@ -26,8 +26,10 @@ class JudgeHarness:
         app = create_app(RulesServerSettings(behaviour=behaviour))
         self.server: RulesJudgeServer = app.state.server
         self.store = MemoryStore()
+        self.stopping = False
         file = load_judges(None, "http://rules.test/v1")
-        self.runtime = JudgeRuntime(self.store, file, JudgeGroup(**{"audit_share": 0.0, "canary_segments": 0, **group}))
+        settings = JudgeGroup(**{"audit_share": 0.0, "canary_segments": 0, **group})
+        self.runtime = JudgeRuntime(self.store, file, settings, stopping=lambda: self.stopping)
         for route in self.runtime.routes.values():
             route.clients.transport = httpx.ASGITransport(app)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.judge.config import JudgeSpec
-from services.judge.domain.replies import Vote, parse_pair, parse_vote
+from services.judge.domain.replies import PairReply, Vote, parse_pair, parse_vote
 from services.judge.service.judge import Judge
 from shared.contracts.ids import JudgeName
 from shared.llm.budget import Budget, BudgetTracker
@@ -90,7 +90,7 @@ def test_model_list_is_parsed_or_empty(raw: bytes, models: dict[str, int | None]
 
 
 def test_comparison_reply_must_be_one_of_three_answers() -> None:
-    assert parse_pair('{"reason": "more rooms", "better": "B"}', "stop") == "B"
+    assert parse_pair('{"reason": "more rooms", "better": "B"}', "stop") == PairReply("more rooms", "B")
     for better in ('"C"', '"a"', "1", "null", '["A"]', '"A or B"'):
         with pytest.raises(InvalidReply):
             parse_pair(f'{{"reason": "x", "better": {better}}}', "stop")

@@ -65,7 +65,7 @@ async def test_a_judge_weighs_two_clips_with_one_short_reply() -> None:
     model = ScriptedModel(Choice(json.dumps({"better": "B"}), "stop", tokens))
     judge, budget = Judge(SPEC, model), BudgetTracker(Budget())
     first, second = judge_input("s1", walk(2)), judge_input("s2", walk(5))
-    vote = await judge.weigh(first, second, budget)
+    vote = (await judge.weigh(first, second, budget)).vote
     assert vote is not None
     assert vote.preference == pytest.approx(0.25)
     assert await judge.compare(first, second, budget) == "B"
