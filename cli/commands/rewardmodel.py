@@ -39,6 +39,8 @@ def train(
         print_json(card.model_dump(mode="json"))
         return
     print_line(f"segments: {card.segments}")
+    if card.labels != "ratings":
+        print_line(f"compared pairs: {card.compared.train} ({card.compared.ties} ties)")
     print_line(f"held-out accuracy on confident pairs: {format_number(card.accuracy.confident)}")
     failed = [gate for gate, passed in card.gates.items() if not passed]
     print_line(f"gates: {'passed' if card.gates_passed else 'failed: ' + ', '.join(failed)}")

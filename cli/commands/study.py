@@ -145,6 +145,8 @@ def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:
         raise CliError(USAGE, "--mode none disables shaping in every arm: choose gain, potential or additive.")
     if fields.get("eval_interval") == 0:
         raise CliError(USAGE, "--set eval_interval=0 measures nothing: set 1, or another number of epochs.")
+    if fields.get("labels", {}).get("source", "ratings") != "ratings":
+        raise CliError(USAGE, "--set labels.source: a study's arms learn from ratings; compare labels by judge labels.")
     if fields.get("starts"):
         raise CliError(USAGE, "--set starts: the trials of a study begin at the true start.")
     if any(fields.get(name, {}).get("mode", "none") != "none" for name in ("planner", "guidance")):

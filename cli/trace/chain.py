@@ -2,6 +2,7 @@
 
 from cli.trace.link import Link, fetch
 from cli.trace.model_links import model_links, order_link
+from cli.trace.pair_links import segment_pair_links
 from cli.trace.run_documents import RunDocuments, read_documents
 from cli.trace.segment_links import play_links, score_links
 from services.coordinator.domain.reasons import unshaped
@@ -12,7 +13,7 @@ from shared.store.port import NotFound, Store
 
 
 async def trace_segment(store: Store, run: RunId, name: SegmentId) -> list[Link]:
-    """Orders shaped by the segment's scores, their model, its scores, the votes, the recording, its checkpoint.
+    """Orders shaped by the segment's scores, their model, its pairs and scores, the votes, recording, checkpoint.
 
     NotFound if the run has no finished epoch that lists the segment.
     """
@@ -25,6 +26,7 @@ async def trace_segment(store: Store, run: RunId, name: SegmentId) -> list[Link]
         *_rewards(documents, epoch),
         *await model_links(store, run, epoch),
         *await score_links(store, run, epoch, reference),
+        *await segment_pair_links(store, run, epoch, name),
         *await play_links(store, documents, reference),
     ]
 

@@ -1,6 +1,7 @@
 """The part of a chain from a reward to the scores: order, reward model, pairs, scores."""
 
 from cli.trace.link import Link, fetch
+from cli.trace.pair_links import compared_links
 from cli.trace.run_documents import RunDocuments
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.card_builder import data_digest
@@ -40,21 +41,23 @@ async def model_links(store: Store, run: RunId, epoch: int) -> list[Link]:
     accuracy = "unknown" if card.accuracy.confident is None else f"{card.accuracy.confident:.2f}"
     failed = ", ".join(name for name, passed in card.gates.items() if not passed)
     verdict = "all gates passed" if card.gates_passed else f"failed gates: {failed}"
+    ratings = await ratings_behind(store, run, card)
     return [
         Link(f"reward model of epoch {epoch}", found.state, key, found.digest, [f"accuracy {accuracy}; {verdict}"]),
         Link("its weights", weights.state, card.weights_key, weights.digest),
         Link("its pairs", "not kept", facts=[_pairs(card), "pairs follow from the scores below and the card's seed"]),
-        await _scores_link(store, run, card),
+        *await compared_links(store, run, card, ratings),
+        _scores_link(run, card, ratings),
     ]
 
 
 def _pairs(card: RewardModelCard) -> str:
+    """How many pairs there were; with compared ones, these are among them."""
     return f"{card.pairs_train:,} pairs for training and {card.pairs_heldout:,} held out, of {card.segments} segments"
 
 
-async def _scores_link(store: Store, run: RunId, card: RewardModelCard) -> Link:
+def _scores_link(run: RunId, card: RewardModelCard, ratings: list[Rating]) -> Link:
     """The scores behind a card, selected again as the service does; their digests must give the card's."""
-    ratings = await ratings_behind(store, run, card)
     same = data_digest(ratings) == card.data_digest
     facts = [f"{len(ratings)} score objects of epochs {_span(ratings)}, e.g. {ratings[0].segment}"] if ratings else []
     if not same:

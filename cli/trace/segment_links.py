@@ -4,7 +4,7 @@ from cli.trace.link import Link, fetch
 from cli.trace.run_documents import RunDocuments
 from shared.contracts.archive import read_manifest
 from shared.contracts.epoch import SegmentRef
-from shared.contracts.ids import RunId
+from shared.contracts.ids import Digest, RunId
 from shared.contracts.scores import JudgeReplies, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
 from shared.store import keys
@@ -24,7 +24,8 @@ async def score_links(store: Store, run: RunId, epoch: int, reference: SegmentRe
         facts.append("it rates another recording of this segment than the epoch lists")
     links = [Link("score", found.state, key, found.digest, facts)]
     for result in scores.judges:
-        links += [_votes(result), await _replies(store, run, result)]
+        what = f"prompt and replies of {result.judge}"
+        links += [_votes(result), await replies_link(store, run, what, result.prompt, kept=result.kept)]
     return links
 
 
@@ -39,16 +40,21 @@ def _votes(result: JudgeResult) -> Link:
     return Link(f"votes of {result.judge}", "stored", facts=facts)
 
 
-async def _replies(store: Store, run: RunId, result: JudgeResult) -> Link:
-    """The judge's prompt and raw replies, if the judge service keeps them. The digest is the prompt's."""
-    what, key = f"prompt and replies of {result.judge}", keys.replies(run, result.prompt)
+async def replies_link(store: Store, run: RunId, what: str, prompt: Digest, *, kept: bool) -> Link:
+    """A judge's prompt and raw replies, if the judge service keeps them. The digest is the prompt's.
+
+    `kept` says that they were stored once.
+    """
+    key = keys.replies(run, prompt)
     found = await fetch(store, key)
+    if found.data is None and kept:
+        return Link(what, "removed", key, prompt, ["stored when the judge replied, and removed by retention since"])
     if found.data is None:
         why = "the prompt follows from segment and rubric; the judge keeps replies with ZELDA_JUDGE__KEEP_REPLIES=true"
-        return Link(what, "not kept", None, result.prompt, [why])
-    kept = JudgeReplies.unpack(found.data)
-    facts = [f"reply: {text}" for text in kept.replies]
-    return Link(what, "stored", key, result.prompt, facts, kept.question)
+        return Link(what, "not kept", None, prompt, [why])
+    stored = JudgeReplies.unpack(found.data)
+    facts = [f"reply: {text}" for text in stored.replies]
+    return Link(what, "stored", key, prompt, facts, stored.question)
 
 
 async def play_links(store: Store, documents: RunDocuments, reference: SegmentRef) -> list[Link]:

@@ -9,9 +9,10 @@ from services.rewardmodel.domain.completeness import OutcomeCounts
 from services.rewardmodel.domain.metrics import Reliability
 from services.rewardmodel.domain.ratings import Rating
 from services.rewardmodel.settings import RewardModelGroup
-from services.rewardmodel.training_protocol import TrainingResult
+from services.rewardmodel.training_protocol import TrainingReport, TrainingResult
+from services.rewardmodel.training_runner import TrainingData
 from shared.contracts.base import sha256
-from shared.contracts.card import Calibration, RewardModelCard
+from shared.contracts.card import Calibration, ComparedPairs, RewardModelCard
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.ids import Digest, RunId
 from shared.rewardnet import RewardWeights
@@ -27,7 +28,6 @@ class CardContext:
     outcomes: OutcomeCounts
     history: Sequence[RewardModelRef]
     group: RewardModelGroup
-    seed: int
     created: datetime
 
 
@@ -37,10 +37,10 @@ def data_digest(ratings: Sequence[Rating]) -> Digest:
 
 
 def build_card(
-    context: CardContext, ratings: Sequence[Rating], result: TrainingResult, weights: RewardWeights
+    context: CardContext, data: TrainingData, result: TrainingResult, weights: RewardWeights
 ) -> RewardModelCard:
-    """Build the card of a model trained on these ratings; `weights` is the content of its file."""
-    digest, report = sha256(result.weights), result.report
+    """Build the card of a model trained on these data; `weights` is the content of its file."""
+    digest, report, ratings = sha256(result.weights), result.report, data.ratings
     return RewardModelCard(
         run=context.run,
         epoch=context.epoch,
@@ -50,8 +50,10 @@ def build_card(
         data_digest=data_digest(ratings),
         ensemble=weights.members,
         segments=len(ratings),
+        labels=data.source,
         pairs_train=report.pairs_train,
         pairs_heldout=report.pairs_heldout,
+        compared=_compared(data, report),
         accuracy=report.accuracy,
         baselines=report.baselines,
         calibration=_calibration(report.reliability),
@@ -63,7 +65,7 @@ def build_card(
         thresholds=context.group.gates.model_dump(),
         seconds=round(result.seconds, 3),
         created=context.created,
-        seed=context.seed,
+        seed=data.seed,
         pooling=context.group.pooling,
         fit=result.fit,
         validation_loss=result.validation_loss,
@@ -75,6 +77,19 @@ def build_card(
         masked=list(context.group.hidden),
         history=list(context.history),
         notes=report.notes,
+    )
+
+
+def _compared(data: TrainingData, report: TrainingReport) -> ComparedPairs:
+    pairs, figures = data.compared, report.compared
+    return ComparedPairs(
+        train=figures.train,
+        ties=pairs.ties,
+        unused=pairs.unused,
+        abstained=pairs.abstained,
+        heldout=figures.heldout,
+        accuracy=figures.accuracy,
+        digest=pairs.digest,
     )
 
 

@@ -14,6 +14,7 @@ import structlog
 
 from services.rewardmodel import telemetry
 from services.rewardmodel.adapters.model_store import RewardModelStore, StoredCard, passed_models
+from services.rewardmodel.adapters.pair_labels import PairLabelReader
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.card_builder import CardContext, build_card
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
@@ -26,7 +27,7 @@ from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.events import RmTrained, RunState
 from shared.contracts.ids import Digest, RunId
-from shared.contracts.run import RunRecord
+from shared.contracts.run import RunConfig, RunRecord
 from shared.errors import DigestMismatch, Permanent, Transient
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
@@ -50,6 +51,7 @@ class Handlers:
         self,
         store: Store,
         scores: ScoreCache,
+        pairs: PairLabelReader,
         models: RewardModelStore,
         runner: TrainingRunner,
         arrivals: ScoreArrivals,
@@ -57,7 +59,7 @@ class Handlers:
         stopping: Callable[[], bool],
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
-        self._store, self._scores, self._models, self._runner = store, scores, models, runner
+        self._store, self._scores, self._pairs, self._models, self._runner = store, scores, pairs, models, runner
         self._arrivals, self._group, self._stopping, self._now = arrivals, group, stopping, now
         self._runs = RunRecords(store)
         self._in_progress: InProgress[tuple[RunId, int]] = InProgress()
@@ -85,16 +87,16 @@ class Handlers:
             return stored
         finished = EpochFinishedRecord.from_bytes(await self._store.get(keys.epoch_finished(run, epoch)))
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch)))
-        card, result = await self._train(run, epoch, await self._count_outcomes(finished), start.config.seed)
+        card, result = await self._train(run, epoch, await self._count_outcomes(finished), start.config)
         return await self._models.commit(card, result.weights, result.state_dict)
 
-    async def train_on_scores(self, run: RunId, run_seed: int) -> StoredCard:
+    async def train_on_scores(self, run: RunId, config: RunConfig) -> StoredCard:
         """Return the model of the scores stored as epoch 0 of a run that was not played, such as a labelled bank."""
         stored = await self._models.find(run, 0)
         if stored is not None:
             return stored
         statuses = {outcome.segment: outcome.status for outcome in await self._scores.epoch(run, 0)}
-        card, result = await self._train(run, 0, count_outcomes(list(statuses), statuses), run_seed)
+        card, result = await self._train(run, 0, count_outcomes(list(statuses), statuses), config)
         return await self._models.commit(card, result.weights, result.state_dict)
 
     async def _produce_model(self, event: Envelope) -> StoredCard | None:
@@ -107,11 +109,11 @@ class Handlers:
             )
             return None
         with telemetry.WAITING.track_inprogress():
-            outcomes = await self._wait_for_scores(finished, start.config.judge_deadline_s)
+            outcomes = await self._wait_for_labels(finished, start.config)
         if outcomes is None:
             log.info("epoch deferred: run halted", run=event.runid, epoch=event.epoch)
             return None
-        card, result = await self._train(event.runid, event.epoch, outcomes, start.config.seed)
+        card, result = await self._train(event.runid, event.epoch, outcomes, start.config)
         stored = await self._commit(event, card, result)
         self._arrivals.close_epoch(event.runid, event.epoch)
         return stored
@@ -125,26 +127,34 @@ class Handlers:
             return None
         return await self._models.commit(card, result.weights, result.state_dict)
 
-    async def _wait_for_scores(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> OutcomeCounts | None:
-        """Wait until every segment has an outcome, at most until the deadline; None if the run is halted by then."""
-        deadline = finished.deadline(judge_deadline_s)
+    async def _wait_for_labels(self, finished: EpochFinishedRecord, config: RunConfig) -> OutcomeCounts | None:
+        """Wait until every segment, and every pair that is a label, has an outcome, at most until the deadline.
+
+        None if the run is halted by then.
+        """
+        deadline = finished.deadline(config.judge_deadline_s)
         while True:
             arrival = self._arrivals.next_arrival(finished.run, finished.epoch)
             outcomes = await self._count_outcomes(finished)
+            complete = outcomes.complete and await self._has_pairs(finished, config)
             remaining_s = (deadline - self._now()).total_seconds()
-            if remaining_s <= 0 and not outcomes.complete:
+            if remaining_s <= 0 and not complete:
                 record = await self._run_record(finished.run)
                 if record is not None and record.state in HALTED_STATES:
                     return None  # a card is final; the coordinator republishes the event after a resume
-                deadline = finished.deadline(judge_deadline_s, record.updated if record else None)
+                deadline = finished.deadline(config.judge_deadline_s, record.updated if record else None)
                 remaining_s = (deadline - self._now()).total_seconds()
-            if outcomes.complete or remaining_s <= 0:
-                log.info("scores collected", **outcomes.counts(), complete=outcomes.complete)
+            if complete or remaining_s <= 0:
+                log.info("scores collected", **outcomes.counts(), complete=complete)
                 return outcomes
             if self._stopping():
                 raise Transient("the service is stopping while it waits for scores")
             with suppress(TimeoutError):
                 await asyncio.wait_for(arrival.wait(), min(remaining_s, self._group.poll_s))
+
+    async def _has_pairs(self, finished: EpochFinishedRecord, config: RunConfig) -> bool:
+        """Whether no pair is missing that the model learns from. No event announces pairs: each turn looks."""
+        return not config.labels.compares or await self._pairs.complete(finished.run, finished.epoch)
 
     async def _count_outcomes(self, finished: EpochFinishedRecord) -> OutcomeCounts:
         outcomes = await self._scores.epoch(finished.run, finished.epoch)
@@ -160,14 +170,14 @@ class Handlers:
             return None
 
     async def _train(
-        self, run: RunId, epoch: int, outcomes: OutcomeCounts, run_seed: int
+        self, run: RunId, epoch: int, outcomes: OutcomeCounts, config: RunConfig
     ) -> tuple[RewardModelCard, TrainingResult]:
         latest = await self._models.latest_before(run, epoch)
         previous = await self._previous_weights(latest)
-        data = await self._runner.load_data(run, epoch, run_seed)
+        data = await self._runner.load_data(run, epoch, config.seed, config.labels.source)
         result = await self._runner.train(data, epoch, outcomes.quorum(self._group.quorum), previous)
-        context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, data.seed, self._now())
-        card = build_card(context, data.ratings, result, load(result.weights, self._group.view))
+        context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, self._now())
+        card = build_card(context, data, result, load(result.weights, self._group.view))
         _record_metrics(card, result)
         return card, result
 
@@ -203,6 +213,7 @@ def _record_metrics(card: RewardModelCard, result: TrainingResult) -> None:
     log.info(
         "reward model trained",
         segments=card.segments,
+        compared=card.compared.train,
         accuracy=card.accuracy.confident,
         fit=card.fit,
         failed_gates=failed,

@@ -4,18 +4,29 @@ This module does not import torch. Nothing is pickled, not even between two proc
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from services.rewardmodel.domain.compared_pairs import PairLabel
 from services.rewardmodel.domain.dataset import SegmentFeatures
 from services.rewardmodel.domain.metrics import Reliability, ScoreSpread
 from services.rewardmodel.domain.ratings import Rating
 from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.card import EpochScore, Fit, PairAccuracy
+from shared.contracts.labels import LabelSource
 
 CHUNK_SEGMENTS: Final = 100  # per JSON document: thousands in one document would take tens of megabytes
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigures:
+    """Compared pairs: those that trained a member, those held out from one, and the share of the latter in order."""
+
+    train: int = 0
+    heldout: int = 0
+    accuracy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,7 @@ class TrainingReport:
     epochs: list[EpochScore]
     gates: dict[str, bool]
     notes: list[str]
+    compared: ComparedFigures = field(default_factory=ComparedFigures)
 
 
 class _JsonModel(BaseModel):
@@ -44,7 +56,8 @@ class _JsonModel(BaseModel):
 class TrainingRequest(_JsonModel):
     """One training: its data (three lists of equal length) and its configuration.
 
-    `previous` is the reward model file of a warm start, `quorum` whether enough of the epoch's segments were judged.
+    `compared` are pairs of positions in these lists. `previous` is the reward model file of a warm start, `quorum`
+    whether enough of the epoch's segments were judged.
     """
 
     group: RewardModelGroup
@@ -56,6 +69,8 @@ class TrainingRequest(_JsonModel):
     epoch: int
     quorum: bool
     previous: bytes | None
+    labels: LabelSource = "ratings"
+    compared: list[PairLabel] = Field(default_factory=list)
 
 
 class TrainingResult(_JsonModel):
@@ -87,6 +102,7 @@ def split_request(request: TrainingRequest) -> Iterator[TrainingRequest]:
                 "features": request.features[chunk],
                 "folds": request.folds[chunk],
                 "previous": request.previous if begin == 0 else None,
+                "compared": request.compared if begin == 0 else [],
             }
         )
 

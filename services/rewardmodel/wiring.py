@@ -2,6 +2,7 @@
 
 from services.rewardmodel import telemetry
 from services.rewardmodel.adapters.model_store import RewardModelStore
+from services.rewardmodel.adapters.pair_labels import PairLabelReader
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.adapters.segment_features import SegmentFeatureLoader
 from services.rewardmodel.adapters.training_process import train_in_subprocess
@@ -30,9 +31,9 @@ async def wire(settings: RewardModelSettings, ports: ServicePorts) -> Service:
 
 def build_handlers(group: RewardModelGroup, ports: ServicePorts, train: TrainFunction) -> Handlers:
     """Build the handlers without a runtime, for studies and tests; `train` runs the trainings."""
-    scores = ScoreCache(ports.store)
+    scores, pairs = ScoreCache(ports.store), PairLabelReader(ports.store)
     features = SegmentFeatureLoader(ports.store, group.capacity, group.view)
     should_cancel = ports.stopping.is_set
-    runner = TrainingRunner(scores, features, group, train, should_cancel)
+    runner = TrainingRunner(scores, pairs, features, group, train, should_cancel)
     models = RewardModelStore(ports.store)
-    return Handlers(ports.store, scores, models, runner, ScoreArrivals(), group, should_cancel)
+    return Handlers(ports.store, scores, pairs, models, runner, ScoreArrivals(), group, should_cancel)

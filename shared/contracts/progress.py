@@ -62,6 +62,9 @@ class EpochRow(Contract):
         None, ge=0, le=1, description="held-out accuracy on confident pairs of the model trained after this epoch"
     )
     reward_model_pairs: int | None = Field(None, ge=0, description="held-out confident pairs behind that accuracy")
+    reward_model_compared: int | None = Field(
+        None, ge=0, description="compared pairs that trained it; null: it learnt from ratings alone"
+    )
     reward_model_passed: bool | None = Field(None, description="whether that model may shape the next epoch")
     reason: str | None = Field(
         None, max_length=1_000, description="why that model is not used, e.g. `not used: 28 confident pairs, 50 needed`"

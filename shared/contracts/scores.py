@@ -56,6 +56,7 @@ class JudgeResult(Contract):
     status: Literal["judged", "abstained"]
     dimensions: dict[DimensionName, DimensionScore] = Field(default_factory=dict)
     reasons: list[Annotated[str, Field(max_length=500)]] = Field(default_factory=list, max_length=22)
+    kept: bool = Field(False, description="whether prompt and raw replies were stored; retention removes them later")
     usage: Usage = Usage()
 
 

@@ -54,7 +54,12 @@ class PairReader:
 
     async def epoch(self, run: RunId, epoch: int) -> list[ComparedPair]:
         """All readable comparisons of an epoch's selection, in its order."""
-        selection = await self.selection(run, epoch)
+        try:
+            selection = await self.selection(run, epoch)
+        except ContractError as error:
+            key = keys.pair_selection(run, epoch, self._rubric)
+            self._refused.report(key, error, key=key)
+            return []
         if selection is None:
             return []
         entries = {entry.key: entry for entry in await self._store.list(keys.pairs_prefix(run, epoch, self._rubric))}

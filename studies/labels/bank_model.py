@@ -64,7 +64,7 @@ class BankRewardModel:
         for ref, scores in rated:
             key = keys.score(record.run, 0, ref.segment)
             await create_if_absent(self._recorded, key, moved(scores, ref, record.run).to_bytes())
-        return await self._handlers.train_on_scores(record.run, record.config.seed)
+        return await self._handlers.train_on_scores(record.run, record.config)
 
     async def _scores(self, world: str, seed: int) -> list[tuple[SegmentRef, SegmentScores]]:
         """The world's segments with their scores, or with those of another of its segments."""

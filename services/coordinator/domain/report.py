@@ -64,6 +64,7 @@ def card_fields(epoch: EpochView) -> dict[str, object]:
     return {
         "reward_model_accuracy": card.accuracy.confident,
         "reward_model_pairs": card.accuracy.pairs,
+        "reward_model_compared": None if card.labels == "ratings" else card.compared.train,
         "reward_model_passed": card.gates_passed,
     }
 

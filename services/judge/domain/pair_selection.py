@@ -44,13 +44,15 @@ def select_pairs(names: Sequence[str], wanted: int, seed: str, opinions: Opinion
     drawn = sorted(combinations(sorted(chosen), 2), key=lambda pair: _draw(seed, *pair))
     candidates = [PairCandidate(*pair) for pair in drawn]
     if opinions is not None:
-        candidates = [
-            PairCandidate(one.first, one.second, _disagreement(opinions, one))
-            for one in candidates[: CANDIDATES * wanted]
-        ]
-        candidates.sort(key=lambda one: -(one.disagreement or 0.0))  # stable: the draw decides between equal ones
+        candidates = most_disputed(candidates[: CANDIDATES * wanted], opinions)
     found = list(_spread(candidates, wanted))
     return sorted(found, key=lambda one: (one.first, one.second))
+
+
+def most_disputed(candidates: Sequence[PairCandidate], opinions: Opinions) -> list[PairCandidate]:
+    """The candidates with their disagreement, the largest first; equal ones keep their order."""
+    rated = [PairCandidate(one.first, one.second, _disagreement(opinions, one)) for one in candidates]
+    return sorted(rated, key=lambda one: -(one.disagreement or 0.0))
 
 
 def _spread(candidates: Sequence[PairCandidate], wanted: int) -> Iterator[PairCandidate]:

@@ -40,13 +40,14 @@ class PairVote:
 class Weighing:
     """The answer to two clips in one order, and its cost. `vote` is None without a valid reply; `reason` then says why.
 
-    `prompt` is the SHA-256 of the request, None if it could not be made.
+    `prompt` is the SHA-256 of the request, None if it could not be made; `kept` says that the reply was stored.
     """
 
     prompt: Digest | None
     vote: PairVote | None
     reason: str
     usage: Usage
+    kept: bool = False
 
 
 def chosen(choice: str) -> PairVote:

@@ -89,5 +89,10 @@ def _answer(weighing: Weighing) -> OrderAnswer:
     assert weighing.prompt is not None
     vote = weighing.vote
     return OrderAnswer(
-        prompt=weighing.prompt, first=vote.first, equal=vote.equal, second=vote.second, reason=weighing.reason
+        prompt=weighing.prompt,
+        first=vote.first,
+        equal=vote.equal,
+        second=vote.second,
+        reason=weighing.reason,
+        kept=weighing.kept,
     )

@@ -86,8 +86,8 @@ class Judge:
             telemetry.CACHED.labels(self.spec.name).inc()
             return known.model_copy(update={"usage": Usage()})
         session = await self._collect_votes(judge_input, prompt, budget)
-        await self._keep(judge_input, prompt, session.replies)
-        result = self._to_result(prompt, session)
+        kept = await self._keep(judge_input, prompt, session.replies)
+        result = self._to_result(prompt, session).model_copy(update={"kept": kept})
         if self._cache is not None and result.status == "judged":  # an abstention may succeed the next time
             self._cache.put(prompt.digest, result)
         return result
@@ -117,19 +117,21 @@ class Judge:
         try:
             completion = await self._complete_within_budget(request, prompt, budget, session)
             choice = completion.choices[0] if completion.choices else Choice(None, None)
-            await self._keep(first, prompt, [choice.content if isinstance(choice.content, str) else ""])
+            kept = await self._keep(first, prompt, [choice.content if isinstance(choice.content, str) else ""])
             asks_reason = self.spec.asking == "votes"
             answer = parse_pair(choice.content, choice.finish_reason, reason=asks_reason)
             vote = chosen(answer.better) if asks_reason else read_pair_vote(choice.tokens)
-            return Weighing(digest, vote, answer.reason, session.usage)
+            return Weighing(digest, vote, answer.reason, session.usage, kept)
         except (BudgetExhausted, RequestRefused, InvalidReply) as error:
             log.info("comparison skipped", judge=self.spec.name, error=str(error))
             return Weighing(digest, None, str(error), session.usage)
 
-    async def _keep(self, judge_input: JudgeInput, prompt: Prompt, replies: list[str]) -> None:
-        """Keep prompt and raw replies, if the service does."""
-        if self._archive is not None and replies:
-            await self._archive.keep(judge_input.run, self.spec.name, prompt, replies)
+    async def _keep(self, judge_input: JudgeInput, prompt: Prompt, replies: list[str]) -> bool:
+        """Keep prompt and raw replies, and return True, if the service does."""
+        if self._archive is None or not replies:
+            return False
+        await self._archive.keep(judge_input.run, self.spec.name, prompt, replies)
+        return True
 
     async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
         """Follow the vote schedule. After the first votes are complete, a failure ends it with those so far."""

@@ -2,12 +2,13 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from services.rewardmodel.domain.preferences import Ints, RatingArrays, Reals
+from services.rewardmodel.domain.compared_pairs import PairLabel, to_preferences
+from services.rewardmodel.domain.preferences import Ints, PreferencePairs, RatingArrays, Reals, no_pairs
 from services.rewardmodel.domain.ratings import Rating
 from shared.rewardnet import Floats
 
@@ -34,7 +35,10 @@ class SegmentFeatures:
 
 @dataclass(frozen=True)
 class SegmentDataset:
-    """n segments as arrays. `episode` numbers the episodes from 0; `milestones` counts those reached by the end."""
+    """n segments as arrays. `episode` numbers the episodes from 0; `milestones` counts those reached by the end.
+
+    `compared` are pairs of these segments that a judge compared directly.
+    """
 
     states: Floats  # (n, STORED_STEPS, D)
     rated: RatingArrays
@@ -44,6 +48,7 @@ class SegmentDataset:
     first_step: Reals
     steps: Reals
     milestones: Reals
+    compared: PreferencePairs = field(default_factory=no_pairs)
 
     def __len__(self) -> int:
         """Number of segments."""
@@ -67,9 +72,16 @@ def subsample(states: Floats) -> Floats:
 
 
 def build_dataset(
-    ratings: Sequence[Rating], features: Sequence[SegmentFeatures], folds: Sequence[int], width: int
+    ratings: Sequence[Rating],
+    features: Sequence[SegmentFeatures],
+    folds: Sequence[int],
+    width: int,
+    compared: Sequence[PairLabel] = (),
 ) -> SegmentDataset:
-    """Build the arrays from three sequences of equal length and order; a state has `width` inputs."""
+    """Build the arrays from three sequences of equal length and order; a state has `width` inputs.
+
+    `compared` names rows of them.
+    """
     episodes = sorted({rating.episode for rating in ratings})
     number = {episode: index for index, episode in enumerate(episodes)}
     states = [segment.states for segment in features]
@@ -86,4 +98,5 @@ def build_dataset(
         first_step=np.array([segment.first_step for segment in features], np.float64),
         steps=np.array([segment.steps for segment in features], np.float64),
         milestones=np.array([segment.milestones for segment in features], np.float64),
+        compared=to_preferences(compared),
     )

@@ -5,8 +5,9 @@ at most `cap` pairs. Pairs come in blocks of a few dozen segments, so that a min
 of once per pair.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,23 @@ class PreferencePairs:
         return len(self.first)
 
 
+def no_pairs() -> PreferencePairs:
+    """No comparison."""
+    rows: Ints = np.zeros(0, np.int64)
+    return PreferencePairs(rows, rows, np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))
+
+
+def join_pairs(parts: Sequence[PreferencePairs]) -> PreferencePairs:
+    """The comparisons of all parts, in order; at least one part."""
+    return PreferencePairs(
+        first=np.concatenate([part.first for part in parts]),
+        second=np.concatenate([part.second for part in parts]),
+        target=np.concatenate([part.target for part in parts]),
+        weight=np.concatenate([part.weight for part in parts]),
+        confident=np.concatenate([part.confident for part in parts]),
+    )
+
+
 @dataclass(frozen=True)
 class PairBlocks:
     """K minibatches: `rows` (K, B) of the data, and pairs (K, P) as positions within the block; weight 0 is padding."""
@@ -97,16 +115,27 @@ def sample_pairs(
     return label_pairs(rated, order[first], order[second], config)
 
 
-def training_blocks(
+class PairBlock(NamedTuple):
+    """One minibatch: `rows` (B,) of the data, and its pairs (P,) as positions among them."""
+
+    rows: Ints
+    first: Ints
+    second: Ints
+    target: Reals
+    weight: Reals
+    ties: NDArray[np.bool_]
+
+
+def rating_blocks(
     rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig
-) -> PairBlocks | None:
-    """Build minibatches over `rows`, each row in at most `config.cap` pairs; None for fewer than two rows.
+) -> tuple[list[PairBlock], int]:
+    """Build minibatches over `rows`, each row in at most `config.cap` pairs; and the number of rounds.
 
     More rows than one block holds are dealt out in two rounds with different neighbours, which connects the blocks. A
-    round gives every row at least two partners, so a cap below 4 allows one round only.
+    round gives every row at least two partners, so a cap below 4 allows one round only. Fewer than two rows give none.
     """
     if len(rows) < 2:
-        return None
+        return [], 1
     rounds = 1 if len(rows) <= config.block or config.cap < 2 * 2 else 2
     parts = [
         part
@@ -114,35 +143,40 @@ def training_blocks(
         for part in np.array_split(rng.permutation(rows), -(-len(rows) // config.block))
         if len(part) > 1
     ]
-    return _stack_blocks(rated, parts, config.cap // (2 * rounds), rng, config)
+    return [_block(rated, part, config.cap // (2 * rounds), rng, config) for part in parts], rounds
 
 
-def _stack_blocks(
-    rated: RatingArrays, parts: list[Ints], offsets: int, rng: np.random.Generator, config: PairingConfig
-) -> PairBlocks:
-    """Pad blocks of unequal size into common arrays, and limit the weight of ties."""
-    blocks = [_block(rated, part, offsets, rng, config) for part in parts]
-    size, most_pairs = max(len(part) for part in parts), max(len(pairs) for pairs, _, _ in blocks)
-    shape = (len(parts), most_pairs)
+def training_blocks(
+    rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig
+) -> PairBlocks | None:
+    """The minibatches of `rating_blocks` in common arrays; None for fewer than two rows."""
+    return stack_blocks(rating_blocks(rated, rows, rng, config)[0], config.tie_share)
+
+
+def stack_blocks(blocks: Sequence[PairBlock], tie_share: float) -> PairBlocks | None:
+    """Pad blocks of unequal size into common arrays, and limit the weight of ties; None without blocks."""
+    if not blocks:
+        return None
+    size, most_pairs = max(len(block.rows) for block in blocks), max(len(block.first) for block in blocks)
+    shape = (len(blocks), most_pairs)
     first, second = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     target, weight = np.full(shape, 0.5), np.zeros(shape)
-    rows = np.stack([np.resize(part, size) for part in parts])
+    rows = np.stack([np.resize(block.rows, size) for block in blocks])
     ties = np.zeros(shape, np.bool_)
-    for k, (pairs, left, right) in enumerate(blocks):
-        count = len(pairs)
-        first[k, :count], second[k, :count] = left, right
-        target[k, :count], weight[k, :count], ties[k, :count] = pairs.target, pairs.weight, ~pairs.confident
-    return PairBlocks(rows, first, second, target, _limit_ties(weight, ties, config.tie_share))
+    for k, block in enumerate(blocks):
+        count = len(block.first)
+        first[k, :count], second[k, :count] = block.first, block.second
+        target[k, :count], weight[k, :count], ties[k, :count] = block.target, block.weight, block.ties
+    return PairBlocks(rows, first, second, target, _limit_ties(weight, ties, tie_share))
 
 
-def _block(
-    rated: RatingArrays, part: Ints, offsets: int, rng: np.random.Generator, config: PairingConfig
-) -> tuple[PreferencePairs, Ints, Ints]:
-    """Pairs of one block and their positions in it. Half of the pairs are far apart in score, where judges agree."""
+def _block(rated: RatingArrays, part: Ints, offsets: int, rng: np.random.Generator, config: PairingConfig) -> PairBlock:
+    """One block. Half of its pairs are far apart in score, where judges agree."""
     ranked = np.argsort(rated.value[part] + rng.uniform(0, 1e-6, len(part)))
     left, right = _circular_pairs(len(part), _draw_offsets(len(part), offsets, rng, far=True))
     left, right = ranked[left], ranked[right]
-    return label_pairs(rated, part[left], part[right], config), left, right
+    pairs = label_pairs(rated, part[left], part[right], config)
+    return PairBlock(part, left, right, pairs.target, pairs.weight, ~pairs.confident)
 
 
 def _draw_offsets(size: int, count: int, rng: np.random.Generator, far: bool = False) -> Ints:

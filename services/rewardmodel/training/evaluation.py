@@ -17,6 +17,7 @@ from services.rewardmodel.domain.preferences import (
     PreferencePairs,
     RatingArrays,
     Reals,
+    join_pairs,
     sample_pairs,
 )
 from shared.contracts.card import EpochScore, Pooling
@@ -51,13 +52,7 @@ def pairs_by_fold(
 def join_folds(pairs: list[PreferencePairs], margins: list[Reals], value: Reals) -> HeldoutPairs:
     """Join the pairs of all folds and the margins predicted for them; `value` is (n,)."""
     return HeldoutPairs(
-        pairs=PreferencePairs(
-            first=np.concatenate([p.first for p in pairs]),
-            second=np.concatenate([p.second for p in pairs]),
-            target=np.concatenate([p.target for p in pairs]),
-            weight=np.concatenate([p.weight for p in pairs]),
-            confident=np.concatenate([p.confident for p in pairs]),
-        ),
+        pairs=join_pairs(pairs),
         margin=np.concatenate(margins),
         fold=np.concatenate([np.full(len(p), one) for one, p in enumerate(pairs)]),
         value=value,

@@ -17,6 +17,7 @@ from services.rewardmodel.training.report import build_report
 from services.rewardmodel.training.state_dict import serialise_state_dict
 from services.rewardmodel.training.train import TrainingTask, train
 from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
+from shared.contracts.labels import LabelSource
 from shared.rewardnet import WIDTHS, dump, load
 
 
@@ -30,7 +31,7 @@ def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) ->
     torch.set_num_threads(request.group.threads)
     started = time.monotonic()
     task = _task(request)
-    trained = train(task, _config(request.group), should_cancel)
+    trained = train(task, training_config(request.group, request.labels), should_cancel)
     names = list(INPUTS[request.group.view])
     thresholds = GateThresholds(**request.group.gates.model_dump())
     report = build_report(task, trained, request.epoch, request.quorum, names, thresholds, should_cancel)
@@ -48,15 +49,18 @@ def run_training(request: TrainingRequest, should_cancel: Callable[[], bool]) ->
 
 
 def _task(request: TrainingRequest) -> TrainingTask:
-    data = build_dataset(request.ratings, request.features, request.folds, WIDTHS[request.observation])
+    width = WIDTHS[request.observation]
+    data = build_dataset(request.ratings, request.features, request.folds, width, request.compared)
     masked = [INPUTS[request.group.view].index(name) for name in request.group.hidden]
     previous = load(request.previous, request.observation) if request.previous is not None else None
     return TrainingTask(data, request.observation, masked, previous, request.seed)
 
 
-def _config(group: RewardModelGroup) -> TrainingConfig:
+def training_config(group: RewardModelGroup, labels: LabelSource) -> TrainingConfig:
+    """The configuration of a training under these settings."""
     return TrainingConfig(
         members=group.members,
+        labels=labels,
         pooling=group.pooling,
         warm_start=group.warm_start,
         shuffles=group.shuffles,

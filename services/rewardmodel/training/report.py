@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
+from services.rewardmodel.domain.compared_pairs import heldout_accuracy, heldout_pairs
 from services.rewardmodel.domain.dataset import SegmentDataset
 from services.rewardmodel.domain.gates import GateInputs, GateThresholds, evaluate_gates
 from services.rewardmodel.domain.metrics import (
@@ -18,7 +19,7 @@ from services.rewardmodel.domain.preferences import PairBlocks, PreferencePairs,
 from services.rewardmodel.training import evaluation
 from services.rewardmodel.training.shuffled_labels import shuffled_accuracy
 from services.rewardmodel.training.train import TrainedEnsemble, TrainingTask
-from services.rewardmodel.training_protocol import TrainingReport
+from services.rewardmodel.training_protocol import ComparedFigures, TrainingReport
 from shared.contracts.card import PairAccuracy
 
 
@@ -70,6 +71,7 @@ def build_report(
         epochs=evaluation.epoch_scores(data, scores),
         gates=evaluate_gates(inputs, thresholds),
         notes=_notes(inputs, trained, thresholds),
+        compared=_compared(data, trained, heldout_scores),
     )
 
 
@@ -107,9 +109,22 @@ def _regression_accuracy(
     return accuracy(heldout.hits, heldout.pairs.confident)
 
 
+def _compared(data: SegmentDataset, trained: TrainedEnsemble, heldout_scores: Reals) -> ComparedFigures:
+    """The figures of the pairs that a judge compared directly; none where ratings alone are labels."""
+    problem = trained.problem
+    if problem.config.labels == "ratings":
+        return ComparedFigures()
+    pairs = heldout_pairs(data.compared, data.fold)
+    trained_on = [problem.compared_by(member) for member in range(problem.config.members)]
+    return ComparedFigures(_distinct(trained_on), len(pairs), heldout_accuracy(pairs, heldout_scores))
+
+
 def _distinct_pairs(blocks: Sequence[PairBlocks | None]) -> int:
     """Number of pairs that trained at least one member; members share pairs."""
-    by_member = [block.flatten() for block in blocks if block is not None]
+    return _distinct([block.flatten() for block in blocks if block is not None])
+
+
+def _distinct(by_member: Sequence[PreferencePairs]) -> int:
     if not by_member:
         return 0
     low = np.concatenate([np.minimum(pairs.first, pairs.second) for pairs in by_member])
@@ -121,7 +136,7 @@ def _notes(inputs: GateInputs, trained: TrainedEnsemble, thresholds: GateThresho
     idle = sum(block is None or not block.pairs for block in trained.blocks)
     few_data = inputs.confident_pairs < thresholds.pairs or inputs.episodes < thresholds.episodes
     notes = (
-        (trained.fit == "none", "There are no two judged segments to compare: the model scores every state 0."),
+        (trained.fit == "none", "There are no two labelled segments to compare: the model scores every state 0."),
         (
             few_data,
             f"The data are few ({inputs.episodes} episodes, {inputs.confident_pairs} confident held-out pairs): "

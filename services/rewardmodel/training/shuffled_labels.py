@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 import torch
 
+from services.rewardmodel.domain.compared_pairs import select
 from services.rewardmodel.domain.metrics import accuracy
-from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, RatingArrays
+from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, RatingArrays, no_pairs
 from services.rewardmodel.training import evaluation
 from services.rewardmodel.training.ensemble import Parameters, forward
 from services.rewardmodel.training.fit import LIGHT
@@ -35,7 +36,7 @@ def shuffled_accuracy(problem: FitProblem, should_cancel: Callable[[], bool]) ->
         return None
     short = replace(config.fit, unvalidated_steps=STEPS, min_steps=STEPS, max_steps=STEPS, strata=4)
     start = fresh_parameters(problem, len(blocks))
-    validation, regularisations = [_no_pairs()] * len(blocks), [LIGHT] * len(blocks)
+    validation, regularisations = [no_pairs()] * len(blocks), [LIGHT] * len(blocks)
     fitted = fit_members(problems[0], blocks, validation, start, regularisations, short, should_cancel)
     accuracies = []
     for number, shuffled in enumerate(problems):
@@ -62,12 +63,16 @@ def _shuffled(problem: FitProblem, number: int) -> FitProblem:
         fold=problem.fold[some],
         config=problem.config,
         seed=problem.seed + number,
+        compared=_moved(problem.compared, order, len(problem.fold)),
     )
 
 
-def _no_pairs() -> PreferencePairs:
-    rows: Ints = np.zeros(0, np.int64)
-    return PreferencePairs(rows, rows, np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))
+def _moved(pairs: PreferencePairs, order: Ints, rows: int) -> PreferencePairs:
+    """The compared pairs between the segments that got the scores of theirs; `order` holds the rows of the scores."""
+    place = np.full(rows, -1)
+    place[order] = np.arange(len(order))
+    kept = select(pairs, np.flatnonzero((place[pairs.first] >= 0) & (place[pairs.second] >= 0)))
+    return replace(kept, first=place[kept.first], second=place[kept.second])
 
 
 def _heldout_accuracy(problem: FitProblem, parameters: Parameters) -> float | None:

@@ -63,7 +63,8 @@ def train(task: TrainingTask, config: TrainingConfig, should_cancel: Callable[[]
     """Fit an ensemble; raise TrainingCancelled soon after `should_cancel()` returns True."""
     data = task.data
     mean, scale = _input_statistics(task)
-    problem = FitProblem(standardised_inputs(data.states, mean, scale), data.rated, data.fold, config, task.seed)
+    inputs = standardised_inputs(data.states, mean, scale)
+    problem = FitProblem(inputs, data.rated, data.fold, config, task.seed, data.compared)
     blocks = problem.blocks()
     if all(block is None or not block.pairs for block in blocks):
         return TrainedEnsemble(zero_weights(config.members, task.observation), blocks, "none", {}, problem)

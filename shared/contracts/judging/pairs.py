@@ -50,6 +50,7 @@ class OrderAnswer(Contract):
     equal: Probability
     second: Probability
     reason: Reason = ""
+    kept: bool = Field(False, description="whether prompt and raw reply were stored; retention removes them later")
 
 
 class PairComparison(Contract):

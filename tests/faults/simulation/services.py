@@ -30,6 +30,7 @@ from services.judge.service.handlers import Handlers as JudgeHandlers
 from services.judge.service.loader import LoadedSegment
 from services.judge.service.pool import PoolResult
 from services.rewardmodel.adapters.model_store import RewardModelStore
+from services.rewardmodel.adapters.pair_labels import PairLabelReader
 from services.rewardmodel.adapters.score_cache import ScoreCache
 from services.rewardmodel.domain.dataset import SegmentFeatures
 from services.rewardmodel.domain.ratings import Rating
@@ -169,10 +170,10 @@ def judge(process: SimulatedProcess, clock: Clock) -> SimulatedService:
 
 def reward_model(process: SimulatedProcess, clock: Clock) -> SimulatedService:
     """The reward model service; its training is a function of the ratings."""
-    scores = ScoreCache(process.store)
-    runner = TrainingRunner(scores, cast(Any, _Features(process.store)), GROUP, _train, _never)
+    scores, pairs = ScoreCache(process.store), PairLabelReader(process.store)
+    runner = TrainingRunner(scores, pairs, cast(Any, _Features(process.store)), GROUP, _train, _never)
     handlers = RewardModelHandlers(
-        process.store, scores, RewardModelStore(process.store), runner, ScoreArrivals(), GROUP, _never, clock.now
+        process.store, scores, pairs, RewardModelStore(process.store), runner, ScoreArrivals(), GROUP, _never, clock.now
     )
     epochs = Consumer(topology.REWARDMODEL_EPOCHS, ignore_deleted_runs(process.store, handlers.epoch_finished))
     arrivals = Consumer(topology.REWARDMODEL_SCORES, handlers.score_ready)

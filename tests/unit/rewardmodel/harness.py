@@ -19,7 +19,9 @@ from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.events import EpochFinished, RunState, ScoresReady, ScoreStatus
-from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
+from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
+from shared.contracts.judging.pairs import OrderAnswer, PairComparison, PairSelection, SelectedPair
+from shared.contracts.labels import LabelsConfig
 from shared.contracts.run import ObservationName, RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
 from shared.game.recording.segment import Members, pack_state, write_segment
@@ -95,7 +97,7 @@ def score(
 @dataclass
 class Harness:
     """The environment of the service. `deadline_s` is the run's judge deadline, `observation` its policy's layout,
-    `seed` and `judge_interval` the run's."""
+    `seed`, `judge_interval` and `labels` the run's."""
 
     store: Store = field(default_factory=MemoryStore)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -103,6 +105,7 @@ class Harness:
     seed: int = 0
     observation: ObservationName = "obs/v1"
     judge_interval: int = 1
+    labels: LabelsConfig = field(default_factory=LabelsConfig)
     group: RewardModelGroup = QUICK
     training: TrainFunction = train_in_thread
     values: dict[SegmentId, float] = field(default_factory=dict)
@@ -119,6 +122,7 @@ class Harness:
             observation=self.observation,
             seed=self.seed,
             judge_interval=self.judge_interval,
+            labels=self.labels,
         )
         start = EpochStart(run=RUN, epoch=epoch, fence=1, config=config, reward_model=None, created=NOW)
         await self.store.create(keys.epoch_start(RUN, epoch), start.to_bytes())
@@ -168,6 +172,36 @@ class Harness:
             data = ScoresReady(run=RUN, epoch=epoch, key=key, digest=digest, segment=reference.segment, status=status)
             events.append(wrap(data, source="judge"))
         return events
+
+    async def select(self, epoch: int, pairs: Sequence[tuple[SegmentRef, SegmentRef]]) -> list[SelectedPair]:
+        """Write the selection of the epoch's pairs, as the judge does."""
+        chosen = [SelectedPair(first=first, second=second) for first, second in pairs]
+        selection = PairSelection(run=RUN, epoch=epoch, rubric=keys.RUBRIC, pairs=chosen, created=NOW)
+        await self.store.create(keys.pair_selection(RUN, epoch), selection.to_bytes())
+        return chosen
+
+    async def compare(self, epoch: int, pairs: Sequence[SelectedPair]) -> None:
+        """Write comparisons of a judge that always prefers the better segment."""
+        for pair in pairs:
+            better = self.values[pair.first.segment] > self.values[pair.second.segment]
+            shown_first = OrderAnswer(prompt=Digest("0" * 64), first=better, equal=0, second=not better)
+            shown_second = OrderAnswer(prompt=Digest("1" * 64), first=not better, equal=0, second=better)
+            comparison = PairComparison(
+                run=RUN,
+                epoch=epoch,
+                rubric=keys.RUBRIC,
+                pair=pair,
+                judge=JudgeName("rules"),
+                route="r",
+                model="m",
+                status="judged",
+                forward=shown_first,
+                backward=shown_second,
+                label=float(better),
+                created=NOW,
+            )
+            key = keys.pair(RUN, epoch, pair.first.segment, pair.second.segment)
+            await self.store.create(key, comparison.to_bytes())
 
     async def set_run_state(self, state: RunState, revision: int) -> None:
         """Append a run record with this state."""

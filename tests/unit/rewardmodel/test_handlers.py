@@ -197,7 +197,7 @@ async def test_no_scores_give_a_neutral_model_that_fails_its_gates() -> None:
     assert card.segments == 0
     assert not card.gates_passed
     assert card.accuracy.confident is None
-    assert "no two judged segments" in card.notes[0]
+    assert "no two labelled segments" in card.notes[0]
     net = RewardNet.from_bytes(await world.store.get(card.weights_key), "obs/v1")
     assert not net.forward(torch.rand(3, 128).numpy()).any()
 

@@ -35,7 +35,9 @@ function shapedBy(row) {
 
 function rewardModel(row) {
   if (row.reward_model_passed === null) return make("span", "none yet", "quiet");
-  const figure = `accuracy ${number(row.reward_model_accuracy)} on ${count(row.reward_model_pairs)} pairs`;
+  const measured = `accuracy ${number(row.reward_model_accuracy)} on ${count(row.reward_model_pairs)} pairs`;
+  const compared = row.reward_model_compared ?? null; // null: ratings alone taught it
+  const figure = compared === null ? measured : `${measured}, taught by ${count(compared)} compared pairs`;
   const verdict = row.reward_model_passed ? row.reason || "may shape" : row.reason || "not used";
   return make("span", [make("span", figure, "quiet"), make("span", verdict, row.reason ? "why" : "good")], "stacked");
 }
