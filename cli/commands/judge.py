@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.commands.judge_bench import bench
+from cli.commands.judge_labels import labels
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Judge a run's segments again, compare two judges, or measure judges.", no_args_is_help=True)
 app.command()(bench)
+app.command()(labels)
 Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]

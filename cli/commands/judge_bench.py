@@ -40,6 +40,9 @@ def bench(
     pairs: Annotated[
         int | None, typer.Option(min=1, help="ask about this many pairs of segments instead, in both orders")
     ] = None,
+    any_gain: Annotated[
+        bool, typer.Option("--any-gain", help="also draw pairs of equal gain: labels for `zelda judge labels`")
+    ] = False,
     name: Annotated[str | None, typer.Option(help="name of the row; default: the rubric of the judges file")] = None,
     slots: Annotated[int, typer.Option(min=1, max=1_000, help="number of segments judged concurrently")] = 1,
     accuracy: Annotated[float, typer.Option(min=0.5, max=1, help="accuracy to which rules-noisy is degraded")] = 0.80,
@@ -59,6 +62,7 @@ def bench(
     """
     from studies.judges.answers import AnswersError
     from studies.judges.bank import Bank, BankError
+    from studies.judges.pairs import draw_pairs
 
     chosen = _half(half)
     if results is not None:
@@ -70,7 +74,7 @@ def bench(
             kept = _open_answers(file, name, out)
             segments = bank.half(chosen)[:limit]
             if pairs is not None:
-                _compare(bank, file, segments, pairs, kept)
+                _compare(bank, file, draw_pairs(segments, pairs, any_gain=any_gain), kept)
             else:
                 _ask(bank, file, segments, _variant(variant), kept, slots)
         rows = _rows(bank, chosen, out, accuracy, pack=pack)
@@ -136,11 +140,13 @@ def _ask(
     _run(BankPanel(bank, file, slots).ask(segments, variant, kept, report.answered))
 
 
-def _compare(bank: "Bank", file: "JudgesFile", segments: list["BankSegment"], count: int, kept: "AnswersFile") -> None:
+def _compare(
+    bank: "Bank", file: "JudgesFile", drawn: list[tuple["BankSegment", "BankSegment"]], kept: "AnswersFile"
+) -> None:
     from studies.judges.asking import BankPanel
-    from studies.judges.pairs import PairAnswers, draw_pairs
+    from studies.judges.pairs import PairAnswers
 
-    drawn, answers = draw_pairs(segments, count), PairAnswers.open(kept.folder)
+    answers = PairAnswers.open(kept.folder)
     report = _Progress("pairs", len(drawn), sum(not answers.lacks(*pair) for pair in drawn))
     _run(BankPanel(bank, file).compare(drawn, answers, report.compared))
 

@@ -68,26 +68,32 @@ class PairAnswers:
         return not any((one.first, one.second) == (first.name, second.name) for one in self.answers)
 
 
-def draw_pairs(segments: Sequence[BankSegment], count: int) -> list[tuple[BankSegment, BankSegment]]:
-    """Draw pairs that differ in gain, each segment about equally often; fewer pairs are the first of more pairs."""
+def draw_pairs(
+    segments: Sequence[BankSegment], count: int, *, any_gain: bool = False
+) -> list[tuple[BankSegment, BankSegment]]:
+    """Draw pairs that differ in gain, each segment about equally often; fewer pairs are the first of more pairs.
+
+    With `any_gain`, the truth chooses none of them, as it must for labels of a reward model.
+    """
     rng = np.random.default_rng(PAIR_SEED)
     found: list[tuple[BankSegment, BankSegment]] = []
     seen: set[frozenset[str]] = set()
-    possible = sum(a.gain != b.gain for place, a in enumerate(segments) for b in segments[:place])
+    possible = sum(any_gain or a.gain != b.gain for place, a in enumerate(segments) for b in segments[:place])
     while len(found) < min(count, possible):
         order = [segments[place] for place in rng.permutation(len(segments))]
         for one, other in zip(order[::2], order[1::2], strict=False):
             pair = frozenset((one.name, other.name))
-            if one.gain != other.gain and pair not in seen:
+            if (any_gain or one.gain != other.gain) and pair not in seen:
                 seen.add(pair)
                 found.append((one, other))
     return found[:count]
 
 
 def pair_row(answers: Sequence[PairAnswer], segments: Sequence[BankSegment]) -> BenchRow:
-    """Compute the figures of the answers about pairs of these segments."""
+    """Compute the figures of the answers about pairs of these segments that differ in gain."""
     places = {segment.name: segment for segment in segments}
-    valid = [one for one in answers if one.label is not None and one.first in places]
+    answers = [one for one in answers if one.first in places and places[one.first].gain != places[one.second].gain]
+    valid = [one for one in answers if one.label is not None]
     first, second = [places[one.first] for one in valid], [places[one.second] for one in valid]
     label = np.array([one.label for one in valid], np.float64)
     truth = np.array([a.gain > b.gain for a, b in zip(first, second, strict=True)], np.bool_)
@@ -99,7 +105,7 @@ def pair_row(answers: Sequence[PairAnswer], segments: Sequence[BankSegment]) -> 
         segments=len(asked),
         episodes=len({segment.episode for segment in (*first, *second)}),
         pairs=len(valid),
-        abstained=len([one for one in answers if one.label is None and one.first in places]),
+        abstained=len(answers) - len(valid),
         pairs_accuracy=_interval(right, np.array([[a.episode, b.episode] for a, b in zip(first, second, strict=True)])),
         flip_rate=_mean(flipped),
         position_preference=_mean(shown_first.ravel() - 0.5),
