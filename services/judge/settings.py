@@ -17,6 +17,9 @@ class JudgeGateSettings(SettingsGroup):
     position_bias: float | None = Field(
         None, ge=0, le=0.5, description="most deviation from one half of the wins of the clip shown first"
     )
+    canary_accuracy: float | None = Field(
+        None, ge=0, le=1, description="least share of the canary set's pairs ordered as their milestones are"
+    )
     judged: int = Field(20, ge=1, le=1_000_000, description="segments without which figures close no gate")
 
 

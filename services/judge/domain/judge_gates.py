@@ -11,17 +11,19 @@ from shared.contracts.judging.epoch_report import EpochJudging, JudgeFigures, Pa
 
 @dataclass(frozen=True, slots=True)
 class JudgeThresholds:
-    """Least alpha (mean over dimensions), and most drift of the canary set and position bias, as absolute values."""
+    """Least alpha (mean over dimensions) and canary accuracy; most drift and position bias, as absolute values."""
 
     alpha: float | None = None
     drift: float | None = None
     position_bias: float | None = None
+    canary_accuracy: float | None = None
     judged: int = 20
 
     @property
     def open(self) -> bool:
         """Whether no gate is set."""
-        return self.alpha is None and self.drift is None and self.position_bias is None
+        limits = (self.alpha, self.drift, self.position_bias, self.canary_accuracy)
+        return all(limit is None for limit in limits)
 
 
 def closed_gates(report: EpochJudging, thresholds: JudgeThresholds, pair_judge: str | None) -> dict[str, list[str]]:
@@ -40,5 +42,8 @@ def _reasons(figures: JudgeFigures, pairs: PairFigures, limits: JudgeThresholds)
         yield f"alpha {mean:.2f} is below {limits.alpha:g}"
     if limits.drift is not None and figures.drift is not None and abs(figures.drift) > limits.drift:
         yield f"drift {figures.drift:+.3f} is beyond {limits.drift:g}"
+    accuracy = figures.canary_accuracy
+    if limits.canary_accuracy is not None and accuracy is not None and accuracy < limits.canary_accuracy:
+        yield f"canary accuracy {accuracy:.2f} is below {limits.canary_accuracy:g}"
     if limits.position_bias is not None and pairs.bias is not None and abs(pairs.bias) > limits.position_bias:
         yield f"position bias {pairs.bias:+.2f} is beyond {limits.position_bias:g}"

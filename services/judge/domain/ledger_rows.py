@@ -44,10 +44,15 @@ class PairRow(Contract):
 
 
 class CanaryRow(Contract):
-    """A canary segment judged again: change of one judge's value since epoch 0."""
+    """A canary segment judged again: one judge's value now, and its change since epoch 0.
+
+    `gained` counts the milestones of the segment: the truth that measures the judge after the vote.
+    """
 
     judge: JudgeName
     change: float
+    value: float | None = None
+    gained: int | None = None
 
 
 class LedgerPart(Contract):
@@ -67,11 +72,16 @@ def segment_row(scores: SegmentScores, manifest: SegmentManifest) -> SegmentRow:
         segment=scores.segment,
         episode=scores.episode,
         index=manifest.index,
-        gained=max(0, manifest.milestones_end - manifest.milestones_start),
+        gained=milestones_gained(manifest),
         status=scores.status,
         weighted=scores.weighted,
         judges=[_judge_row(result) for result in scores.judges],
     )
+
+
+def milestones_gained(manifest: SegmentManifest) -> int:
+    """How many milestones the segment reached."""
+    return max(0, manifest.milestones_end - manifest.milestones_start)
 
 
 def _judge_row(result: JudgeResult) -> JudgeRow:

@@ -14,6 +14,7 @@ from shared.contracts.judging.epoch_report import Correlation, EpochJudging, Jud
 from shared.contracts.scores import Usage
 from shared.llm.budget import add
 
+MIN_CANARY_PAIRS = 5  # pairs of the canary set that differ in gain; fewer say nothing about a judge
 NEXT_SEGMENTS = 3  # segments after a segment whose gain counts as "next"; more, and chance dominates
 
 
@@ -50,7 +51,8 @@ def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], u
     own = [(row, judge) for row in rows for judge in row.judges if judge.judge == name]
     judged = [judge for _, judge in own if judge.value is not None]
     votes = [max(map(len, judge.votes.values())) for judge in judged]
-    changes = [row.change for row in canary if row.judge == name]
+    own_canary = [row for row in canary if row.judge == name]
+    changes = [row.change for row in own_canary]
     dimensions = sorted({dimension for judge in judged for dimension in judge.votes})
     return JudgeFigures(
         judged=len(judged),
@@ -64,8 +66,21 @@ def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], u
         correlation=_correlation(rows, {row.segment: judge.value for row, judge in own}),
         drift=_mean(changes),
         drift_absolute=_mean([abs(change) for change in changes]),
+        canary_accuracy=_canary_accuracy(own_canary),
         usage=usage,
     )
+
+
+def _canary_accuracy(rows: Sequence[CanaryRow]) -> float | None:
+    """Share of the pairs of canary segments that differ in gain and are ordered rightly; equal values count half."""
+    known = [(row.value, row.gained) for row in rows if row.value is not None and row.gained is not None]
+    right = [
+        0.5 if value == other else float((value > other) == (gained > others))
+        for place, (value, gained) in enumerate(known)
+        for other, others in known[:place]
+        if gained != others
+    ]
+    return _mean(right) if len(right) >= MIN_CANARY_PAIRS else None
 
 
 def _unanimous(rows: Iterable[SegmentRow], judge: str | None = None) -> float | None:

@@ -6,7 +6,7 @@ store; no event announces them.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -27,7 +27,7 @@ from shared.contracts.judging.pairs import PairSelection, SelectedPair
 from shared.errors import Permanent, Transient
 from shared.process.in_progress import InProgress
 from shared.state.pairs import PairReader
-from shared.state.scores import ScoreReader
+from shared.state.scores import ScoreObject, ScoreReader
 from shared.store import keys
 from shared.store.create import create_or_read
 from shared.store.port import Store
@@ -86,9 +86,9 @@ class PairHandler:
         if not _compares(start):
             return
         selection = await self._pairs.selection(finished.run, finished.epoch)
-        values = await self._values(finished)
+        deadline = finished.created if selection is not None else finished.deadline(start.config.judge_deadline_s)
+        values = await self._wait_for_scores(finished, deadline)
         if selection is None:
-            values = await self._wait_for_scores(finished, start.config.judge_deadline_s)
             if await self._has_model(finished):
                 log.info("pairs not selected: the reward model exists", run=finished.run, epoch=finished.epoch)
                 return
@@ -101,22 +101,18 @@ class PairHandler:
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
         return start, finished
 
-    async def _wait_for_scores(self, finished: EpochFinishedRecord, judge_deadline_s: float) -> Values:
+    async def _wait_for_scores(self, finished: EpochFinishedRecord, deadline: datetime) -> Values:
         """Wait until every segment is concluded, at most until the deadline or until the model exists."""
-        deadline = finished.deadline(judge_deadline_s)
+        known: dict[str, ScoreObject | None] = {}  # each object is read once
         while True:
-            values = await self._values(finished)
+            known |= await self._scores.read_epoch(finished.run, finished.epoch, known)
+            values = _values(finished, known)
             if len(values) == len(finished.segments) or datetime.now(UTC) >= deadline:
                 return values
             if await self._has_model(finished):
                 return values
             self._require_time()
             await asyncio.sleep(self._poll_s)
-
-    async def _values(self, finished: EpochFinishedRecord) -> Values:
-        found = await self._scores.read_epoch(finished.run, finished.epoch)
-        values = {one.scores.segment: one.scores.weighted for one in found.values() if one is not None}
-        return {one.segment: values[one.segment] for one in finished.segments if one.segment in values}
 
     async def _select(self, start: EpochStart, finished: EpochFinishedRecord, values: Values) -> PairSelection:
         """Select among the judged segments and commit the selection; the first one counts."""
@@ -149,7 +145,7 @@ class PairHandler:
             return await read_opinions(self._store, start.reward_model, segments), None
         except Permanent as error:
             log.warning("pairs drawn at random", run=start.run, epoch=start.epoch, error=str(error))
-            return None, f"a random draw: {error}"[:500]
+            return None, f"a random draw: {error}"
 
     async def _commit(
         self,
@@ -164,7 +160,7 @@ class PairHandler:
             rubric=self._rubric,
             model=shaped.reward_model if shaped is not None else None,
             pairs=pairs,
-            note=note,
+            note=None if note is None else note[:500],
             created=datetime.now(UTC),
         )
         key = keys.pair_selection(finished.run, finished.epoch, self._rubric)
@@ -203,6 +199,12 @@ class PairHandler:
 
     async def _has_model(self, finished: EpochFinishedRecord) -> bool:
         return await self._store.exists(keys.reward_model_card(finished.run, finished.epoch))
+
+
+def _values(finished: EpochFinishedRecord, scores: Mapping[str, ScoreObject | None]) -> Values:
+    """The concluded segments of the epoch's list."""
+    values = {one.scores.segment: one.scores.weighted for one in scores.values() if one is not None}
+    return {one.segment: values[one.segment] for one in finished.segments if one.segment in values}
 
 
 def _compares(start: EpochStart) -> bool:

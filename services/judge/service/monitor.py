@@ -15,10 +15,10 @@ from pydantic import Field
 
 from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
-from services.judge.domain.ledger_rows import CanaryRow, PairRow, mean_value
+from services.judge.domain.ledger_rows import CanaryRow, PairRow, mean_value, milestones_gained
 from services.judge.service.epoch_ledger import EpochLedger
 from services.judge.service.judge import Judge
-from services.judge.service.loader import SegmentLoader
+from services.judge.service.loader import LoadedSegment, SegmentLoader
 from services.judge.service.pool import JudgePool
 from shared.contracts.base import Contract
 from shared.contracts.events import Epoch
@@ -120,21 +120,23 @@ class JudgeMonitor:
         for canary in CanarySet.from_bytes(raw).segments:
             loaded = await self._loader.load(ledger.run, canary.segment, canary.key, canary.digest)
             for judge in self._pool.judges:
-                await self._judge_canary(judge, loaded.judge_input, canary, ledger)
+                await self._judge_canary(judge, loaded, canary, ledger)
 
     async def _judge_canary(
-        self, judge: Judge, judge_input: JudgeInput, canary: CanarySegment, ledger: EpochLedger
+        self, judge: Judge, loaded: LoadedSegment, canary: CanarySegment, ledger: EpochLedger
     ) -> None:
         first = canary.values.get(str(judge.spec.name))
         if first is None:
             return
         try:
-            value = mean_value(await judge.evaluate(judge_input, ledger.budget, fresh=True))
+            value = mean_value(await judge.evaluate(loaded.judge_input, ledger.budget, fresh=True))
         except RouteUnavailable as error:  # the other judges and segments proceed
             log.warning("canary skipped", judge=judge.spec.name, segment=canary.segment, error=str(error))
             return
         if value is not None:
-            ledger.record(canary=CanaryRow(judge=judge.spec.name, change=value - first))
+            gained = milestones_gained(loaded.manifest)
+            row = CanaryRow(judge=judge.spec.name, change=value - first, value=value, gained=gained)
+            ledger.record(canary=row)
 
     async def _compare(self, first: ScoredInput, second: ScoredInput, ledger: EpochLedger) -> None:
         """Ask the judge of `progress` to compare two clips in both orders."""

@@ -37,6 +37,9 @@ class JudgeFigures(Contract):
     correlation: Correlation = Correlation()
     drift: Change | None = Field(None, description="mean change on the canary set since it was first judged")
     drift_absolute: Share | None = None
+    canary_accuracy: Share | None = Field(
+        None, description="share of the canary set's pairs that differ in milestones gained and are ordered rightly"
+    )
     usage: Usage = Usage()
 
 

@@ -17,7 +17,7 @@ from shared.store.memory import MemoryStore
 from tests.unit.judge.harness import GOOD, OpenHarness
 from tests.unit.judge.segment_factory import RUN, archive, recorded
 
-LIMITS = JudgeThresholds(alpha=0.5, drift=0.1, position_bias=0.2)
+LIMITS = JudgeThresholds(alpha=0.5, drift=0.1, position_bias=0.2, canary_accuracy=0.6)
 
 
 def report(epoch: int = 0, bias: float | None = None, **figures: Any) -> EpochJudging:
@@ -47,6 +47,7 @@ async def put(store: MemoryStore, found: EpochJudging) -> None:
         ({"alpha": {"progress": 0.2, "dialog": 0.6}}, ["alpha 0.40 is below 0.5"]),
         ({"drift": -0.15}, ["drift -0.150 is beyond 0.1"]),
         ({"bias": 0.3}, ["position bias +0.30 is beyond 0.2"]),
+        ({"canary_accuracy": 0.55}, ["canary accuracy 0.55 is below 0.6"]),
         ({"drift": 0.2, "bias": -0.4}, ["drift +0.200 is beyond 0.1", "position bias -0.40 is beyond 0.2"]),
     ],
 )
@@ -57,7 +58,7 @@ def test_each_gate_closes_with_its_reason(figures: dict[str, Any], reasons: list
 @pytest.mark.parametrize(
     "figures",
     [
-        {"alpha": {"progress": 0.5}, "drift": 0.1, "bias": 0.2},
+        {"alpha": {"progress": 0.5}, "drift": 0.1, "bias": 0.2, "canary_accuracy": 0.6},
         {"alpha": {"progress": None}, "drift": None, "bias": None},
         {"alpha": {"progress": 0.0}, "judged": 19},
     ],

@@ -211,6 +211,21 @@ def test_report_correlates_scores_with_progress_now_and_next() -> None:
     assert state.drift_absolute == pytest.approx(0.15)
 
 
+def canaries(*values: tuple[float, int]) -> float | None:
+    rows = [CanaryRow(judge=JudgeName("state"), change=0, value=value, gained=gained) for value, gained in values]
+    part = LedgerPart(replica="a", rows=[row(0, 0, 0.1)], canary=rows)
+    merged = build_report(RunId("demo"), 1, "default", [part], datetime(2026, 1, 1, tzinfo=UTC))
+    return merged.judges[JudgeName("state")].canary_accuracy
+
+
+def test_canaries_of_known_progress_measure_a_judge() -> None:
+    assert canaries((0.1, 0), (0.2, 0), (0.6, 1), (0.8, 2)) == 1.0
+    assert canaries((0.5, 0), (0.5, 0), (0.5, 1), (0.5, 2)) == 0.5
+    assert canaries((0.8, 0), (0.2, 0), (0.6, 1), (0.7, 2)) == pytest.approx(3 / 5)
+    assert canaries((0.1, 0), (0.9, 1)) is None  # one pair says nothing
+    assert canaries((0.1, 1), (0.2, 1), (0.3, 1), (0.4, 1)) is None  # nor do equal gains
+
+
 def test_next_gain_covers_the_three_following_segments() -> None:
     gains = [0, 0, 2, 0, 1, 0, 0, 3, 1, 0, 2, 0]
     ahead = [sum(gains[place + 1 : place + 4]) for place in range(len(gains))]
