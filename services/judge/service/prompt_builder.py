@@ -58,8 +58,11 @@ async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | 
 
 
 def build_pair_prompt(spec: JudgeSpec, first: JudgeInput, second: JudgeInput, context: int | None) -> Prompt:
-    """Build a judge's request to compare two clips by their facts alone."""
-    room = (prompt_limit(spec, context) - PAIR_RUBRIC_TOKENS) // 2
+    """Build a judge's request to compare two clips by their facts alone. Raises PromptTooLong if they do not fit."""
+    limit = prompt_limit(spec, context)
+    room = (limit - PAIR_RUBRIC_TOKENS) // 2
+    if room < MIN_FACTS_TOKENS:
+        room = (2 * limit - PAIR_RUBRIC_TOKENS) // 2  # as for one clip: two bytes a token are likely
     clips = [render(one.facts, room, short=spec.facts == "short") for one in (first, second)]
     reason = spec.asking == "votes"
     messages = pair_messages(spec.dimensions, clips[0], clips[1], reason=reason)

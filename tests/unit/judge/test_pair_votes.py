@@ -6,6 +6,7 @@ import math
 import pytest
 
 from services.judge.config import JudgeSpec
+from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.pair_votes import PairVote, chosen, read_pair_vote, soft_label
 from services.judge.service.judge import Judge
 from services.judge.service.prompt_builder import build_pair_prompt
@@ -70,6 +71,15 @@ async def test_a_judge_weighs_two_clips_with_one_short_reply() -> None:
     assert vote.preference == pytest.approx(0.25)
     assert await judge.compare(first, second, budget) == "B"
     assert model.asked == [1, 1]
+
+
+def test_two_clips_fit_into_a_small_context() -> None:
+    first, second = judge_input("s1", walk(12)), judge_input("s2", walk(15))
+    small = SPEC.model_copy(update={"max_prompt_tokens": 4_096})
+    content = build_pair_prompt(small, first, second, None).body["messages"][1]["content"]
+    assert content == build_pair_prompt(SPEC, first, second, None).body["messages"][1]["content"]
+    with pytest.raises(PromptTooLong):
+        build_pair_prompt(small, first, second, context=2_300)
 
 
 def test_the_short_comparison_asks_for_probabilities_and_no_reason() -> None:
