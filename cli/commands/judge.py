@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.bank.labels import labels
 from cli.commands.judge_bench import bench
-from cli.commands.judge_labels import labels
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file

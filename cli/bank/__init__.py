@@ -1,0 +1,1 @@
+"""What the bank of recorded play says about a judge's answers."""
