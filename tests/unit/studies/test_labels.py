@@ -202,7 +202,7 @@ def test_arms_with_labels_join_a_study_that_had_none(tmp_path: Path) -> None:
 def test_a_results_file_keeps_the_labels_and_refuses_others(tmp_path: Path) -> None:
     file = tmp_path / "garden.json"
     Results.open(file, plan(), "c", "abc", 2).save(file)
-    assert "labels" not in file.read_text()
+    assert "noisy_accuracy" not in file.read_text()
     labelled = plan(labels=LabelSettings(noisy_accuracy=0.8, noise=0.2))
     Results.open(file, labelled, "c", "abc", 2).save(file)
     assert Results.open(file, plan(), "c", "abc", 2).labels == labelled.labels
