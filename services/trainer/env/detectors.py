@@ -61,7 +61,7 @@ class Detectors:
                 self._same += 1
             else:
                 self._move_to(state, column, row)
-            self.stuck = self._same >= STUCK_AFTER
+        self.stuck = state.control and self._same >= STUCK_AFTER
 
     def _update_scene(self, previous: GameState, state: GameState) -> None:
         """Update after a change of scene, or until a flickering value has settled."""

@@ -113,6 +113,10 @@ def parts(image: bytes, enabled: bytes, people: bytes) -> tuple[tuple[GameObject
 
 
 def _treasures(image: bytes, people: bytes) -> list[GameObject]:
-    """Treasures on the ground."""
-    slots = [slot for slot in _slots(people, PEOPLE) if image[slot + offsets.OBJECT_ID] == TREASURE]
+    """Treasures on the ground. One in state 0 is not there yet: it appears when its room is solved."""
+    slots = [
+        slot
+        for slot in _slots(people, PEOPLE)
+        if image[slot + offsets.OBJECT_ID] == TREASURE and image[slot + offsets.OBJECT_STATE]
+    ]
     return [_object(image, slot)._replace(variant=image[slot + offsets.OBJECT_TREASURE_ID]) for slot in slots]

@@ -1,6 +1,6 @@
 """The history of an episode: tiles and rooms seen, recent actions. The observation and the rewards share it.
 
-While a room scrolls in, the hero's position is meaningless and is not counted.
+While a room scrolls in, the position of the hero is meaningless and not counted. Nor is what he jumps over.
 """
 
 from collections import deque
@@ -59,7 +59,7 @@ class EpisodeTrace:
         else:
             self._enter(state)
         self._x, self._y = x, y
-        if not state.transition:
+        if not state.transition and not state.airborne:
             self._stand(x, y)
 
     def _record_action(self, action: int) -> None:

@@ -33,6 +33,16 @@ def test_standing_still_is_noticed_and_moving_ends_it() -> None:
         assert not session.detectors.stuck
 
 
+def test_a_hero_without_control_is_not_stuck() -> None:
+    with playing(EnvConfig(world="garden")) as session:
+        play(session, STUCK_AFTER + 1, lambda step: 0)
+        state = session.state
+        session.detectors.step(state, state._replace(control=False))
+        assert not session.detectors.stuck
+        session.detectors.step(state, state)
+        assert session.detectors.stuck
+
+
 def test_walking_in_circles_is_noticed() -> None:
     with playing(EnvConfig(world="garden")) as session:
         play(session, LOOP_WINDOW * 20, lambda step: RIGHT if step // 12 % 2 else LEFT)

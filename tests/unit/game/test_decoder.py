@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bramble.registration import bramble_game
 from services.trainer.games import GAMES
 from shared.game.decoding.decoder import Decoder
-from shared.game.decoding.objects import PAGE, PAGES
+from shared.game.decoding.objects import PAGE, PAGES, PEOPLE, TREASURE
 from shared.game.decoding.state import GameState
 from shared.game.decoding.static_parts import STATIC, enabled_of, static_parts
 from shared.game.errors import UnknownRom
@@ -132,6 +132,15 @@ def test_shield_of_level_one_without_the_treasure_is_no_shield() -> None:
 
     image[offsets.TREASURE_FLAGS] = 2
     assert Decoder(EVERYTHING).decode(bytes(image)).inventory.shield == 1
+
+
+def test_a_treasure_is_seen_only_once_it_has_appeared() -> None:
+    image, slot = bytearray(IMAGE_SIZE), PAGES + PEOPLE + PAGE
+    image[slot + offsets.OBJECT_ENABLED], image[slot + offsets.OBJECT_ID] = 1, TREASURE
+    assert Decoder(EVERYTHING).begin(bytes(image)).pickups == ()
+
+    image[slot + offsets.OBJECT_STATE] = 8
+    assert len(Decoder(EVERYTHING).begin(bytes(image)).pickups) == 1
 
 
 def test_bytes_that_are_no_room_flags_do_not_count_as_progress() -> None:

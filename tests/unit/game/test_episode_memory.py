@@ -85,3 +85,13 @@ def test_a_known_room_is_not_new_after_a_restart() -> None:
 def test_a_damaged_memory_is_refused_in_a_sentence(data: bytes) -> None:
     with pytest.raises(ContractError, match="an episode's memory"):
         EpisodeMemory.from_bytes(data)
+
+
+def test_a_tile_that_the_hero_jumps_over_was_not_stood_on() -> None:
+    state, _ = play()[0]
+    trace = EpisodeTrace(state)
+    ahead = state._replace(x=state.x + 16)
+    trace.step(ahead._replace(airborne=True), 4)
+    assert not trace.new_tile
+    trace.step(ahead, 4)
+    assert trace.new_tile
