@@ -1,4 +1,4 @@
-"""`zelda explore`: fill an archive of states with random options, without a network."""
+"""`zelda explore`: fill an archive of states without a network."""
 
 import os
 import sys
@@ -26,6 +26,7 @@ app = typer.Typer(help="Fill an archive of states with random options. The same 
 ARCHIVE_FILE = "archive.sqlite"
 RESULT_FILE = "result.json"
 SELECTIONS = ("novelty", "random")  # judges need a run's reward model
+OPTIONS = ("room", "sticky")
 REPORTED_EVERY_S = 60.0
 
 
@@ -39,6 +40,10 @@ def explore(
     seed: Annotated[int, typer.Option(min=0, help="seed of selection, options and the game")] = 0,
     jobs: Annotated[int, typer.Option(min=0, help="processes that play; 0: one per core; changes only the speed")] = 0,
     selection: Annotated[str, typer.Option(help="how cells to return to are drawn: novelty or random")] = "novelty",
+    options: Annotated[
+        str, typer.Option(help="what is tried: room (what the room offers, and random buttons) or sticky (these alone)")
+    ] = "room",
+    cell: Annotated[int, typer.Option(min=1, max=15, help="tiles across a cell of the archive")] = 4,
     frame_skip: Annotated[int, typer.Option(min=1, max=60, help="emulator frames per step")] = 4,
     out: Annotated[Path | None, typer.Option(help="folder; default: runs/explore-WORLD-SEED")] = None,
     results: Annotated[
@@ -49,6 +54,8 @@ def explore(
     """Explore a world from its true start and from cells found before. Milestones are only reported."""
     if selection not in SELECTIONS:
         raise CliError(USAGE, f"--selection {selection}: choose from {', '.join(SELECTIONS)}.")
+    if options not in OPTIONS:
+        raise CliError(USAGE, f"--options {options}: choose from {', '.join(OPTIONS)}.")
     folder = out or Path("runs") / f"explore-{world.replace(':', '-')}-{seed}"
     require_directory(folder)
     file = results or folder / RESULT_FILE
@@ -57,18 +64,22 @@ def explore(
     _read(file)
     run_config({"world": world})  # names a misspelt world in one sentence
     with locked_directory(folder, "exploration", "wait for it"), interrupt_on_signals():
-        result = _explore(folder, file, _plan(world, seed, selection, frame_skip), steps, jobs or usable_cores())
+        plan = _plan(world, seed, selection, options, cell, frame_skip)
+        result = _explore(folder, file, plan, steps, jobs or usable_cores())
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
         _print_result(result, folder / ARCHIVE_FILE, file)
 
 
-def _plan(world: str, seed: int, selection: Any, frame_skip: int) -> "ExplorationPlan":
+def _plan(world: str, seed: int, selection: Any, options: str, cell: int, frame_skip: int) -> "ExplorationPlan":
     from services.trainer.exploration.exploration import ExplorationPlan
+    from services.trainer.exploration.options import OptionMix
     from services.trainer.exploration.rollout import RolloutPlan
+    from services.trainer.exploration.room_options import RoomMix
 
-    return ExplorationPlan(world, seed, selection, rollout=RolloutPlan(frame_skip=frame_skip))
+    mix = RoomMix() if options == "room" else OptionMix()
+    return ExplorationPlan(world, seed, selection, rollout=RolloutPlan(frame_skip, tiles_per_cell=cell, mix=mix))
 
 
 def _explore(folder: Path, file: Path, plan: "ExplorationPlan", steps: int, jobs: int) -> "ExplorationResult":
@@ -113,7 +124,8 @@ def _save(exploration: "Exploration", milestones: list[str], file: Path, jobs: i
     plan = exploration.plan
     origin = {
         "command": f"zelda explore {plan.world} --seed {plan.seed} --steps {exploration.progress.steps} "
-        f"--selection {plan.selection} --frame-skip {plan.rollout.frame_skip}",
+        f"--selection {plan.selection} --options {plan.rollout.options} --cell {plan.rollout.tiles_per_cell} "
+        f"--frame-skip {plan.rollout.frame_skip}",
         "commit": commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count() or 1,

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from services.trainer.executor.outcome import GameView
 from shared.game.decoding.names import ACTIONS
-from shared.game.decoding.state import GameState
 
 WAIT, A, B, START = (ACTIONS.index(name) for name in ("wait", "a", "b", "start"))
 MAX_PRESS: Final = 3  # steps: by actions/v2 a button is let go within a step, so each step is a press
@@ -46,8 +46,14 @@ class StickyOptions:
         self._action, self._left = WAIT, 0
         self._numbers = self._uniform()
 
-    def next(self, state: GameState) -> int:
+    @property
+    def running(self) -> bool:
+        """Whether the last option goes on."""
+        return self._left > 0
+
+    def next(self, view: GameView) -> int:
         """The action of the next step."""
+        state = view.state
         if self._left == 0:
             draw = self._talking if state.dialog is not None else self._in_menu if state.menu else self._usual
             self._action, self._left = draw.option(next(self._numbers), next(self._numbers))

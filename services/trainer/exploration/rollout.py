@@ -1,4 +1,4 @@
-"""One rollout: continue from an archive state with random options, and report each cell that deserves an entry.
+"""One rollout: continue from an archive state with options, and report each cell that deserves an entry.
 
 A rollout depends on its task and on the cells known before it alone: not on the process, the time or other rollouts.
 """
@@ -11,9 +11,11 @@ from typing import Final
 
 import numpy as np
 
+from services.trainer.executor.outcome import GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
+from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.state_archive.archive import PathQuality, is_better
-from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
+from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
 from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
@@ -28,6 +30,7 @@ from shared.game.recording.segment import unpack_state
 
 LEVEL: Final = 1  # of compression: a state shrinks from 186 kB to 11 kB in 0.4 ms
 ACTIONS_VERSION: Final[ActionsName] = "actions/v2"
+WIDE_CELL: Final = 4  # tiles: options walk across a room, so few states of it suffice, and saving one costs 75 steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,13 @@ class RolloutPlan:
     patience: int = 120
     """A rollout ends after so many steps without a cell that deserves an entry."""
     longest: int = 1_000
-    tiles_per_cell: int = TILES_PER_CELL
-    mix: OptionMix = field(default_factory=OptionMix)
+    tiles_per_cell: int = WIDE_CELL
+    mix: OptionMix | RoomMix = field(default_factory=RoomMix)
+
+    @property
+    def options(self) -> str:
+        """What rollouts try: what the room offers, or sticky buttons alone."""
+        return "room" if isinstance(self.mix, RoomMix) else "sticky"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +111,10 @@ class RolloutPlayer:
         image, _ = self._emulator.take()
         state = self._decoder.begin(image)
         rollout = _Rollout(self._game, self._plan, task, known, state)
-        options = StickyOptions(np.random.default_rng(task.seed), self._plan.mix)
+        options = _options(np.random.default_rng(task.seed), self._plan.mix)
         rollout.look(state, image, self._emulator)
         while not rollout.ended:
-            action = options.next(state)
+            action = options.next(GameView(state, image))
             self._emulator.step(action, self._plan.frame_skip)
             image, fresh = self._emulator.take()
             state = self._decoder.decode(image, fresh)
@@ -117,6 +125,10 @@ class RolloutPlayer:
     def close(self) -> None:
         """End the emulator."""
         self._emulator.close()
+
+
+def _options(rng: np.random.Generator, mix: OptionMix | RoomMix) -> StickyOptions | RoomOptions:
+    return RoomOptions(rng, mix) if isinstance(mix, RoomMix) else StickyOptions(rng, mix)
 
 
 class _Rollout:

@@ -1,10 +1,12 @@
 """Which cells to return to: by novelty, by the judges, or at random. Selection never sees milestones.
 
-Novelty counts visits at three scales (lasting counters, room, cell), each paid 1/sqrt(visits + 1). With cells alone the
-many cells of well-known rooms would get almost all restarts.
+Novelty counts visits at four scales (sum of the lasting counters, the counters themselves, room, cell), each paid
+1/sqrt(visits + 1). With cells alone the many cells of well-known rooms would get almost all restarts. Without the sum
+the many ways to a part of what is achieved would: few of them lead further than the one that achieved most.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
 from typing import Final, get_args
 
 import numpy as np
@@ -55,16 +57,21 @@ def weights(
 
 
 def by_novelty(archive: StateArchive, entries: Sequence[ArchiveEntry]) -> Weights:
-    """Draw lasting counters, then a room with them, then a cell of it, each by 1/sqrt(visits + 1)."""
+    """Draw a sum of lasting counters, then counters, then a room with them, then a cell, by 1/sqrt(visits + 1).
+
+    Of the sums the highest counts in full, the second half, the third a third: play goes on where most was achieved.
+    """
     cells = [entry.cell for entry in entries]
     visits = _visits(archive, entries)
     everything = np.zeros(len(cells), np.int64)
+    sums, places = np.unique([-sum(cell.counters) for cell in cells], return_inverse=True)
     counters = _numbered([cell.counters for cell in cells])
     rooms = _numbered([(cell.counters, cell.group, cell.room) for cell in cells])
     each = np.arange(len(cells))
-    return (
-        _within(everything, counters, visits) * _within(counters, rooms, visits) * _within(rooms, each, visits)
-    )  # fmt: skip
+    chosen = _within(everything, places, visits, 1 / np.arange(1, len(sums) + 1))
+    for outer, inner in pairwise((places, counters, rooms, each)):
+        chosen = chosen * _within(outer, inner, visits)
+    return chosen
 
 
 def by_score(archive: StateArchive, entries: Sequence[ArchiveEntry], scores: Sequence[float]) -> Weights:
@@ -86,9 +93,14 @@ def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
-def _within(outer: NDArray[np.int64], inner: NDArray[np.int64], visits: Weights) -> Weights:
-    """The probability of each entry's inner group within its outer group; inner groups must not cross outer ones."""
-    rarity: Weights = 1 / np.sqrt(np.bincount(inner, visits) + 1)
+def _within(
+    outer: NDArray[np.int64], inner: NDArray[np.int64], visits: Weights, worth: Weights | float = 1.0
+) -> Weights:
+    """The probability of each entry's inner group within its outer group; inner groups must not cross outer ones.
+
+    `worth` multiplies the weight of each inner group.
+    """
+    rarity: Weights = worth / np.sqrt(np.bincount(inner, visits) + 1)
     outer_of = np.zeros(len(rarity), np.int64)
     outer_of[inner] = outer
     totals = np.bincount(outer_of, rarity)

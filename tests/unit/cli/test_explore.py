@@ -11,7 +11,16 @@ from cli.errors import USAGE, CliError
 
 def arguments(folder: Path, **other: object) -> dict[str, object]:
     usual: dict[str, object] = {"world": "garden", "steps": 1, "seed": 0, "jobs": 1, "selection": "novelty"}
-    return {**usual, "frame_skip": 4, "out": folder, "results": None, "as_json": False, **other}
+    return {
+        **usual,
+        "options": "room",
+        "cell": 4,
+        "frame_skip": 4,
+        "out": folder,
+        "results": None,
+        "as_json": False,
+        **other,
+    }
 
 
 def test_the_same_command_prints_the_finished_exploration_again(
@@ -32,6 +41,7 @@ def test_the_same_command_prints_the_finished_exploration_again(
     ("wrong", "sentence"),
     [
         ({"selection": "judges"}, "--selection judges: choose from novelty, random"),
+        ({"options": "maze"}, "--options maze: choose from room, sticky"),
         ({"world": "vall"}, "did you mean vale?"),
         ({"results": Path("no/x.json")}, "for x.json does not exist: create it first"),
         ({"out": Path(__file__)}, "test_explore.py is not a directory"),

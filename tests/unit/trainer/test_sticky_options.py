@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bramble.registration import bramble_game
+from services.trainer.executor.outcome import GameView
 from services.trainer.exploration.options import DIRECTIONS, START, A, B, OptionMix, StickyOptions
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import Dialog, GameState
@@ -31,7 +32,7 @@ def walking() -> GameState:
 
 def actions(state: GameState, seed: int = 0, steps: int = 6_000, mix: OptionMix = OptionMix()) -> list[int]:  # noqa: B008
     options = StickyOptions(np.random.default_rng(seed), mix)
-    return [options.next(state) for _ in range(steps)]
+    return [options.next(GameView(state, b"")) for _ in range(steps)]
 
 
 def test_directions_are_held_and_take_most_of_the_steps() -> None:

@@ -1,0 +1,181 @@
+"""Options that use what RAM says about the room: leave it, go to a target and act on it, strike at an enemy.
+
+Random buttons seldom stand before the one tile that matters and then press the right button. These options go there by
+the executor's paths and leave to chance what to try. They know no world's text and no meaning of a tile.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+import numpy as np
+
+from services.trainer.executor.executor import Executor
+from services.trainer.executor.macros import ITEMS, Macro, MoveTo, UseItem
+from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
+from services.trainer.exploration.options import OptionMix, StickyOptions
+from services.trainer.exploration.strikes import Strikes
+from services.trainer.exploration.targets import Target, targets_of
+from services.trainer.options.choices import leave_room
+
+PUSHES: Final = 8  # steps against a tile; the games move a block or open a lock after 20 frames
+PRESSES: Final = 2
+MACRO_STEPS: Final = 80  # a walk across a small room takes 40
+TRIES: Final = 6  # options that cannot begin here, until a sticky one is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class RoomMix:
+    """How often each kind of option is drawn, as weights."""
+
+    sticky: float = 4.0
+    leave: float = 3.0
+    target: float = 4.0
+    strike: float = 3.0
+    """Only while the room has enemies."""
+    push: float = 2.0
+    press_a: float = 2.0
+    press_b: float = 2.0
+    item: float = 0.5
+    """Of the ways to act on a target that is solid: push it, press a button, use any item of the inventory."""
+    buttons: OptionMix = field(default_factory=OptionMix)
+
+
+Kind = TypeVar("Kind")
+
+
+class Running(Protocol):
+    """An option being carried out."""
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None when it has ended."""
+        ...
+
+
+class RoomOptions:
+    """Draws the actions of one rollout. Equal generator and views give equal actions."""
+
+    def __init__(self, rng: np.random.Generator, mix: RoomMix) -> None:
+        self._rng, self._mix = rng, mix
+        self._sticky = StickyOptions(rng, mix.buttons)
+        self._running: Running | None = None
+        self._tried: dict[tuple[object, int], int] = {}
+
+    def next(self, view: GameView) -> int:
+        """The action of the next step."""
+        action = None if self._running is None else self._running.next(view)
+        if action is not None:
+            return action
+        self._running = None
+        state = view.state
+        if self._sticky.running or state.dialog is not None or state.menu or not state.control:
+            return self._sticky.next(view)
+        for _ in range(TRIES):
+            option = self._draw(view)
+            if option is None:
+                break
+            action = option.next(view)
+            if action is not None:
+                self._running = option
+                return action
+        return self._sticky.next(view)
+
+    def _draw(self, view: GameView) -> Running | None:
+        """Draw an option; None: sticky actions."""
+        mix = self._mix
+        strike = mix.strike if view.state.enemies else 0.0
+        kinds: tuple[tuple[float, Callable[[GameView], Running | None]], ...] = (
+            (mix.sticky, lambda view: None),
+            (mix.leave, self._leave),
+            (mix.target, self._target),
+            (strike, self._strike),
+        )
+        return self._choose(kinds)(view)
+
+    def _choose(self, kinds: tuple[tuple[float, Kind], ...]) -> Kind:
+        number = float(self._rng.random()) * sum(weight for weight, _ in kinds)
+        for weight, kind in kinds:
+            number -= weight
+            if number < 0:
+                return kind
+        return kinds[-1][1]
+
+    def _leave(self, view: GameView) -> Running:
+        macro = leave_room(int(self._rng.integers(len(STEPS))), view)
+        return _Sequence(iter(()) if macro is None else iter((macro,)))
+
+    def _strike(self, view: GameView) -> Running:
+        inventory = view.state.inventory
+        buttons = [button for button, item in ((A, inventory.equipped_a), (B, inventory.equipped_b)) if item] or [A, B]
+        return Strikes(buttons[int(self._rng.integers(len(buttons)))])
+
+    def _target(self, view: GameView) -> Running:
+        """Go to a target, or beside it and act on it. Kinds tried before in this rollout are drawn less often."""
+        offered, room = targets_of(view), view.state.key
+        target = self._choose(
+            tuple((1 / (1 + self._tried.get((room, kind), 0)), many) for kind, many in offered.items())
+        )
+        chosen = target[int(self._rng.integers(len(target)))]
+        self._tried[room, chosen.kind] = self._tried.get((room, chosen.kind), 0) + 1
+        if not chosen.solid:
+            return _Sequence(iter((MoveTo(chosen.tile),)))
+        return _Sequence(self._act(chosen, view))
+
+    def _act(self, target: Target, view: GameView) -> Iterator["Macro | _Held"]:
+        """Walk beside a solid target, turn to it, and try one thing."""
+        side = int(self._rng.integers(len(STEPS)))
+        dx, dy = STEPS[side]
+        beside, facing = (target.tile[0] + dx, target.tile[1] + dy), (side + 2) % len(STEPS)
+        if beside != view.standing:
+            yield MoveTo(beside)
+        mix, turn = self._mix, WALK[facing]
+        owned = sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
+        way = self._choose(
+            ((mix.push, "push"), (mix.press_a, "a"), (mix.press_b, "b"), (mix.item if owned else 0.0, "item"))
+        )
+        if way == "push":
+            yield _Held(turn, PUSHES)
+        elif way == "item":
+            yield UseItem(owned[int(self._rng.integers(len(owned)))], facing)
+        else:
+            yield _Held(turn, 1)
+            yield _Held(A if way == "a" else B, PRESSES)
+
+
+@dataclass(slots=True)
+class _Held:
+    """An action for some steps."""
+
+    action: int
+    left: int
+
+    def next(self, view: GameView) -> int | None:
+        self.left -= 1
+        return self.action if self.left >= 0 else None
+
+
+class _Sequence:
+    """Macros and held actions one after another, until one fails."""
+
+    def __init__(self, parts: Iterator[Macro | _Held]) -> None:
+        self._parts = parts
+        self._running: Executor | _Held | None = None
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None at the end."""
+        while True:
+            if self._running is None:
+                part = next(self._parts, None)
+                if part is None:
+                    return None
+                self._running = part if isinstance(part, _Held) else Executor(part, view, MACRO_STEPS)
+            action = self._running.next(view)
+            if action is not None:
+                return action
+            if isinstance(self._running, Executor) and not _done(self._running):
+                return None
+            self._running = None
+
+
+def _done(executor: Executor) -> bool:
+    return executor.result is not None and executor.result.outcome == "done"

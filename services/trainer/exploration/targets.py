@@ -1,0 +1,54 @@
+"""What a room offers to try: its objects and its tiles by kind, so that a single chest counts as much as all grass.
+
+All of it comes from RAM: collision map, metatiles and object slots. No metatile has a meaning here.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from services.trainer.executor.macros import Tile
+from services.trainer.executor.outcome import GameView
+from shared.game.decoding.grid import HAZARD, SOLID, STRIDE
+from shared.game.decoding.objects import GameObject
+
+TILE: Final = 16  # pixels
+FEET: Final = 5  # pixels from an object's centre down to what it stands on
+OBJECT_KIND: Final = 0x100  # beyond the numbers of metatiles: each object is a kind of its own
+_ALL_SOLID: Final = 0x0F
+
+
+class Target(NamedTuple):
+    """A tile to go to. `solid`: the hero cannot stand on it, so he acts on it from beside."""
+
+    kind: int
+    tile: Tile
+    solid: bool
+
+
+def targets_of(view: GameView) -> dict[int, list[Target]]:
+    """The targets of the present room by kind: tiles by metatile, and each person and each thing to pick up."""
+    found: dict[int, list[Target]] = {}
+    for target in (*_tiles(view), *_objects(view)):
+        found.setdefault(target.kind, []).append(target)
+    return found
+
+
+def _tiles(view: GameView) -> Iterator[Target]:
+    grid, metatiles = view.state.grid, view.tiles
+    for row in range(grid.height // 2):
+        for column in range(grid.width // 2):
+            place = row * STRIDE + column
+            collision = grid.source[place]
+            if collision != HAZARD:
+                solid = collision == _ALL_SOLID or collision in SOLID
+                yield Target(metatiles[place], (column, row), solid)
+
+
+def _objects(view: GameView) -> Iterator[Target]:
+    state = view.state
+    for number, thing in enumerate((*state.talkables, *state.pickups)):
+        yield Target(OBJECT_KIND + number, _tile_of(thing), number < len(state.talkables))
+
+
+def _tile_of(thing: GameObject) -> Tile:
+    return thing.x // TILE, (thing.y + FEET) // TILE
