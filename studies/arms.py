@@ -5,12 +5,13 @@ Runs are curious by default: they count visits of cells. So every arm but `none`
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from shared.contracts.ppo import CuriosityView
-from shared.contracts.run import ImitationSource
+from shared.contracts.run import ImitationSource, RestartSelection
 
 ImitationMode = Literal["none", "sil", "awr"]
+ArchiveSelection = RestartSelection | Literal["none"]
 ShapingSource = Literal["none", "judges", "shuffled", "random", "oracle", "noisy", "bank"]
 BankLabels = Literal["llm", "rules-bank", "llm-shuffled"]
 
@@ -24,8 +25,9 @@ class Arm:
     model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
     it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
     best judged play, or what else `source` names. With `backward`, half of the training episodes begin by the backward
-    curriculum. With `memory` the policy is recurrent. `bank` names the labels of a reward model that is trained on the
-    bank instead of the run's play.
+    curriculum; with `restarts`, half of them begin at states of the archive that this selection draws. With `memory`
+    the policy is recurrent, with `window` it also sees its surroundings (obs/v3). `bank` names the labels of a reward
+    model that is trained on the bank instead of the run's play.
     """
 
     name: str
@@ -39,9 +41,11 @@ class Arm:
     imitation: ImitationMode = "none"
     source: ImitationSource = "judged"
     backward: bool = False
+    restarts: ArchiveSelection = "none"
     guidance: bool = False
     options: bool = False
     memory: bool = False
+    window: bool = False
     bank: BankLabels | None = None
 
     @property
@@ -52,7 +56,7 @@ class Arm:
     @property
     def in_default_study(self) -> bool:
         """Whether a study trains it without being asked to: unassisted play of the judges' claim, not a technique."""
-        technique = self.backward or self.memory or self.source != "judged"
+        technique = self.backward or self.memory or self.window or self.restarts != "none" or self.source != "judged"
         return not (self.assisted or technique or self.shaping in ("noisy", "bank"))
 
 
@@ -80,10 +84,20 @@ ARMS: Final = {
             "judges",
             backward=True,
         ),
+        *(
+            Arm(
+                f"archive-{selection}",
+                f"as `judges`, and half of the episodes begin at archive states drawn by {selection}",
+                "judges",
+                restarts=selection,
+            )
+            for selection in get_args(RestartSelection)
+        ),
         Arm("shuffled", "PPO with visit counts, shaped by a reward model of permuted scores", "shuffled"),
         Arm("random", "PPO with visit counts, shaped by a random reward model", "random"),
         Arm("oracle", "PPO with visit counts, shaped by a reward model of gained milestones", "oracle"),
         Arm("memory", "PPO with visit counts and a recurrent policy", memory=True),
+        Arm("window", "PPO with visit counts that sees the tiles around the hero (obs/v3)", window=True),
         Arm("rules-noisy", "PPO with visit counts, shaped by a reward model of the judges' votes with noise", "noisy"),
         Arm("llm", "PPO with visit counts, shaped by a reward model of a language model's votes", "bank", bank="llm"),
         Arm(

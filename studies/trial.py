@@ -55,7 +55,7 @@ from studies.random_model import RandomRewardModel
 
 CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
-BACKWARD_SHARE = 0.5
+RESTARTED_SHARE = 0.5
 
 
 def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
@@ -68,20 +68,37 @@ def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
         changes["sampling"] = run.sampling.model_copy(update={"share": 0.0, "milestones": False, "budget": 1})
     if arm.shaping == "none":
         changes["shaping"] = run.shaping.model_copy(update={"mode": "none"})
+    return run.model_copy(update=changes | _assistance(arm, run) | _techniques(arm, run))
+
+
+def _assistance(arm: Arm, run: RunConfig) -> dict[str, Any]:
+    """Who acts or advises beside the policy."""
+    changes: dict[str, Any] = {}
     if arm.planner:
         changes["planner"] = PlannerConfig(mode="rules")
+    if arm.options:
+        changes["options"] = "options/v1"
+    if arm.guidance:
+        changes["guidance"] = run.guidance.model_copy(update={"mode": "model"})
+    return changes
+
+
+def _techniques(arm: Arm, run: RunConfig) -> dict[str, Any]:
+    """What the policy sees and learns from beside its own play from the true start."""
+    changes: dict[str, Any] = {}
     if arm.imitation != "none":
         changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation, "source": arm.source})
     if arm.backward:
-        backward = {"share": BACKWARD_SHARE, "mode": "backward", "selection": "judges"}
+        backward = {"share": RESTARTED_SHARE, "mode": "backward", "selection": "judges"}
         changes["restarts"] = run.restarts.model_copy(update=backward)
-    if arm.options:
-        changes["options"] = "options/v1"
+    if arm.restarts != "none":
+        drawn = {"share": RESTARTED_SHARE, "selection": arm.restarts}
+        changes["restarts"] = run.restarts.model_copy(update=drawn)
     if arm.memory:
         changes["memory"] = "gru/v1"
-    if arm.guidance:
-        changes["guidance"] = run.guidance.model_copy(update={"mode": "model"})
-    return run.model_copy(update=changes)
+    if arm.window:
+        changes["observation"] = "obs/v3"
+    return changes
 
 
 def reward_model_source(arm: Arm, store: Store, plan: StudyPlan, folder: Path) -> RewardModelSource:

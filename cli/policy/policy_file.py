@@ -19,7 +19,7 @@ from cli.policy.gated_unit import GatedUnit
 from services.trainer.options.choices import NAMES
 from shared.errors import Permanent
 from shared.game.decoding.names import ACTIONS
-from shared.game.observation import counters, layout, with_counters, with_guidance
+from shared.game.observation import counters, layout, with_counters, with_guidance, with_surroundings
 
 Floats = NDArray[np.float32]
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -27,6 +27,11 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         layout.VERSION: tuple(layout.INDEX),
         # Some counters have the name of a feature.
         with_counters.VERSION: (*layout.INDEX, *(f"counter_{name}" for name in counters.NAMES)),
+        with_surroundings.VERSION: (
+            *layout.INDEX,
+            *(f"counter_{name}" for name in counters.NAMES),
+            *with_surroundings.NAMES,
+        ),
     }
 )
 """Names of the values that a policy sees, by the version of its observation."""

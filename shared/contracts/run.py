@@ -19,7 +19,7 @@ ImitationSource = Literal["judged", "archive", "both"]
 RestartMode = Literal["archive", "backward"]
 RestartSelection = Literal["novelty", "judges", "random"]
 ShapingMode = Literal["gain", "potential", "additive", "none"]
-ObservationName = Literal["obs/v2", "obs/v1", "pixels/v1"]
+ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 OptionsName = Literal["none", "options/v1"]
 MemoryName = Literal["none", "gru/v1"]
@@ -147,6 +147,7 @@ class RestartsConfig(Contract):
         description="which states: `novelty` prefers those seldom visited, `judges` those that the reward model values "
         "most, `random` none",
     )
+    cell: int = Field(2, ge=1, le=15, description="tiles across a cell of the archive, in each direction")
     stride: int = Field(25, ge=1, le=10_000, description="`backward`: steps between two starts on the trajectory")
     window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries, one stride apart")
     threshold: float = Field(
@@ -233,7 +234,7 @@ class RunConfig(Contract):
     observation: ObservationName = Field(
         "obs/v2",
         description="what the policy sees: `obs/v1` 128 features, `obs/v2` those and the episode's event "
-        "counters, `pixels/v1` pictures",
+        "counters, `obs/v3` those and the tiles around the hero, `pixels/v1` pictures",
     )
     actions: ActionsName = Field(
         "actions/v2",
@@ -330,6 +331,11 @@ class RunConfig(Contract):
     def _can_imitate(self) -> None:
         if self.observation == "pixels/v1":
             raise ValueError("imitation needs recorded observations, and pictures are not recorded: use obs/v2")
+        if self.observation == "obs/v3" and self.imitation.of_judged:
+            raise ValueError(
+                "imitation of judged segments needs recorded observations, and surroundings are not recorded: use "
+                "obs/v2, or imitation.source archive"
+            )
         if self.guidance.enabled:
             raise ValueError("imitation needs guidance.mode none: suggestions are not part of recorded observations")
         if self.learners > 1:

@@ -12,8 +12,8 @@ from studies.summary import Curves, strata
 
 _PALETTE: Final = (
     "#4c566a", "#d08770", "#c2185b", "#8f5902", "#b48ead", "#2e7d32", "#66a61e", "#d4a017", "#9c27b0", "#20b2aa",
-    "#888888", "#c0c0c0", "#1f5fa8", "#7b1fa2", "#7b8fd6", "#e60049", "#0a7d5a", "#f2a7c3", "#00838f", "#6a4a3a",
-    "#ff7f50",
+    "#556b2f", "#b8860b", "#87ceeb", "#888888", "#c0c0c0", "#1f5fa8", "#7b1fa2", "#ff1493", "#7b8fd6", "#e60049",
+    "#0a7d5a", "#f2a7c3", "#00838f", "#6a4a3a", "#ff7f50",
 )  # fmt: skip
 COLOURS: Final = dict(zip(ARMS, _PALETTE, strict=True))
 

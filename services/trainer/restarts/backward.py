@@ -37,7 +37,7 @@ class BackwardCurriculum:
             for point, start in found.items()
         }
         starts = tuple(found[point].state if point else None for point in slots)
-        return RestartPlan(starts, paths, known, ArchiveGoal(trajectory.cell))
+        return RestartPlan(starts, paths, known, ArchiveGoal(trajectory.cell), config.cell)
 
     def next_stage(
         self,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
 from services.trainer.state_archive.archive import PathQuality, is_better
-from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
 from services.trainer.state_archive.goal import ArchiveGoal
 from shared.contracts.base import sha256
@@ -55,12 +55,18 @@ class CellCollector:
     """Collects from `environments` games. `starts` gives the path to each start state by its name."""
 
     def __init__(
-        self, environments: int, known: Known, starts: Mapping[str, PathStart], goal: ArchiveGoal | None = None
+        self,
+        environments: int,
+        known: Known,
+        starts: Mapping[str, PathStart],
+        goal: ArchiveGoal | None = None,
+        tiles_per_cell: int = TILES_PER_CELL,
     ) -> None:
         """`known` is the quality of the best path into each cell of the archive; `goal` that of a curriculum."""
         self._known, self._starts, self.goal = known, starts, goal
         self._at_goal = [False] * environments
-        self._watches = [CellWatch() for _ in range(environments)]
+        self._tiles = tiles_per_cell
+        self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
         self._episodes: list[int] = [-1] * environments
         self._found: dict[ArchiveCell, CollectedState] = {}
@@ -100,7 +106,7 @@ class CellCollector:
         self._episodes[env] = episode
         self._seen[env] = set()
         self._at_goal[env] = False
-        self._watches[env] = CellWatch()
+        self._watches[env] = CellWatch(self._tiles)
 
 
 def _collected(session: GameSession, cell: ArchiveCell, start: PathStart, quality: PathQuality) -> CollectedState:

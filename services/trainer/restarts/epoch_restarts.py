@@ -64,7 +64,7 @@ class EpochRestarts:
             return self._backward.plan(stage, restarts, self._archive.known)
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
-        return RestartPlan(tuple(starts), paths, self._archive.known)
+        return RestartPlan(tuple(starts), paths, self._archive.known, tiles_per_cell=restarts.cell)
 
     def finish(
         self, order: EpochStart, states: Sequence[CollectedState], visits: Mapping[ArchiveCell, int]

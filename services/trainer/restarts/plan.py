@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from services.trainer.restarts.collector import Known, PathStart
+from services.trainer.state_archive.cell import TILES_PER_CELL
 from services.trainer.state_archive.goal import ArchiveGoal
 from shared.game.emulator.start import StartState
 
@@ -18,3 +19,4 @@ class RestartPlan:
     known: Known
     goal: ArchiveGoal | None = None
     """Of the backward curriculum: summaries say which episodes reached it."""
+    tiles_per_cell: int = TILES_PER_CELL

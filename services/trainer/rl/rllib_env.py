@@ -233,8 +233,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         )
 
     def _new_collector(self) -> CellCollector | None:
-        restarts = self._plan.restarts
-        return None if restarts is None else CellCollector(self.num_envs, restarts.known, restarts.paths, restarts.goal)
+        one = self._plan.restarts
+        if one is None:
+            return None
+        return CellCollector(self.num_envs, one.known, one.paths, one.goal, one.tiles_per_cell)
 
     def _collect_states(self, sessions: Sequence[GameSession]) -> None:
         if self._collector is not None:

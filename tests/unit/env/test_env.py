@@ -15,14 +15,15 @@ from shared.errors import ContractError
 from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
-from shared.game.observation import counters
+from shared.game.observation import counters, with_counters, with_surroundings
 from shared.game.observation.episode_memory import EpisodeMemory
 from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 GARDEN = {"world": "garden"}
+DOWN = 2
 
 
-@pytest.mark.parametrize("observation", ["obs/v2", "obs/v1", "pixels/v1"])
+@pytest.mark.parametrize("observation", ["obs/v3", "obs/v2", "obs/v1", "pixels/v1"])
 def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
     gymnasium.register("Garden-v0", "services.trainer.env.env:ZeldaEnv")
     config = EnvConfig.of({**GARDEN, "observation": observation})
@@ -46,6 +47,24 @@ def test_obs_v2_shows_the_features_and_then_the_event_counters() -> None:
         first = session.reset()
 
     assert first[128:].max() == 0  # a new episode has counted nothing
+
+
+def test_obs_v3_shows_what_is_around_the_hero_in_every_room_alike() -> None:
+    with playing(EnvConfig(world="garden", observation="obs/v3")) as session:
+        seen = session.observed()
+        assert len(seen) == with_surroundings.SIZE == 361
+        added = dict(zip(with_surroundings.NAMES, seen[with_counters.SIZE :], strict=True))
+        # The hero stands at 4,5 below the door at 4,3, between walls; the sign at 7,2 is the only one.
+        assert added["solid_+0_+0"] == added["unseen_+0_+0"] == 0
+        assert added["unseen_+0_+1"] == added["solid_-2_-1"] == 1
+        assert (added["rare_-3_+3"], added["solid_-3_+3"]) == (1, 1)
+        assert added["room_flag_4"] == 1, "the room is visited"
+        first = [added[f"room_likeness_{number}"] for number in range(with_surroundings.LIKENESS)]
+        for _ in range(60):
+            seen = session.step(DOWN).observation
+        there = dict(zip(with_surroundings.NAMES, seen[with_counters.SIZE :], strict=True))
+        assert session.state.room != 0x11
+        assert [there[f"room_likeness_{number}"] for number in range(with_surroundings.LIKENESS)] != first
 
 
 @pytest.mark.parametrize("skip", [4, 24])

@@ -110,7 +110,7 @@ def test_a_page_with_missing_trials_does_not_claim_equal_seeds() -> None:
         assert ("Some trials are not finished" in made) is not said
 
 
-def test_arms_differ_only_in_reward_assistance_or_memory() -> None:
+def test_arms_differ_only_in_what_their_titles_say() -> None:
     base = trial_config(PLAN, Trial("none", "garden", 4))
     for name, arm in ARMS.items():
         config = trial_config(PLAN, Trial(name, "garden", 4))
@@ -123,7 +123,8 @@ def test_arms_differ_only_in_reward_assistance_or_memory() -> None:
             "options": arm.options,
             "memory": arm.memory,
             "imitation": arm.imitation != "none",
-            "restarts": arm.backward,
+            "restarts": arm.backward or arm.restarts != "none",
+            "observation": arm.window,
         }
         own = {field for field, used in given.items() if used}
         assert changed <= {"rnd", "shaping", "sampling"} | own, name
@@ -134,10 +135,13 @@ def test_arms_differ_only_in_reward_assistance_or_memory() -> None:
 def test_arms_that_learn_from_an_archive_are_trained_only_when_asked_for() -> None:
     usual = {name for name, arm in ARMS.items() if arm.in_default_study}
     assert {"visits", "judges", "sil", "awr"} <= usual
-    assert not usual & {"archive-sil", "backward", "options", "planner", "guided"}
+    assert not usual & {"archive-sil", "archive-judges", "window", "backward", "options", "planner", "guided"}
     imitation = trial_config(PLAN, Trial("archive-sil", "garden", 4)).imitation
     assert (imitation.mode, imitation.of_archive, imitation.of_judged) == ("sil", True, False)
     assert trial_config(PLAN, Trial("backward", "garden", 4)).restarts.backward
+    for selection in ("novelty", "judges", "random"):
+        restarts = trial_config(PLAN, Trial(f"archive-{selection}", "garden", 4)).restarts
+        assert (restarts.share, restarts.mode, restarts.selection) == (0.5, "archive", selection)
 
 
 def test_another_study_in_the_same_folder_is_refused(tmp_path: Path) -> None:
