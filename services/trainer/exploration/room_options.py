@@ -4,14 +4,14 @@ Random buttons seldom stand before the one tile that matters and then press the 
 the executor's paths and leave to chance what to try. They know no world's text and no meaning of a tile.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
 from services.trainer.executor.executor import Executor
-from services.trainer.executor.macros import ITEMS, Macro, MoveTo, UseItem
+from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
 from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.strikes import Strikes
@@ -21,6 +21,7 @@ from services.trainer.options.choices import leave_room
 PUSHES: Final = 8  # steps against a tile; the games move a block or open a lock after 20 frames
 PRESSES: Final = 2
 MACRO_STEPS: Final = 80  # a walk across a small room takes 40
+VISITED: Final = 0x10  # bit of a room's flags
 TRIES: Final = 6  # options that cannot begin here, until a sticky one is drawn
 
 
@@ -34,10 +35,11 @@ class RoomMix:
     strike: float = 3.0
     """Only while the room has enemies."""
     push: float = 2.0
-    press_a: float = 2.0
-    press_b: float = 2.0
+    press: float = 4.0
     item: float = 0.5
-    """Of the ways to act on a target that is solid: push it, press a button, use any item of the inventory."""
+    """Of the ways to act on a target that is solid: push it, press A and B, use any item of the inventory."""
+    unvisited: float = 6.0
+    """How much rather a way out is taken to a room not visited yet, where the game says so."""
     buttons: OptionMix = field(default_factory=OptionMix)
 
 
@@ -101,7 +103,11 @@ class RoomOptions:
         return kinds[-1][1]
 
     def _leave(self, view: GameView) -> Running:
-        macro = leave_room(int(self._rng.integers(len(STEPS))), view)
+        sides = tuple(
+            (self._mix.unvisited if flags is not None and not flags & VISITED else 1.0, side)
+            for side, flags in enumerate(view.state.neighbours)
+        )
+        macro = leave_room(self._choose(sides), view)
         return _Sequence(iter(()) if macro is None else iter((macro,)))
 
     def _strike(self, view: GameView) -> Running:
@@ -119,39 +125,42 @@ class RoomOptions:
         self._tried[room, chosen.kind] = self._tried.get((room, chosen.kind), 0) + 1
         if not chosen.solid:
             return _Sequence(iter((MoveTo(chosen.tile),)))
-        return _Sequence(self._act(chosen, view))
+        standable = {target.tile for kind in offered.values() for target in kind if not target.solid}
+        return _Sequence(self._act(chosen, view, standable))
 
-    def _act(self, target: Target, view: GameView) -> Iterator["Macro | _Held"]:
-        """Walk beside a solid target, turn to it, and try one thing."""
-        side = int(self._rng.integers(len(STEPS)))
-        dx, dy = STEPS[side]
-        beside, facing = (target.tile[0] + dx, target.tile[1] + dy), (side + 2) % len(STEPS)
+    def _act(self, target: Target, view: GameView, standable: Collection[Tile]) -> Iterator["Macro | _Held"]:
+        """Walk beside a solid target, where the hero can stand, turn to it, and try one thing."""
+        column, row = target.tile
+        sides = [side for side, (dx, dy) in enumerate(STEPS) if (column + dx, row + dy) in standable]
+        if not sides:
+            return
+        side = sides[int(self._rng.integers(len(sides)))]
+        beside, facing = (column + STEPS[side][0], row + STEPS[side][1]), (side + 2) % len(STEPS)
         if beside != view.standing:
             yield MoveTo(beside)
         mix, turn = self._mix, WALK[facing]
         owned = sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
-        way = self._choose(
-            ((mix.push, "push"), (mix.press_a, "a"), (mix.press_b, "b"), (mix.item if owned else 0.0, "item"))
-        )
+        way = self._choose(((mix.push, "push"), (mix.press, "press"), (mix.item if owned else 0.0, "item")))
         if way == "push":
             yield _Held(turn, PUSHES)
         elif way == "item":
             yield UseItem(owned[int(self._rng.integers(len(owned)))], facing)
         else:
             yield _Held(turn, 1)
-            yield _Held(A if way == "a" else B, PRESSES)
+            yield _Held(A, PRESSES)
+            yield _Held(B, PRESSES)
 
 
 @dataclass(slots=True)
 class _Held:
-    """An action for some steps."""
+    """An action for some steps, or until somebody speaks."""
 
     action: int
     left: int
 
     def next(self, view: GameView) -> int | None:
         self.left -= 1
-        return self.action if self.left >= 0 else None
+        return self.action if self.left >= 0 and view.state.dialog is None else None
 
 
 class _Sequence:

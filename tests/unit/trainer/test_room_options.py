@@ -19,9 +19,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
-NOTHING = RoomMix(
-    sticky=0, leave=0, target=0, strike=0, push=0, press_a=0, press_b=0, item=0, buttons=OptionMix(move=0, a=0, b=0)
-)
+NOTHING = RoomMix(sticky=0, leave=0, target=0, strike=0, push=0, press=0, item=0, buttons=OptionMix(move=0, a=0, b=0))
 RIGHT = 1
 
 
@@ -75,7 +73,7 @@ def test_leaving_takes_the_hero_through_the_rooms(garden: Played) -> None:
 
 
 def test_pressing_a_at_targets_finds_somebody_who_talks(garden: Played) -> None:
-    garden.until(lambda state: state.dialog is not None, replace(NOTHING, target=1, press_a=1), steps=2_000)
+    garden.until(lambda state: state.dialog is not None, replace(NOTHING, target=1, press=1), steps=2_000)
 
 
 def test_equal_seeds_give_equal_options(emulator: Emulator) -> None:
