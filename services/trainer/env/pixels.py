@@ -1,8 +1,9 @@
 """The observation pixels/v1: the last four pictures, halved and grey, and two planes of memory.
 
-Pictures stay uint8 (6, 72, 80): the learner scales them. Channels 0-3 are the last four pictures, newest
-first; 4 marks the tiles of this room seen in this episode; 5 shows room number and health as flat grey values, which
-a single picture does not show. Reward models and judges' segments always use obs/v1.
+Pictures stay uint8 (6, 72, 80): the learner scales them. Channels 0-3 are the last four pictures, newest first; 4 marks
+the tiles of this room seen in this episode; 5 shows the map (room group and season), the place on it (row and column of
+the room) and health in bands of flat grey, which a single picture does not show. Reward models and judges'
+segments always use obs/v1.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,12 @@ VERSION: Final = "pixels/v1"
 PICTURES: Final = 4
 HEIGHT, WIDTH = 72, 80
 TILE: Final = 8  # pixels of a tile in the halved picture
+BANDS: Final = 6  # of 12 rows: group, season, row and column of the room, and two of health
+GROUP_STEP, SEASON_STEP, PLACE_STEP = (
+    36,
+    60,
+    17,
+)  # grey values: they spread 8 groups, 5 seasons and 16 places over 0..255
 STATUS_BAR: Final = 8  # rows of the halved picture above the room
 
 Pixels = NDArray[np.uint8]
@@ -51,9 +58,10 @@ class PixelEncoder:
         seen = np.frombuffer(bytes(trace.here), np.uint8).reshape(-1, STRIDE)[:8, :10] == SEEN
         memory = self._planes[PICTURES]
         memory[STATUS_BAR:] = seen.repeat(TILE, 0).repeat(TILE, 1) * np.uint8(255)
-        facts = self._planes[PICTURES + 1]
-        facts[: HEIGHT // 2] = state.room
-        facts[HEIGHT // 2 :] = min(state.inventory.health * 4, 255)
+        bands = self._planes[PICTURES + 1].reshape(BANDS, -1, WIDTH)
+        bands[0], bands[1] = state.group * GROUP_STEP, ((state.season or 0) + (state.season is not None)) * SEASON_STEP
+        bands[2], bands[3] = (state.room >> 4) * PLACE_STEP, (state.room & 15) * PLACE_STEP
+        bands[4:] = min(state.inventory.health * 4, 255)
         return self._planes.copy()
 
 

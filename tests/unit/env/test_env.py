@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.game_session import START, GameSession, StepResult
+from services.trainer.env.pixels import BANDS, GROUP_STEP, PLACE_STEP, SEASON_STEP
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
 from shared.game.decoding.names import ACTIONS
@@ -261,6 +262,20 @@ def test_pixels_show_the_game_and_remember_four_pictures() -> None:
     assert seen[0].std() > 5, "a picture, not a blank"
     assert not np.array_equal(seen[0], seen[3]), "the hero has moved meanwhile"
     assert set(np.unique(seen[4])) == {0, 255}
+
+
+def test_pixels_remember_the_map_and_the_place_on_it() -> None:
+    with playing(EnvConfig(world="vale", observation="pixels/v1")) as session:
+        state, plane = session.state, session.reset()[5]
+        assert session.pixels is not None
+        bands = [int(band[0, 0]) for band in plane.reshape(BANDS, -1, plane.shape[1])]
+        assert bands == [0, SEASON_STEP, 3 * PLACE_STEP, 1 * PLACE_STEP, 48, 48], (
+            "overworld, spring, room 31, three hearts"
+        )
+        inside = session.pixels.step(state._replace(group=3, room=0x08), session.trace)[5]
+        assert [int(band[0, 0]) for band in inside.reshape(BANDS, -1, plane.shape[1])][:4] == [
+            3 * GROUP_STEP, SEASON_STEP, 0, 8 * PLACE_STEP,
+        ]  # fmt: skip
 
 
 def test_a_wrong_field_is_refused_with_one_sentence() -> None:
