@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
-from shared.contracts.epoch import EpochFinishedRecord, EpochStart
+from shared.contracts.epoch import ArchiveRef, EpochFinishedRecord, EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import SegmentScores
@@ -23,7 +23,8 @@ from shared.store.port import NotFound, Store
 class RunAudit:
     """The findings. `scores` maps each segment with an outcome to its status and weighted score.
 
-    `weights` are the digests of the reward models by epoch, `shaped` the epochs that a reward model shaped.
+    `weights` are the digests of the reward models by epoch, `shaped` the epochs that a reward model shaped. `pinned`
+    and `archives` are the state archive before and after each epoch, as the orders and the finished epochs name it.
     """
 
     epochs: int = 0
@@ -33,6 +34,8 @@ class RunAudit:
     fences: list[int] = field(default_factory=list)
     weights: list[str] = field(default_factory=list)
     shaped: set[int] = field(default_factory=set)
+    pinned: list[ArchiveRef | None] = field(default_factory=list)
+    archives: list[ArchiveRef | None] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -81,6 +84,7 @@ async def _audit_epoch(store: Store, run: RunId, audit: RunAudit) -> None:
     epoch = audit.epochs
     start = EpochStart.from_bytes(await store.get(keys.epoch_start(run, epoch)))
     audit.fences.append(start.fence)
+    audit.pinned.append(start.archive)
     if start.reward_model is not None:
         audit.shaped.add(epoch)
     segments = await list_segments(store, run, epoch)
@@ -94,6 +98,7 @@ async def _audit_epoch(store: Store, run: RunId, audit: RunAudit) -> None:
     except NotFound:
         audit.problems.append(f"epoch {epoch} was started and never finished")
         return
+    audit.archives.append(finished.archive)
     await _audit_listed_segments(store, finished, archives, audit)
     shaped_by = start.reward_model.weights_digest if start.reward_model else None
     if finished.reward_model != shaped_by:

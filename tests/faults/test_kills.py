@@ -21,6 +21,7 @@ Condition = Callable[[LiveSystem, int], Awaitable[bool]]
 RECORDING, JUDGING, LEARNING = LiveSystem.has_segments, LiveSystem.has_scores, LiveSystem.has_finished
 KillPlan = list[tuple[int, Condition, str]]
 
+RESTARTS = {"share": 0.5}  # the archive of states must end with the same cells, and each order must name it
 EPOCHS = 2  # covers every moment before, during and after the transition between epochs
 
 PLANS: dict[str, KillPlan] = {
@@ -52,15 +53,17 @@ PLANS: dict[str, KillPlan] = {
 async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunAudit:
     """Audit of an undisturbed run."""
     async with live_system(tmp_path_factory.mktemp("undisturbed")) as ring:
-        await ring.start_run(epochs=EPOCHS)
+        await ring.start_run(epochs=EPOCHS, restarts=RESTARTS)
         assert await ring.wait_for_end() == "finished"
-        return await ring.audit()
+        audit = await ring.audit()
+        assert None not in (*audit.archives, *audit.pinned[1:])
+        return audit
 
 
 @pytest.mark.parametrize("name", PLANS)
 async def test_killed_services_do_not_change_the_result(tmp_path: Path, undisturbed: RunAudit, name: str) -> None:
     async with live_system(tmp_path) as ring:
-        await ring.start_run(epochs=EPOCHS)
+        await ring.start_run(epochs=EPOCHS, restarts=RESTARTS)
         for epoch, moment, service in PLANS[name]:
             await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
             ring.kill(service)
@@ -86,7 +89,7 @@ async def test_a_driver_orphaned_in_mid_epoch_does_not_change_the_result(tmp_pat
 
 async def test_purged_streams_do_not_change_the_result(tmp_path: Path, undisturbed: RunAudit) -> None:
     async with live_system(tmp_path) as ring:
-        await ring.start_run(epochs=EPOCHS)
+        await ring.start_run(epochs=EPOCHS, restarts=RESTARTS)
         for epoch, moment in ((0, RECORDING), (0, LEARNING), (1, JUDGING)):
             await ring.wait_until(lambda moment=moment, epoch=epoch: moment(ring, epoch))  # type: ignore[misc]
             await purge_streams(ring)
@@ -101,3 +104,4 @@ def assert_equal_result(audit: RunAudit, undisturbed: RunAudit) -> None:
     assert audit.scores == undisturbed.scores
     assert audit.weights == undisturbed.weights
     assert audit.shaped == undisturbed.shaped
+    assert (audit.pinned, audit.archives) == (undisturbed.pinned, undisturbed.archives)

@@ -4,7 +4,7 @@ from typing import Final
 
 from services.trainer.executor.outcome import WAIT, WALK, GameView
 
-LONGEST: Final = 40  # steps
+MAX_STEPS: Final = 40  # steps
 ALIGNED: Final = 9  # pixels off the line to an enemy; a sword is about as wide
 REACH: Final = 24  # pixels to an enemy ahead
 PAUSE: Final = 2  # steps after a press: a swing takes 12 frames
@@ -15,7 +15,7 @@ class Strikes:
     """Strikes at enemies with one button."""
 
     def __init__(self, button: int) -> None:
-        self._button, self._left = button, LONGEST
+        self._button, self._left = button, MAX_STEPS
         self._pause = 0
         self._last, self._still = (-1, -1), 0
 

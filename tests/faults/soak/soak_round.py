@@ -10,11 +10,12 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from cli.stack.ports import PortAllocator
 from cli.stack.services import SERVICES
@@ -34,6 +35,7 @@ from tests.faults.stepped_clock import CLOCK_FILE, library, stepped_environment
 
 EPOCHS: Final = 3
 UNDISTURBED: Final = "undisturbed"
+USUAL: Final[Mapping[str, Any]] = MappingProxyType({})
 SHORT_TRAINING: Final = {"ZELDA_REWARDMODEL__STEPS": "40", "ZELDA_REWARDMODEL__SHUFFLES": "1"}
 """The gates of a round let every model pass, so a longer training would check nothing more."""
 POLL_S: Final = 0.5
@@ -119,8 +121,13 @@ async def inject(kind: str, injection: Injection) -> str:
     return f"{summary}, then {kills} kills" if kills else summary
 
 
-async def run_round(kind: str, seed: int, ports: PortAllocator, logs: Path | None = None) -> SoakRound:
-    """Run one round, with its bus and store behind proxies. `logs` receives the logs of its processes."""
+async def run_round(
+    kind: str, seed: int, ports: PortAllocator, logs: Path | None = None, config: Mapping[str, Any] = USUAL
+) -> SoakRound:
+    """Run one round, with its bus and store behind proxies. `logs` receives the logs of its processes.
+
+    `config` overrides parts of the run's usual configuration.
+    """
     proxies: Proxies = {"bus": FaultProxy(seed=seed), "store": FaultProxy(seed=seed)}
     with prepared_root(kind) as root:
         async with (
@@ -130,7 +137,7 @@ async def run_round(kind: str, seed: int, ports: PortAllocator, logs: Path | Non
             asyncio.TaskGroup() as group,
         ):
             try:
-                await ring.start_run(epochs=EPOCHS)
+                await ring.start_run(epochs=EPOCHS, **config)
                 started = time.monotonic()
                 injection = Injection(ring, proxies, random.Random(seed))
                 injecting = group.create_task(inject(kind, injection))

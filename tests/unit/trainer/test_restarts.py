@@ -88,6 +88,13 @@ def test_every_collected_state_is_reached_again_by_its_actions(games: RLlibVecto
         assert sha256(session.emulator.save()) == state.digest == sha256(unpack_state(state.state))
 
 
+def test_wider_cells_keep_fewer_states(games: RLlibVectorEnv) -> None:
+    usual = play(games, EpochPlan(0, restarts=NOTHING))
+    wide = play(games, EpochPlan(0, restarts=replace(NOTHING, tiles_per_cell=15)))
+    assert {state.cell.column for state in wide.states} == {0}
+    assert 0 < len(wide.states) < len(usual.states)
+
+
 def test_a_restart_continues_the_path_and_its_memory(games: RLlibVectorEnv) -> None:
     archive, _ = filled(games)
     starts, paths = archive.draw((0, 1), 0.9, "novelty")

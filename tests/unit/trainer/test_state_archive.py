@@ -112,6 +112,13 @@ def test_a_single_new_achievement_weighs_as_much_as_many_known_cells() -> None:
     assert found[-1] > found[:-1].sum()
 
 
+def test_play_goes_on_where_most_was_achieved_and_not_in_each_part_of_it() -> None:
+    parts = [(ArchiveCell(0, 0, 0, 0, counts), EQUAL) for counts in ((2, 0, 0), (0, 2, 0), (0, 0, 2), (1, 1, 0))]
+    archive = archive_of([*parts, (ArchiveCell(0, 0, 0, 0, (2, 1, 0)), EQUAL)], [9] * 5)
+    found = weights(archive, list(archive.best()), "novelty")
+    assert found[-1] > found[:-1].sum()
+
+
 def test_judges_prefer_the_highest_score_and_rare_cells_of_it() -> None:
     cells = [ArchiveCell(0, room, 0, 0, (0,)) for room in range(3)]
     archive = archive_of([(cell, PathQuality(3, 1)) for cell in cells], [0, 0, 99])

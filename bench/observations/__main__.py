@@ -1,17 +1,13 @@
-"""What each observation costs: an environment's steps, and a gradient step's samples: `python bench/observations.py`.
+"""What each observation costs: an environment's steps, and a gradient step's samples: `python -m bench.observations`.
 
 All are measured in turns within one run, in CPU time of one thread, on Bramble's garden.
 """
 
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, get_args
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `python bench/x.py` starts without it
 
 from bench.harness.measure import Figures, arguments, interleave, ratio, report
 from services.trainer.env.config import EnvConfig
@@ -48,8 +44,7 @@ def learning(observation: ObservationName) -> Callable[[], float]:
     """Forward and backward through the policy's network: samples per CPU second."""
     import torch
 
-    from services.trainer.rl.algorithm import HIDDEN
-    from services.trainer.rl.module import build_network
+    from services.trainer.rl.module import HIDDEN, build_network
 
     torch.set_num_threads(1)
     shape = observation_space(observation).shape

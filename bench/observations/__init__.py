@@ -1,0 +1,1 @@
+"""Compares the observations: `python -m bench.observations`."""
