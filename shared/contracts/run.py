@@ -12,13 +12,12 @@ from shared.config.problems import suggestion
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId, StateName
-from shared.contracts.labels import LabelsConfig
 from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
+from shared.contracts.reward_learning import LabelsConfig, ShapingConfig
 
 ImitationSource = Literal["judged", "archive", "both"]
 RestartMode = Literal["archive", "backward"]
 RestartSelection = Literal["novelty", "judges", "random"]
-ShapingMode = Literal["gain", "potential", "additive", "none"]
 ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 OptionsName = Literal["none", "options/v1"]
@@ -38,18 +37,6 @@ def _known_world(world: str) -> str:
 Game = Literal["bramble", "oracle-of-seasons"]
 World = Annotated[str, AfterValidator(_known_world), Field(json_schema_extra={"pattern": WORLD_PATTERN})]
 """A world of Bramble. The pattern is for readers of the schema; the validator gives a better message."""
-
-
-class ShapingConfig(Contract):
-    """How the reward model shapes the reward."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    mode: ShapingMode = Field("gain", description="Phi(s')-Phi(s), gamma*Phi(s')-Phi(s), the plain score, or nothing")
-    coefficient: float = Field(2.0, ge=0, le=100, description="weight of the shaping term")
-    conservatism: float = Field(
-        1.0, ge=0, le=10, description="k in Phi = mean - k * standard deviation of the ensemble"
-    )
 
 
 class SamplingConfig(Contract):

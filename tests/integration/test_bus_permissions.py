@@ -23,6 +23,9 @@ from tests.events import epoch_finished, segment_ready
 from tests.servers import NatsServer
 
 
+SEGMENTS = next(one for one in ROLES["judge"].subscriptions if one.name == "judge-segments")
+
+
 def event(kind: type[EventData]) -> Envelope:
     """A valid event of this type."""
     fields: dict[str, Any] = epoch_finished().data.model_dump() | {"status": "judged", "state": "running"}
@@ -111,23 +114,21 @@ async def test_a_service_may_do_everything_its_loop_needs(connections: Connectio
 
 
 async def test_a_service_may_recreate_its_own_consumer(connections: Connections) -> None:
-    [subscription] = ROLES["judge"].subscriptions
-    await connections["provision"].context.delete_consumer(stream_of(subscription).name, subscription.name)
-    await connections["judge"].ensure(subscription)
-    assert await connections["judge"].pending(subscription) == 0
+    await connections["provision"].context.delete_consumer(stream_of(SEGMENTS).name, SEGMENTS.name)
+    await connections["judge"].ensure(SEGMENTS)
+    assert await connections["judge"].pending(SEGMENTS) == 0
 
 
 async def test_the_coordinator_replays_only_what_it_may_publish(connections: Connections) -> None:
-    [subscription] = ROLES["judge"].subscriptions
     for number in range(2):
         await connections["trainer"].publish(segment_ready(number))
-    for delivery in await connections["judge"].fetch(subscription, 2, 2):
+    for delivery in await connections["judge"].fetch(SEGMENTS, 2, 2):
         await delivery.reject("no manifest")
     service = DeadLetterService(connections["coordinator"])
     first, second = await service.list()
     await service.replay(first.number)
     assert [letter.number for letter in await service.list()] == [second.number]
-    assert await connections["judge"].pending(subscription) == 1
+    assert await connections["judge"].pending(SEGMENTS) == 1
 
 
 @pytest.mark.parametrize(

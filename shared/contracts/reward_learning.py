@@ -1,4 +1,4 @@
-"""What the reward model of a run learns from."""
+"""What the reward model of a run learns from, and how it shapes the reward."""
 
 from typing import Literal
 
@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from shared.contracts.base import Contract
 
 LabelSource = Literal["ratings", "pairs", "both"]
+ShapingMode = Literal["gain", "potential", "additive", "none"]
 
 
 class LabelsConfig(Contract):
@@ -27,3 +28,15 @@ class LabelsConfig(Contract):
     def compares(self) -> bool:
         """Whether judges compare pairs."""
         return self.source != "ratings"
+
+
+class ShapingConfig(Contract):
+    """How the reward model shapes the reward."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: ShapingMode = Field("gain", description="Phi(s')-Phi(s), gamma*Phi(s')-Phi(s), the plain score, or nothing")
+    coefficient: float = Field(2.0, ge=0, le=100, description="weight of the shaping term")
+    conservatism: float = Field(
+        1.0, ge=0, le=10, description="k in Phi = mean - k * standard deviation of the ensemble"
+    )
