@@ -198,7 +198,7 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
 DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", "full-disk", "clock-steps"})
 PASSES_DEADLINES: Final = frozenset({"clock-steps"})
 # These take as long as a run: kills accompany them instead of following them.
-ACCOMPANIED: Final = frozenset({"pauses", "purges", "two-leaders"})
+ACCOMPANIED: Final = frozenset({"pauses", "purges", "two-leaders", "full-disk"})
 
 
 async def _pause(round_: Injection, role: str, paused: SupervisedProcess, seconds: float) -> None:
