@@ -22,7 +22,6 @@ from shared.errors import Fatal
 from tests.events import epoch_finished, segment_ready
 from tests.servers import NatsServer
 
-
 SEGMENTS = next(one for one in ROLES["judge"].subscriptions if one.name == "judge-segments")
 
 
