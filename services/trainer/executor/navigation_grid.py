@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from services.trainer.executor.macros import Tile
-from shared.game.decoding.grid import CELL, Grid
+from shared.game.decoding.grid import CELL, Grid, tile_of
 
-TILE: Final = 16
 WIDE, NARROW = 2, 1
 # Doors, stairs and caves: outdoors, and everywhere else. Walking over one leaves the room.
 _OUTDOOR_WARPS: Final = frozenset({*range(0xE6, 0xEC), 0xED, 0xEE, 0xEF})
@@ -61,8 +60,7 @@ class NavigationGrid:
 
     def tile(self, place: Place) -> Tile:
         """The tile under the hero's feet at a place."""
-        x, y = self.position(place)
-        return x // TILE, (y + 5) // TILE
+        return tile_of(*self.position(place))
 
     def on_tile(self, tile: Tile) -> list[Place]:
         """Free places whose feet are on a tile. A place that the tile holds whole is the only one if it is free."""

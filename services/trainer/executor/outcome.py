@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from shared.game.decoding.grid import tile_of
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.ram import offsets
@@ -47,7 +48,7 @@ class GameView(NamedTuple):
     @property
     def standing(self) -> tuple[int, int]:
         """Column and row of the tile under the hero's feet."""
-        return self.state.x >> 4, self.state.y + 5 >> 4
+        return tile_of(self.state.x, self.state.y)
 
 
 DONE: Final = RoutineEnd("done")

@@ -8,11 +8,8 @@ from typing import Final, NamedTuple
 
 from services.trainer.executor.macros import Tile
 from services.trainer.executor.outcome import GameView
-from shared.game.decoding.grid import HAZARD, SOLID, STRIDE
-from shared.game.decoding.objects import GameObject
+from shared.game.decoding.grid import HAZARD, SOLID, STRIDE, tile_of
 
-TILE: Final = 16  # pixels
-FEET: Final = 5  # pixels from an object's centre down to what it stands on
 OBJECT_KIND: Final = 0x100  # beyond the numbers of metatiles: each object is a kind of its own
 _ALL_SOLID: Final = 0x0F
 
@@ -47,8 +44,4 @@ def _tiles(view: GameView) -> Iterator[Target]:
 def _objects(view: GameView) -> Iterator[Target]:
     state = view.state
     for number, thing in enumerate((*state.talkables, *state.pickups)):
-        yield Target(OBJECT_KIND + number, _tile_of(thing), number < len(state.talkables))
-
-
-def _tile_of(thing: GameObject) -> Tile:
-    return thing.x // TILE, (thing.y + FEET) // TILE
+        yield Target(OBJECT_KIND + number, tile_of(thing.x, thing.y), number < len(state.talkables))

@@ -7,6 +7,7 @@ what measures progress must not guide it. Two states of one cell count as the sa
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from shared.game.decoding.grid import tile_of
 from shared.game.decoding.state import GameState
 
 TILES_PER_CELL: Final = 2  # a cell spans 2 x 2 tiles; with single tiles the archive holds four times as many states
@@ -16,9 +17,6 @@ LASTING: Final = (
 )  # fmt: skip
 """Counters of a cell: events that the game does not undo. Rooms, tiles, texts, enemies and floor buttons are left out,
 because they differ between almost any two paths."""
-
-_TILE_BITS: Final = 4
-_FEET: Final = 5  # pixels from the hero's centre down to what he stands on
 
 
 class ArchiveCell(NamedTuple):
@@ -39,7 +37,8 @@ def parse_cell(data: Sequence[Any]) -> ArchiveCell:
 
 def coarse_tile(x: int, y: int, tiles: int = TILES_PER_CELL) -> tuple[int, int]:
     """Column and row of the coarse tile under the hero's feet, of `tiles` x `tiles` tiles."""
-    return (x >> _TILE_BITS) // tiles, ((y + _FEET) >> _TILE_BITS) // tiles
+    column, row = tile_of(x, y)
+    return column // tiles, row // tiles
 
 
 def lasting(values: Mapping[str, int]) -> tuple[int, ...]:

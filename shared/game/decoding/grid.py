@@ -10,6 +10,8 @@ from shared.game.ram import offsets
 
 STRIDE: Final = 16
 CELL: Final = 8
+TILE: Final = 16  # pixels
+FEET: Final = 5  # pixels from the centre of a character or a thing down to what it stands on
 SOLID: Final = frozenset({0x1E, 0xFE})
 HAZARD: Final = 0x10
 # Bits of a collision byte: top left, top right, bottom left, bottom right.
@@ -67,6 +69,11 @@ class Grid:
             _opening(self.rows[-1]),
             _opening(self.columns[0]),
         )
+
+
+def tile_of(x: int, y: int) -> tuple[int, int]:
+    """Column and row of the tile that a character or a thing at (x, y), in pixels, stands on."""
+    return x // TILE, (y + FEET) // TILE
 
 
 def _cell_row(tiles: bytes, half: int) -> bytes:

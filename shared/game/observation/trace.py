@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
-from shared.game.decoding.grid import HAZARD, SOLID, STRIDE, Grid
+from shared.game.decoding.grid import HAZARD, SOLID, STRIDE, Grid, tile_of
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState, RoomKey, Scene
 
@@ -128,7 +128,7 @@ class EpisodeTrace:
 
     def _stand(self, x: int, y: int) -> None:
         """Mark the tile under the hero's feet."""
-        column, row = x >> 4, (y + 5) >> 4
+        column, row = tile_of(x, y)
         if column > self._last_column:
             column = self._last_column
         if row > self._last_row:

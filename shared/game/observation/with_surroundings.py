@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.game.decoding.grid import HAZARD, SOLID, STRIDE, Grid
+from shared.game.decoding.grid import HAZARD, SOLID, STRIDE, Grid, tile_of
 from shared.game.decoding.objects import GameObject
 from shared.game.decoding.state import GameState
 from shared.game.observation import with_counters
@@ -76,7 +76,8 @@ class Surroundings:
         here = np.frombuffer(bytes(trace.here), np.uint8).reshape(_ROWS, STRIDE)
         self._room[2, :down, :across] = here[:down, :across] == UNSEEN
         self._place(state)
-        column, row = min(state.x >> 4, across - 1), min((state.y + 5) >> 4, down - 1)
+        column, row = tile_of(state.x, state.y)
+        column, row = min(column, across - 1), min(row, down - 1)
         self._seen[: with_counters.SIZE] = seen
         self._seen[_WINDOW] = self._planes[:, row : row + SPAN, column : column + SPAN].ravel()
         self._seen[_ROOM] = (*_flags(state), _trade(state), *self._likeness)
