@@ -12,6 +12,7 @@ from shared.contracts.card import Pooling
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig, StoredRunConfig
 from studies.curves import Curve
+from studies.whole_file import write_whole
 
 PLAN_FILE: Final = "study.json"
 FORMAT: Final = 2
@@ -85,7 +86,6 @@ class StudyPlan(BaseModel):
         """Write the plan to the folder, or add arms and seeds to the same plan there; InvalidStudy for another plan."""
         file = folder / PLAN_FILE
         if not file.exists():
-            folder.mkdir(parents=True, exist_ok=True)
             self._write(file)
             return self
         saved = self.load(folder)
@@ -107,9 +107,7 @@ class StudyPlan(BaseModel):
         return self
 
     def _write(self, file: Path) -> None:
-        part = file.with_suffix(".part")
-        part.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        part.replace(file)
+        write_whole(file, self.model_dump_json(indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> Self:

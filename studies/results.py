@@ -17,6 +17,7 @@ from studies.arms import ARMS
 from studies.curves import Curve
 from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.summary import summarise
+from studies.whole_file import write_whole
 
 
 class FinishedTrial(BaseModel):
@@ -118,10 +119,7 @@ class Results(BaseModel):
             **({"labels": self.labels.stored()} if self.labels.stored() else {}),
         }
         text = _compact({**head, "steps": self.steps, **self.summary(), **rest})
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"{file.name}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(file)
+        write_whole(file, text)
 
 
 def _completed(settings: dict[str, Any], file: Path) -> dict[str, Any]:

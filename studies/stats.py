@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 Strata = Sequence[Reals]
+Interval = tuple[float, float, float]
+"""A value, and the lower and upper bound of its 95 % interval."""
 
 RESAMPLES = 10_000  # with fewer, the third digit of an interval is noise
 TRIMMED = 0.25  # share cut off at each end of the sorted scores
@@ -28,6 +30,10 @@ class Estimate:
     value: float
     low: float
     high: float
+
+    def rounded(self, digits: int) -> Interval:
+        """The three numbers for a file."""
+        return (round(self.value, digits), round(self.low, digits), round(self.high, digits))
 
 
 def iqm(scores: Reals) -> float:
@@ -54,6 +60,13 @@ def iqm_estimate(*strata: Reals, seed: int = 0) -> Estimate:
     draws = np.concatenate([resampled(scores, rng) for scores in strata], axis=1)
     low, high = np.quantile(iqm_rows(np.sort(draws, axis=1)), (0.025, 0.975))
     return Estimate(iqm(np.concatenate(strata)), float(low), float(high))
+
+
+def mean_estimate(values: Reals, seed: int = 0) -> Estimate:
+    """Mean of `values` (n,) with a percentile bootstrap."""
+    draws = resampled(values, np.random.default_rng(seed)).mean(axis=1)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return Estimate(float(values.mean()), float(low), float(high))
 
 
 def improvement(scores: Strata, others: Strata) -> float:

@@ -52,6 +52,7 @@ from studies.labels.labelers import JudgeLabeler, Labeler, NoShaping, OracleLabe
 from studies.labels.noise import NoisyLabeler
 from studies.plan import StudyPlan, Trial
 from studies.random_model import RandomRewardModel
+from studies.whole_file import write_whole
 
 CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
@@ -251,9 +252,7 @@ def main(argv: list[str]) -> int:
             rows = runner.run_epochs()
         finally:
             runner.close()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.with_suffix(".part").write_text(json.dumps(rows) + "\n", encoding="utf-8")
-    target.with_suffix(".part").replace(target)
+    write_whole(target, json.dumps(rows) + "\n")
     shutil.rmtree(
         store_of(folder, trial) / "episodes", ignore_errors=True
     )  # hundreds of segments; curve, models and cards remain

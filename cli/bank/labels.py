@@ -8,6 +8,7 @@ import typer
 
 from cli.console import overwrite_line, print_json, print_status, print_table
 from cli.errors import FAILED, USAGE, CliError, end_sentence
+from cli.output_paths import require_writable_file
 
 if TYPE_CHECKING:
     from studies.labels.teaching import TeachingRow
@@ -41,6 +42,8 @@ def labels(
     from studies.labels.bank_features import BankFeatures
     from studies.labels.teaching import label_bank, measure
 
+    if results is not None:
+        require_writable_file(results)
     try:
         bank = Bank.load() if own_bank is None else Bank.load(own_bank)
         rated = AnswersFile.load(answers).of("plain")

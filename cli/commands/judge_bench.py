@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from studies.judges.answers import Answer, AnswersFile
     from studies.judges.bank import Bank, BankSegment, Half
     from studies.judges.pairs import PairAnswer
-    from studies.judges.table import BenchRow, Interval
+    from studies.judges.table import BenchRow
     from studies.judges.variants import Variant
+    from studies.stats import Interval
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 RESERVED = ("length-only", "rules-noisy")

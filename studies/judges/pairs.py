@@ -13,8 +13,8 @@ from studies.judges.answers import AnswersError
 from studies.judges.bank import BankSegment
 from studies.judges.calibration import expected_calibration_error
 from studies.judges.orders import RESAMPLES, Ints
-from studies.judges.table import DIGITS, BenchRow, Interval
-from studies.stats import Reals
+from studies.judges.table import DIGITS, BenchRow
+from studies.stats import Interval, Reals
 
 PAIR_SEED: Final = 31
 

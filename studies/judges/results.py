@@ -14,6 +14,7 @@ from studies.judges.calibration import SpreadCalibration, fit
 from studies.judges.orders import gained_more
 from studies.judges.sample import JudgedSample, judged_sample, length_only, noise_for_accuracy, noisy, pairs_accuracy
 from studies.judges.table import BenchRow, Evidence, row_of
+from studies.whole_file import write_whole
 
 RULES: Final = "rules"
 LENGTH: Final = "length-only"
@@ -51,9 +52,7 @@ class JudgeResults(BaseModel):
         rows = {name: row.model_dump(mode="json", exclude_none=True) for name, row in sorted(self.rows.items())}
         lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
         head = json.dumps(data, indent=1).removesuffix("\n}")
-        part = file.with_name(f"{file.name}.part")
-        part.write_text(f'{head},\n "rows": {{\n{lines}\n }}\n}}\n', encoding="utf-8")
-        part.replace(file)
+        write_whole(file, f'{head},\n "rows": {{\n{lines}\n }}\n}}\n')
 
 
 def judge_row(bank: Bank, half: Half, kept: AnswersFile) -> BenchRow:

@@ -12,9 +12,8 @@ from services.judge.domain.agreement import krippendorff_alpha, spearman
 from studies.judges.calibration import SpreadCalibration, expected_calibration_error
 from studies.judges.orders import concordance, flips, gained_any, gained_more, led_to_more
 from studies.judges.sample import JudgedSample
-from studies.stats import Estimate
+from studies.stats import Estimate, Interval
 
-Interval = tuple[float, float, float]
 DIGITS: Final = 4
 
 
@@ -93,9 +92,7 @@ def row_of(evidence: Evidence) -> BenchRow:
 
 
 def _interval(estimate: Estimate | None) -> Interval | None:
-    if estimate is None:
-        return None
-    return (round(estimate.value, DIGITS), round(estimate.low, DIGITS), round(estimate.high, DIGITS))
+    return None if estimate is None else estimate.rounded(DIGITS)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -32,7 +32,7 @@ from studies.judges.orders import Ints, gained_more, share_ordered
 from studies.judges.pairs import PairAnswer
 from studies.judges.sample import JudgedSample, judged_sample
 from studies.labels.bank_features import VIEW, BankFeatures
-from studies.stats import Reals, resampled
+from studies.stats import Interval, Reals, mean_estimate
 
 DIGITS: Final = 4
 MIN_PAIRS: Final = 10  # fewer teach nothing
@@ -67,7 +67,7 @@ class TeachingRow(BaseModel):
     pairs: int
     accuracy: float
     seeds: list[float]
-    over_ratings: tuple[float, float, float] | None = None
+    over_ratings: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -173,12 +173,7 @@ def measure(bank: LabelledBank, seeds: Sequence[int], report: Callable[[str], No
 
 def _row(way: Teaching, segments: int, accuracy: Reals, base: Reals) -> TeachingRow:
     rated = 0 if way.source == "pairs" else segments
-    difference = None
-    if way.source != "ratings":
-        draws = resampled(accuracy - base, np.random.default_rng(0)).mean(axis=1)
-        low, high = np.quantile(draws, (0.025, 0.975))
-        mean = float((accuracy - base).mean())
-        difference = (round(mean, DIGITS), round(float(low), DIGITS), round(float(high), DIGITS))
+    difference = None if way.source == "ratings" else mean_estimate(accuracy - base).rounded(DIGITS)
     return TeachingRow(
         questions=rated + 2 * way.pairs,
         segments=rated,

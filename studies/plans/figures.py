@@ -10,9 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from shared.contracts.driver import QuestionMode
 from studies.plans.play import PlayedAnswer
-from studies.stats import resampled
+from studies.stats import Estimate, Interval, mean_estimate
 
-Interval = tuple[float, float, float]
 DIGITS = 4
 NORMAL = 1.96  # deviations of a normal distribution that hold 95 %
 
@@ -90,8 +89,6 @@ def orders_figures(without: Sequence[PlayedAnswer], ordered: Sequence[PlayedAnsw
     """Compare each text's situation without the text. `outside`: macros outside the grammar that began."""
     before = np.array([one.success for one in without], float)
     after = np.array([one.success for one in ordered], float)
-    low, high = np.quantile(resampled(after - before, np.random.default_rng(0)).mean(axis=1), (0.025, 0.975))
-    change = float((after - before).mean())
     return OrdersFigures(
         texts=len(ordered),
         valid=share(sum(one.valid for one in ordered), len(ordered)),
@@ -99,7 +96,7 @@ def orders_figures(without: Sequence[PlayedAnswer], ordered: Sequence[PlayedAnsw
         outside_carried_out=outside,
         success_without=round(float(before.mean()), DIGITS),
         success_with=round(float(after.mean()), DIGITS),
-        difference=(round(change, DIGITS), round(float(low), DIGITS), round(float(high), DIGITS)),
+        difference=mean_estimate(after - before).rounded(DIGITS),
     )
 
 
@@ -108,5 +105,4 @@ def share(count: int, of: int) -> Interval:
     value, square = count / of, NORMAL**2 / of
     centre = (value + square / 2) / (1 + square)
     reach = math.sqrt(value * (1 - value) * square + square**2 / 4) / (1 + square)
-    low, high = max(0.0, centre - reach), min(1.0, centre + reach)
-    return (round(value, DIGITS), round(low, DIGITS), round(high, DIGITS))
+    return Estimate(value, max(0.0, centre - reach), min(1.0, centre + reach)).rounded(DIGITS)

@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.config.problems import first_problem
 from studies.plan import InvalidStudy
-from studies.plans.figures import Interval, PlanRow
+from studies.plans.figures import PlanRow
+from studies.stats import Interval
+from studies.whole_file import write_whole
 
 HEAD = (
     "| planner | mode | situations (rooms) | valid replies | macros in the grammar | success (95 %) "
@@ -40,10 +42,7 @@ class PlannerResults(BaseModel):
     def save(self, file: Path) -> None:
         """Write the file; a reader sees the old one or the new one."""
         data = {"rows": {name: row.model_dump(mode="json", exclude_none=True) for name, row in self.rows.items()}}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_name(f"{file.name}.part")
-        part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        part.replace(file)
+        write_whole(file, json.dumps(data, indent=1) + "\n")
 
     def tables(self) -> str:
         """All rows as Markdown: the modes, the texts with orders, and the commands."""
