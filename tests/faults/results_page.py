@@ -3,18 +3,21 @@
 The block `<!-- NAME -->` to `<!-- end of NAME -->` is written from docs/results/faults/NAME.json.
 """
 
+import argparse
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence, Sized
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs/results/faults"
 PAGE: Final = ROOT / "docs/soak.md"
 
+Finished = TypeVar("Finished", bound=Sized)
 Block = Callable[[Mapping[str, Any]], str]
 """The text of a block, from the content of its results file."""
 
@@ -42,6 +45,31 @@ def write_page(name: str, block: Block, otherwise: str) -> None:
     """Write the block of docs/soak.md again."""
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(generated(text, name, results_file(name), block, otherwise), encoding="utf-8")
+
+
+def write_campaign(
+    name: str,
+    read: Callable[[Path], Finished],
+    content_of: Callable[[Finished], Mapping[str, Any]],
+    block: Block,
+    otherwise: str,
+) -> None:
+    """The command `python -m tests.faults.NAME.table [STATE]`: what a state file holds becomes results file and block.
+
+    Without a state file the block alone is written, from the results file.
+    """
+    module = f"tests.faults.{name}"
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}.table", description=f"Writes the results of `python -m {module}` into docs/soak.md."
+    )
+    parser.add_argument("state", type=Path, nargs="?", help="state file; default: the results file as it is")
+    state = parser.parse_args().state
+    if state is not None:
+        finished = read(state)
+        if not len(finished):
+            sys.exit(f"{state} holds nothing that is finished: `python -m {module} --state {state}` goes on")
+        write_results(results_file(name), content_of(finished))
+    write_page(name, block, otherwise)
 
 
 def origin(content: Mapping[str, Any], command: str, file: Path, what: str) -> str:

@@ -4,14 +4,11 @@ With the state file of a simulation, its chunks become docs/results/faults/simul
 `<!-- simulation -->` of docs/soak.md is written from that file.
 """
 
-import argparse
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
-from tests.faults.results_page import origin, ranges, results_file, table, write_page, write_results
+from tests.faults.results_page import origin, ranges, results_file, table, write_campaign
 from tests.faults.simulation.chunks import Chunk, read_chunks
 
 NAME: Final = "simulation"
@@ -37,18 +34,5 @@ def block(content: Mapping[str, Any]) -> str:
     return "\n\n".join(parts + ([f"Seeds with violations: {ranges(failed)}."] if failed else []))
 
 
-def main() -> None:
-    """Write the results file, if a state file is given, and the page."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.simulation.table", description=__doc__)
-    parser.add_argument("state", type=Path, nargs="?", help="state file of a simulation")
-    state = parser.parse_args().state
-    if state is not None:
-        chunks = read_chunks(state)
-        if not chunks:
-            sys.exit(f"{state} holds no finished chunk: `python -m tests.faults.simulation --state {state}` plays them")
-        write_results(RESULTS, content_of(chunks.values()))
-    write_page(NAME, block, NOT_MEASURED)
-
-
 if __name__ == "__main__":
-    main()
+    write_campaign(NAME, lambda state: [*read_chunks(state).values()], content_of, block, NOT_MEASURED)

@@ -4,14 +4,11 @@ With the state file of a campaign, its rounds become docs/results/faults/soak.js
 docs/soak.md is written from that file.
 """
 
-import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
-from tests.faults.results_page import origin, ranges, results_file, table, write_page, write_results
+from tests.faults.results_page import origin, ranges, results_file, table, write_campaign
 from tests.faults.soak.records import RoundRecord, hits_of_roles, read_rounds
 
 NAME: Final = "soak"
@@ -63,18 +60,5 @@ def roles_table(rounds: Sequence[RoundRecord]) -> str:
     return table(("process", "hits", "faults"), rows)
 
 
-def main() -> None:
-    """Write the results file, if a state file is given, and the page."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.soak.table", description=__doc__)
-    parser.add_argument("state", type=Path, nargs="?", help="state file of a campaign")
-    state = parser.parse_args().state
-    if state is not None:
-        rounds = read_rounds(state)
-        if not rounds:
-            sys.exit(f"{state} holds no finished round: play them with `python -m tests.faults.soak --state {state}`")
-        write_results(RESULTS, content_of(rounds))
-    write_page(NAME, block, NOT_MEASURED)
-
-
 if __name__ == "__main__":
-    main()
+    write_campaign(NAME, read_rounds, content_of, block, NOT_MEASURED)
