@@ -6,16 +6,15 @@ from typing import Final
 
 import structlog
 
-from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
 from shared.contracts.judging.pairs import PairComparison, PairSelection, SelectedPair
 from shared.errors import ContractError
 from shared.process.bounded_cache import BoundedCache
+from shared.state.documents import DocumentReader
 from shared.store import keys
 from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry.log_once import LogOnce
 
-PARALLEL: Final = 16  # concurrent reads: more would only queue in the store
 CACHED: Final = 20_000  # comparisons of 1 kB; the pairs of an evicted run are read again
 log = structlog.get_logger(__name__)
 
@@ -33,7 +32,7 @@ class PairReader:
 
     def __init__(self, store: Store, rubric: str = keys.RUBRIC) -> None:
         self._store, self._rubric = store, rubric
-        self._slots = asyncio.Semaphore(PARALLEL)
+        self._documents = DocumentReader(store, PairComparison.from_bytes, "pair unreadable")
         self._known: BoundedCache[ObjectEntry, ComparedPair | None] = BoundedCache(CACHED)
         self._refused: LogOnce[str] = LogOnce(log.error, "pair unreadable")
 
@@ -74,10 +73,5 @@ class PairReader:
     async def _read(self, entry: ObjectEntry) -> ComparedPair | None:
         if entry in self._known:
             return self._known.get(entry)
-        async with self._slots:
-            raw = await self._store.get(entry.key)
-        try:
-            return self._known.put(entry, ComparedPair(PairComparison.from_bytes(raw), sha256(raw)))
-        except ContractError as error:
-            self._refused.report(entry.key, error, key=entry.key)
-            return self._known.put(entry, None)
+        found = await self._documents.read(entry.key)
+        return self._known.put(entry, None if found is None else ComparedPair(*found))

@@ -3,20 +3,12 @@
 import asyncio
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-import structlog
-
-from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
-from shared.errors import ContractError
+from shared.state.documents import DocumentReader
 from shared.store import keys
 from shared.store.port import ObjectEntry, Store
-from shared.telemetry.log_once import LogOnce
-
-PARALLEL: Final = 16  # concurrent reads: more would only queue in the store
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +24,12 @@ class ScoreReader:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._slots = asyncio.Semaphore(PARALLEL)
-        self._refused: LogOnce[str] = LogOnce(log.error, "score object unreadable")
+        self._documents = DocumentReader(store, SegmentScores.from_bytes, "score object unreadable")
 
     async def read(self, key: str) -> ScoreObject | None:
         """One object, or None if it is damaged; NotFound if it is missing."""
-        async with self._slots:
-            raw = await self._store.get(key)
-        try:
-            return ScoreObject(SegmentScores.from_bytes(raw), sha256(raw))
-        except ContractError as error:
-            self._refused.report(key, error, key=key)
-            return None
+        found = await self._documents.read(key)
+        return None if found is None else ScoreObject(*found)
 
     async def list_epoch(self, run: RunId, epoch: int) -> list[ObjectEntry]:
         """The entries of an epoch's objects. A recreated object has another entry; foreign objects are ignored."""

@@ -18,6 +18,7 @@ from services.rewardmodel.domain.preferences import (
     PairingConfig,
     PreferencePairs,
     Reals,
+    pairs_at,
     stack_blocks,
 )
 
@@ -46,17 +47,10 @@ def to_preferences(labels: Sequence[PairLabel]) -> PreferencePairs:
     )
 
 
-def select(pairs: PreferencePairs, chosen: Ints) -> PreferencePairs:
-    """The pairs at these positions, or where this mask is true."""
-    return PreferencePairs(
-        pairs.first[chosen], pairs.second[chosen], pairs.target[chosen], pairs.weight[chosen], pairs.confident[chosen]
-    )
-
-
 def training_pairs(pairs: PreferencePairs, fold: Ints, member: int, members: int) -> PreferencePairs:
     """Pairs that train this member; `fold` is (n,)."""
     known = np.isin(np.arange(len(fold)), folds.training_rows(fold, member, members))
-    return select(pairs, np.flatnonzero(known[pairs.first] & known[pairs.second]))
+    return pairs_at(pairs, np.flatnonzero(known[pairs.first] & known[pairs.second]))
 
 
 def validation_pairs(pairs: PreferencePairs, fold: Ints, member: int, members: int) -> PreferencePairs:
@@ -64,12 +58,12 @@ def validation_pairs(pairs: PreferencePairs, fold: Ints, member: int, members: i
     first, second = fold[pairs.first], fold[pairs.second]
     heldout, validation = folds.heldout_fold(member, members), folds.validation_fold(member, members)
     unseen = (first != heldout) & (second != heldout)
-    return select(pairs, np.flatnonzero(unseen & ((first == validation) | (second == validation))))
+    return pairs_at(pairs, np.flatnonzero(unseen & ((first == validation) | (second == validation))))
 
 
 def heldout_pairs(pairs: PreferencePairs, fold: Ints) -> PreferencePairs:
     """Pairs with a winner whose two episodes are held out from one member, which is then their fold's number."""
-    return select(pairs, np.flatnonzero((fold[pairs.first] == fold[pairs.second]) & pairs.confident))
+    return pairs_at(pairs, np.flatnonzero((fold[pairs.first] == fold[pairs.second]) & pairs.confident))
 
 
 def heldout_accuracy(pairs: PreferencePairs, scores: Reals) -> float | None:
@@ -85,7 +79,7 @@ def compared_blocks(pairs: PreferencePairs, rng: np.random.Generator, config: Pa
     if not len(pairs):
         return None
     parts = np.array_split(rng.permutation(len(pairs)), -(-2 * len(pairs) // config.block))
-    return stack_blocks([_appended(None, select(pairs, part)) for part in parts if len(part)], config.tie_share)
+    return stack_blocks([_appended(None, pairs_at(pairs, part)) for part in parts if len(part)], config.tie_share)
 
 
 def with_compared(
@@ -98,7 +92,7 @@ def with_compared(
     found: list[PairBlock] = []
     for of_round in np.array_split(np.arange(len(blocks)), rounds):
         parts = np.array_split(rng.permutation(len(pairs)), len(of_round))
-        found += [_appended(blocks[k], select(pairs, part)) for k, part in zip(of_round, parts, strict=True)]
+        found += [_appended(blocks[k], pairs_at(pairs, part)) for k, part in zip(of_round, parts, strict=True)]
     return found
 
 

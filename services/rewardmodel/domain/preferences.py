@@ -60,6 +60,13 @@ def no_pairs() -> PreferencePairs:
     return PreferencePairs(rows, rows, np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))
 
 
+def pairs_at(pairs: PreferencePairs, places: Ints) -> PreferencePairs:
+    """The comparisons at these positions."""
+    return PreferencePairs(
+        pairs.first[places], pairs.second[places], pairs.target[places], pairs.weight[places], pairs.confident[places]
+    )
+
+
 def join_pairs(parts: Sequence[PreferencePairs]) -> PreferencePairs:
     """The comparisons of all parts, in order; at least one part."""
     return PreferencePairs(

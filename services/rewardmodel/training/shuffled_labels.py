@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 import torch
 
-from services.rewardmodel.domain.compared_pairs import select
 from services.rewardmodel.domain.metrics import accuracy
-from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, RatingArrays, no_pairs
+from services.rewardmodel.domain.preferences import Ints, PairBlocks, PreferencePairs, RatingArrays, no_pairs, pairs_at
 from services.rewardmodel.training import evaluation
 from services.rewardmodel.training.ensemble import Parameters, forward
 from services.rewardmodel.training.fit import LIGHT
@@ -71,7 +70,7 @@ def _moved(pairs: PreferencePairs, order: Ints, rows: int) -> PreferencePairs:
     """The compared pairs between the segments that got the scores of theirs; `order` holds the rows of the scores."""
     place = np.full(rows, -1)
     place[order] = np.arange(len(order))
-    kept = select(pairs, np.flatnonzero((place[pairs.first] >= 0) & (place[pairs.second] >= 0)))
+    kept = pairs_at(pairs, np.flatnonzero((place[pairs.first] >= 0) & (place[pairs.second] >= 0)))
     return replace(kept, first=place[kept.first], second=place[kept.second])
 
 

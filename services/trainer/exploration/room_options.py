@@ -4,6 +4,7 @@ Random buttons seldom stand before the one tile that matters and then press the 
 the executor's paths and leave to chance what to try. They know no world's text and no meaning of a tile.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
@@ -17,6 +18,7 @@ from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.strikes import Strikes
 from services.trainer.exploration.targets import Target, targets_of
 from services.trainer.options.choices import leave_room
+from shared.game.decoding.state import RoomKey
 
 PUSHES: Final = 8  # steps against a tile; the games move a block or open a lock after 20 frames
 PRESSES: Final = 2
@@ -61,7 +63,7 @@ class RoomOptions:
         self._rng, self._mix = rng, mix
         self._sticky = StickyOptions(rng, mix.buttons)
         self._running: Running | None = None
-        self._tried: dict[tuple[object, int], int] = {}
+        self._tried: Counter[tuple[RoomKey, int]] = Counter()
 
     def next(self, view: GameView) -> int:
         """The action of the next step."""
@@ -118,15 +120,13 @@ class RoomOptions:
     def _target(self, view: GameView) -> Running:
         """Go to a target, or beside it and act on it. Kinds tried before in this rollout are drawn less often."""
         offered, room = targets_of(view), view.state.key
-        target = self._choose(
-            tuple((1 / (1 + self._tried.get((room, kind), 0)), many) for kind, many in offered.items())
-        )
-        chosen = target[int(self._rng.integers(len(target)))]
-        self._tried[room, chosen.kind] = self._tried.get((room, chosen.kind), 0) + 1
-        if not chosen.solid:
-            return _Sequence(iter((MoveTo(chosen.tile),)))
-        standable = {target.tile for kind in offered.values() for target in kind if not target.solid}
-        return _Sequence(self._act(chosen, view, standable))
+        of_kind = self._choose(tuple((1 / (1 + self._tried[room, kind]), found) for kind, found in offered.items()))
+        target = of_kind[int(self._rng.integers(len(of_kind)))]
+        self._tried[room, target.kind] += 1
+        if not target.solid:
+            return _Sequence(iter((MoveTo(target.tile),)))
+        standable = {one.tile for found in offered.values() for one in found if not one.solid}
+        return _Sequence(self._act(target, view, standable))
 
     def _act(self, target: Target, view: GameView, standable: Collection[Tile]) -> Iterator["Macro | _Held"]:
         """Walk beside a solid target, where the hero can stand, turn to it, and try one thing."""
@@ -153,7 +153,7 @@ class RoomOptions:
 
 @dataclass(slots=True)
 class _Held:
-    """An action for some steps, or until somebody speaks."""
+    """An action for some steps, or until a text is shown."""
 
     action: int
     left: int
