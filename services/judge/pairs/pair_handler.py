@@ -86,6 +86,7 @@ class PairHandler:
         if not _compares(start):
             return
         selection = await self._pairs.selection(finished.run, finished.epoch)
+        # A repeated event finds the selection made and waits no more: the scores that exist give the gaps.
         deadline = finished.created if selection is not None else finished.deadline(start.config.judge_deadline_s)
         values = await self._wait_for_scores(finished, deadline)
         if selection is None:
