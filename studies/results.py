@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +18,18 @@ from studies.curves import Curve
 from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.summary import summarise
 from studies.whole_file import write_whole
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+def read_results_file(kind: type[Document], file: Path, otherwise: str) -> Document:
+    """Read a results file; InvalidStudy if it is missing, or damaged: then the message says that it is `otherwise`."""
+    try:
+        return kind.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise InvalidStudy(f"{file} is not readable: {error.strerror}.") from error
+    except ValidationError as error:
+        raise InvalidStudy(f"{file} is {otherwise}: {first_problem(error)}.") from error
 
 
 class FinishedTrial(BaseModel):
@@ -77,12 +89,7 @@ class Results(BaseModel):
     @classmethod
     def load(cls, file: Path) -> Self:
         """Load a results file; InvalidStudy if it is damaged."""
-        try:
-            return cls.model_validate_json(file.read_bytes())
-        except OSError as error:
-            raise InvalidStudy(f"{file} is not readable: {error.strerror}.") from error
-        except ValidationError as error:
-            raise InvalidStudy(f"{file} is not a results file: {first_problem(error)}.") from error
+        return read_results_file(cls, file, "not a results file")
 
     @property
     def steps(self) -> int:

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from shared.config.problems import first_problem
-from studies.plan import InvalidStudy
 from studies.plans.figures import PlanRow
+from studies.results import read_results_file
 from studies.stats import Interval
 from studies.whole_file import write_whole
 
@@ -32,12 +31,7 @@ class PlannerResults(BaseModel):
     @classmethod
     def load(cls, file: Path) -> Self:
         """Read the file. Raises InvalidStudy if it is missing or damaged."""
-        try:
-            return cls.model_validate_json(file.read_bytes())
-        except OSError as error:
-            raise InvalidStudy(f"{file} is not readable: {error.strerror}.") from error
-        except ValidationError as error:
-            raise InvalidStudy(f"{file} is no results file of planners: {first_problem(error)}.") from error
+        return read_results_file(cls, file, "no results file of planners")
 
     def save(self, file: Path) -> None:
         """Write the file; a reader sees the old one or the new one."""
