@@ -17,7 +17,7 @@ from services.trainer.executor.outcome import GameView
 from services.trainer.planning.plan import NoPlan, PlanMaker
 from services.trainer.planning.puzzle_room import is_open
 from shared.contracts.driver import ENDINGS, NEEDS, Ending, Need
-from shared.game.decoding.state import GameState
+from shared.game.decoding.state import GameState, Scene
 
 NOWHERE: Final = (-1, -1)  # the room of a question that was not asked
 LATE_STEPS: Final = 90  # steps until a plan is late, about 6 s of play
@@ -43,6 +43,8 @@ class Takeover:
         self._fallback: tuple[Macro, ...] = ()
         self._executor: Executor | None = None
         self._asked, self._waiting = False, 0
+        self._scene: Scene | None = None
+        self._tiles, self._read = b"", SwitchReading(None, None, 0)
         self.begin()
 
     def begin(self) -> None:
@@ -106,18 +108,22 @@ class Takeover:
         self._looked = True
         view = GameView(state, image)
         mode = self.switch.step(self._reading(view))
-        if self._number != self.switch.takeovers or mode != "planner":
+        if self._asked and (self._number != self.switch.takeovers or mode != "planner"):
             self._drop()
-            self._number = self.switch.takeovers
         if mode == "planner" and not self._asked and self.switch.need is not None:
             self._planner.ask(view, self.switch.need)
-            self._asked, self._room = True, view.state.key
+            self._asked, self._number, self._room = True, self.switch.takeovers, view.state.key
 
     def _reading(self, view: GameView) -> SwitchReading:
-        state = view.state
+        """What this step shows; read only when the scene or the room's tiles change, because this runs every step."""
+        state, tiles = view.state, view.tiles
+        if state.scene is self._scene and tiles == self._tiles:
+            return self._read
+        self._scene, self._tiles = state.scene, tiles
         dialog = state.dialog is not None if self._dialogs else None
         puzzle = is_open(view, self._outdoors) if self._puzzles else None
-        return SwitchReading(dialog, puzzle, state.inventory.health)  # by position: this runs every step
+        self._read = SwitchReading(dialog, puzzle, state.inventory.health)
+        return self._read
 
     def _planned(self, view: GameView) -> int | None:
         """The planner's action; None while there is no plan."""

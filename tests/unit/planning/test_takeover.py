@@ -11,11 +11,13 @@ from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.executor.macros import Interact, Macro, MoveTo
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.plan import NoPlan, Plan, PlanMaker
+from services.trainer.planning.puzzle_room import BUTTON
 from services.trainer.planning.rules_planner import RulesPlanner
 from services.trainer.planning.takeover import Takeover
 from services.trainer.recording.recorder import RunnerRecorder
 from shared.contracts.driver import Need
 from shared.game.emulator.emulator import Emulator
+from shared.game.ram import offsets
 from shared.game.recording.replay import verify
 from shared.game.recording.segment import read_segment
 from tests.unit.executor.played import Played, played
@@ -142,6 +144,24 @@ def test_planner_is_asked_only_about_what_the_run_names() -> None:
         game.put(0, 0x02, (4, 6))
         steps(game, 40)
         assert planner.asked == []
+
+
+def test_pressed_button_is_seen_though_no_wall_changes() -> None:
+    planner = FixedPlanner(plan(Interact()))
+    with assisted("garden", planner, needs=PUZZLES) as (game, takeover):
+        game.put(0, 0x02, (4, 6))
+        steps(game, 1)
+        takeover.begin()
+        planner.asked.clear()
+        state, image = game.session.state, game.session.image
+        tiles = slice(offsets.ROOM_LAYOUT, offsets.ROOM_LAYOUT + 176)
+        pressed = image[: tiles.start] + image[tiles].replace(bytes([BUTTON]), b"\0") + image[tiles.stop :]
+        for _ in range(2 * LIMITS.hysteresis):
+            takeover.choose(state, pressed, UP)
+        assert planner.asked == []
+        for _ in range(LIMITS.hysteresis):
+            takeover.choose(state, image, UP)
+        assert planner.asked == ["puzzle"]
 
 
 def test_new_episode_begins_with_the_policy_and_counts_again() -> None:
