@@ -37,6 +37,7 @@ PURGES: Final = 6
 FAULT_RATE: Final = 0.1
 RESETS: Final = 5
 OUTAGE_S: Final = {"bus": 300.0, "store": 60.0}
+OUTAGE_FROM_S: Final = {"bus": (2.0, 8.0), "store": (2.0, 15.0)}  # later, and a run may end soon after five minutes
 HANG_S: Final = 45.0  # longer than any call may wait for an answer
 FULL_S: Final = 40.0  # longer than several writes of each process
 CLOCK_STEPS_S: Final = (3_600, -3_600)
@@ -228,7 +229,7 @@ async def _hang(round_: Injection, name: str) -> str:
 
 async def _outage(round_: Injection, name: str) -> str:
     """Disconnect one server at a random moment; report the services' memory growth and the recovery time."""
-    await asyncio.sleep(round_.rng.uniform(2.0, 15.0))
+    await asyncio.sleep(round_.rng.uniform(*OUTAGE_FROM_S[name]))
     round_.proxies[name].disconnect()
     round_.hit("outage", name)
     await asyncio.sleep(DETECTION_S)
