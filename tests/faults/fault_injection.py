@@ -198,8 +198,8 @@ SCENARIOS: Final[dict[str, FaultScenario]] = {
 # Recorders drop and count what exceeds their memory.
 DROPS_SEGMENTS: Final = frozenset({"store-away", "store-faults", "store-hangs", "full-disk", "clock-steps"})
 PASSES_DEADLINES: Final = frozenset({"clock-steps"})
-# These take as long as a run: kills accompany them instead of following them.
-ACCOMPANIED: Final = frozenset({"pauses", "purges", "two-leaders", "full-disk"})
+# These can take as long as a run: kills accompany them instead of following them.
+ACCOMPANIED: Final = frozenset({"pauses", "purges", "two-leaders", "bus-hangs", "store-hangs", "full-disk"})
 
 
 async def _pause(round_: Injection, role: str, paused: SupervisedProcess, seconds: float) -> None:
