@@ -75,7 +75,7 @@ def _limits(summary: Mapping[str, Any], steps: int) -> list[str]:
     subjects = {SUBJECT: summary["against"], MODEL: model, **assisted}
     seeds = summary["arms"][next(arm for arm, compared in subjects.items() if compared)]["seeds"]
     each = len(seeds) // len(worlds)
-    judges, unknown = " and these judges" if model else "", "other language models"
+    judges, unknown = (" and these judges", "other language models") if model else ("", "other planners and advisers")
     if not model and summary["against"]:
         judges, unknown = " and the rules judge", "judges that are language models"
     subject = "judges" if summary["against"] and not model and not assisted else "one arm"
