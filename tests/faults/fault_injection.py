@@ -37,7 +37,8 @@ PURGES: Final = 6
 FAULT_RATE: Final = 0.1
 RESETS: Final = 5
 OUTAGE_S: Final = {"bus": 300.0, "store": 60.0}
-OUTAGE_FROM_S: Final = {"bus": (2.0, 8.0), "store": (2.0, 15.0)}  # later, and a run may end soon after five minutes
+# When an outage begins: after a later one of five minutes, a run may end before its tenth fault.
+OUTAGE_FROM_S: Final = {"bus": (2.0, 8.0), "store": (2.0, 15.0)}
 HANG_S: Final = 45.0  # longer than any call may wait for an answer
 FULL_S: Final = 40.0  # longer than several writes of each process
 CLOCK_STEPS_S: Final = (3_600, -3_600)

@@ -44,7 +44,7 @@ class Takeover:
         self._executor: Executor | None = None
         self._asked, self._waiting = False, 0
         self._scene: Scene | None = None
-        self._tiles, self._read = b"", SwitchReading(None, None, 0)
+        self._tiles, self._last_reading = b"", SwitchReading(None, None, 0)
         self.begin()
 
     def begin(self) -> None:
@@ -118,12 +118,12 @@ class Takeover:
         """What this step shows; read only when the scene or the room's tiles change, because this runs every step."""
         state, tiles = view.state, view.tiles
         if state.scene is self._scene and tiles == self._tiles:
-            return self._read
+            return self._last_reading
         self._scene, self._tiles = state.scene, tiles
         dialog = state.dialog is not None if self._dialogs else None
         puzzle = is_open(view, self._outdoors) if self._puzzles else None
-        self._read = SwitchReading(dialog, puzzle, state.inventory.health)
-        return self._read
+        self._last_reading = SwitchReading(dialog, puzzle, state.inventory.health)
+        return self._last_reading
 
     def _planned(self, view: GameView) -> int | None:
         """The planner's action; None while there is no plan."""

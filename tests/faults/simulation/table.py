@@ -29,7 +29,7 @@ def block(content: Mapping[str, Any]) -> str:
     failed = sorted({seed for one in chunks for seed in one.failed})
     seconds = sum(one.seconds for one in chunks)
     row = [f"{len(seeds):,}", ranges(seeds), str(len(failed)), f"{seconds / 60:.1f}", f"{len(seeds) / seconds:.0f}"]
-    source = origin(content, "python -m tests.faults.simulation", RESULTS, "chunks") + ", in one process:"
+    source = origin(content, "python -m tests.faults.simulation", RESULTS, "chunks") + ", each history in one process:"
     parts = [source, table(HEAD, [row])]
     return "\n\n".join(parts + ([f"Seeds with violations: {ranges(failed)}."] if failed else []))
 
