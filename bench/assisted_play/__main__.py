@@ -10,22 +10,24 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.assisted_play.silent_server import silent_server
-from bench.harness.measure import Figures, interleave, parser, ratio, ratio_within, report
+from bench.harness.measure import Figures, interleave, median_within, parser, ratio, report
 
 if TYPE_CHECKING:
     from services.trainer.driver.session import TrainingSession
 
-ROUNDS: Final = 30
+ROUNDS: Final = 15
+SEEDS: Final = 10
 SETTINGS: Final = {
     "world": "garden", "env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "epoch_steps": 10_000_000,
 }  # fmt: skip
 ASSISTED: Final = {"planner": {"mode": "model"}, "guidance": {"mode": "model"}}
 
 
-def session(name: str, url: str | None) -> "TrainingSession":
+def session(name: str, seed: int, url: str | None) -> "TrainingSession":
     """A training session; with an address, one that asks models there."""
     from bench.assisted_play.puzzle_env import PuzzleEnv
     from services.trainer.driver.session import TrainingSession
@@ -36,7 +38,7 @@ def session(name: str, url: str | None) -> "TrainingSession":
     from shared.contracts.ids import RunId
     from shared.contracts.run import RunConfig
 
-    run = RunConfig.model_validate(SETTINGS if url is None else {**SETTINGS, **ASSISTED})
+    run = RunConfig.model_validate({**SETTINGS, **({} if url is None else ASSISTED), "seed": seed})
     config = TrainingSessionConfig(RunId(name), run)
     planning = None if url is None else PlanningProcess(load_planner_file(None, url), RunId(name), None)
     made = TrainingSession(config, PuzzleEnv, planning)
@@ -60,40 +62,58 @@ class Speed:
         return steps / (time.perf_counter() - began)
 
 
-def measure(name: str, url: str, rounds: int) -> tuple[Figures, list[tuple[str, str]]]:
-    """Compare a run whose models are at this address with one that asks none."""
-    plain, assisted = session(f"plain-{name}", None), session(name, url)
-    alone, helped = Speed(plain), Speed(assisted)
-    found = interleave({"plain": alone, "assisted": helped}, rounds)
-    cpu = helped.per_cpu_s[1:], alone.per_cpu_s[1:]
-    assisted.collect(final=True)
-    calls = assisted.model_calls
-    begun = sum(summary.facts["takeovers"] for summary in assisted.summaries)
-    for one in (plain, assisted):
-        one.close()
-    share = ratio(found["assisted"], found["plain"])
-    low, high = ratio_within(found["assisted"], found["plain"])
-    unavailable = sum(found.outcomes.get("unavailable", 0) for found in calls.values())
-    breakers = sum(found.breaker != "closed" for found in calls.values())
-    cpu_share, (cpu_low, cpu_high) = ratio(*cpu), ratio_within(*cpu)
-    figures = {
-        f"{name}_cpu_ratio": cpu_share,
-        f"{name}_cpu_ratio_low": cpu_low,
-        f"{name}_cpu_ratio_high": cpu_high,
-        f"{name}_ratio": share,
-        f"{name}_ratio_low": low,
-        f"{name}_ratio_high": high,
-        f"{name}_plain_steps_per_s": statistics.median(found["plain"]),
-        f"{name}_takeovers": begun,
-        f"{name}_calls_without_answer": unavailable,
-        f"{name}_open_breakers": breakers,
+@dataclass(slots=True)
+class Pairs:
+    """What all pairs showed: each pair's median ratio by the clock and by the cores, plain steps/s, counts of calls."""
+
+    clock: list[float] = field(default_factory=list)
+    cores: list[float] = field(default_factory=list)
+    plain: list[float] = field(default_factory=list)
+    takeovers: float = 0
+    unanswered: int = 0
+    breakers: int = 0
+
+    def add(self, name: str, seed: int, url: str, rounds: int) -> None:
+        """Measure a run whose models are at this address against one that asks none."""
+        plain, assisted = session(f"plain-{name}", seed, None), session(name, seed, url)
+        alone, helped = Speed(plain), Speed(assisted)
+        found = interleave({"plain": alone, "assisted": helped}, rounds)
+        self.clock.append(ratio(found["assisted"], found["plain"]))
+        self.cores.append(ratio(helped.per_cpu_s[1:], alone.per_cpu_s[1:]))
+        self.plain += found["plain"]
+        assisted.collect(final=True)
+        calls = assisted.model_calls.values()
+        self.takeovers += sum(summary.facts["takeovers"] for summary in assisted.summaries)
+        self.unanswered += sum(found.outcomes.get("unavailable", 0) for found in calls)
+        self.breakers += sum(found.breaker != "closed" for found in calls)
+        for one in (plain, assisted):
+            one.close()
+
+
+def measured(name: str, found: Pairs) -> tuple[Figures, list[tuple[str, str]]]:
+    """The figures of all pairs, and their rows."""
+    figures: Figures = {}
+    rows = []
+    for measure, label, ratios in (
+        ("ratio", "the clock", found.clock),
+        ("cpu_ratio", "the process's cores", found.cores),
+    ):
+        low, high = median_within(ratios)
+        figures |= {
+            f"{name}_{measure}": statistics.median(ratios),
+            f"{name}_{measure}_low": low,
+            f"{name}_{measure}_high": high,
+        }
+        rows.append((f"models {name}, by {label}", f"{statistics.median(ratios):.3f} ({low:.3f} to {high:.3f})"))
+    figures |= {
+        f"{name}_plain_steps_per_s": statistics.median(found.plain),
+        f"{name}_takeovers": found.takeovers,
+        f"{name}_calls_without_answer": found.unanswered,
+        f"{name}_open_breakers": found.breakers,
     }
-    asked = f"{begun:.0f} takeovers, {unavailable:.0f} calls without an answer"
-    rows = [
-        (f"models {name}, by the clock", f"{share:.3f} ({low:.3f} to {high:.3f})"),
-        (f"models {name}, by the process's cores", f"{cpu_share:.3f} ({cpu_low:.3f} to {cpu_high:.3f}); {asked}"),
-    ]
-    return figures, rows
+    asked = f"{found.takeovers:.0f} takeovers, {found.unanswered} calls without an answer"
+    pairs = ", ".join(f"{one:.3f}" for one in sorted(found.clock))
+    return figures, [*rows, (f"models {name}, each pair", pairs), (f"models {name}", asked)]
 
 
 @contextmanager
@@ -109,7 +129,8 @@ def absent_address() -> Iterator[str]:
 def main() -> None:
     """Measure and report."""
     command = parser(__doc__)
-    command.add_argument("--rounds", type=int, default=ROUNDS, help="more of them narrow the intervals")
+    command.add_argument("--rounds", type=int, default=ROUNDS, help="of each pair of runs; more narrow the intervals")
+    command.add_argument("--seeds", type=int, default=SEEDS, help="pairs of runs")
     options: Any = command.parse_args()
     rounds = options.rounds // 10 if options.quick else options.rounds
     import ray
@@ -118,9 +139,12 @@ def main() -> None:
     figures: Figures = {}
     rows: list[tuple[str, str]] = []
     for name, server in (("away", absent_address), ("slow", silent_server)):
+        found = Pairs()
         with server() as url:
-            measured, lines = measure(name, url, rounds)
-        figures |= measured
+            for seed in range(options.seeds):
+                found.add(name, seed, url, rounds)
+        these, lines = measured(name, found)
+        figures |= these
         rows += lines
     ray.shutdown()
     report("steps/s with planner and guidance over steps/s without", rows, figures, options.json)

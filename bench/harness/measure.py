@@ -52,14 +52,19 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of `ratio`: the ranks that contain the median with this probability.
+    """95 % interval of `ratio`."""
+    return median_within([a / b for a, b in zip(above, below, strict=True)])
+
+
+def median_within(values: Sequence[float]) -> tuple[float, float]:
+    """95 % interval of the median: the ranks that contain it with this probability.
 
     Source: the sign test's interval, in its normal approximation.
     """
-    ratios = sorted(a / b for a, b in zip(above, below, strict=True))
-    reach = 0.98 * math.sqrt(len(ratios))
-    first, last = len(ratios) / 2 - reach, len(ratios) / 2 + reach
-    return ratios[max(0, math.floor(first))], ratios[min(len(ratios) - 1, math.ceil(last))]
+    ordered = sorted(values)
+    reach = 0.98 * math.sqrt(len(ordered))
+    first, last = len(ordered) / 2 - reach, len(ordered) / 2 + reach
+    return ordered[max(0, math.floor(first))], ordered[min(len(ordered) - 1, math.ceil(last))]
 
 
 def process_cpu(pid: int) -> float:

@@ -34,6 +34,7 @@ def bench(
     limit: Annotated[
         int | None, typer.Option(min=1, help="ask about the first N segments of the half; they are a random sample")
     ] = None,
+    world: Annotated[str | None, typer.Option(help="ask about this world alone: labels for `zelda study`")] = None,
     variant: Annotated[
         str,
         typer.Option(help="what the judges read: plain, shuffled (lines of TOTALS), no-totals, planted (wrong totals)"),
@@ -49,8 +50,7 @@ def bench(
     accuracy: Annotated[float, typer.Option(min=0.5, max=1, help="accuracy to which rules-noisy is degraded")] = 0.80,
     out: Annotated[Path, typer.Option(help="folder with the answers of each row")] = Path("runs/bench"),
     own_bank: Annotated[
-        Path | None,
-        typer.Option("--bank", help="another bank, from python -m studies.judges.make_bank --out FILE"),
+        Path | None, typer.Option("--bank", help="another bank, from python -m studies.judges.make_bank --out FILE")
     ] = None,
     results: Annotated[Path | None, typer.Option(help="results file (JSON) to write the rows into")] = None,
     pack: Annotated[bool, typer.Option("--pack", help="also write the answers compressed, to publish them")] = False,
@@ -73,7 +73,7 @@ def bench(
         if judges is not None or rules:
             file = _judges_file(judges)
             kept = _open_answers(file, name, out)
-            segments = bank.half(chosen)[:limit]
+            segments = _of_world(bank, bank.half(chosen), world)[:limit]
             if pairs is not None:
                 _compare(bank, file, draw_pairs(segments, pairs, any_gain=any_gain), kept)
             else:
@@ -96,6 +96,13 @@ def _half(name: str) -> "Half":
         if half == name:
             return half
     raise CliError(USAGE, f"--half {name}: the bank has the halves {' and '.join(HALVES)}.")
+
+
+def _of_world(bank: "Bank", segments: list["BankSegment"], world: str | None) -> list["BankSegment"]:
+    worlds = sorted({bank.episodes[segment.episode].world for segment in segments})
+    if world is not None and world not in worlds:
+        raise CliError(USAGE, f"--world {world}: this half of the bank has {', '.join(worlds)}.")
+    return [segment for segment in segments if world in (None, bank.episodes[segment.episode].world)]
 
 
 def _variant(name: str) -> "Variant":

@@ -40,6 +40,9 @@ class JudgeSpec(StrictModel):
         "full",
         description="`short` leaves out totals that are 0 or unknown: a quarter of the tokens of a small segment",
     )
+    examples: bool = Field(
+        False, description="answered clips in the prompt, which show a small model the scale; 1,100 tokens, read once"
+    )
     spread_scale: float = Field(
         1.0,
         gt=0,
@@ -77,6 +80,8 @@ class JudgeSpec(StrictModel):
             raise ValueError(f"judge {self.name}: rules have no probabilities; leave out asking")
         if self.facts == "short" and self.kind != "model":
             raise ValueError(f"judge {self.name}: rules read every total; leave out facts")
+        if self.examples and self.kind != "model":
+            raise ValueError(f"judge {self.name}: rules need no examples; leave them out")
         if self.temperature == 0 and self.kind == "model" and self.asking == "votes":
             raise ValueError(f"judge {self.name}: at temperature 0 all votes are copies; use 0.3 to 1")
         return self

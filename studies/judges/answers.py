@@ -8,7 +8,8 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from services.judge.config import JudgesFile
+from services.judge.config import JudgesFile, JudgeSpec
+from services.judge.domain.examples.chat import pair_examples, vote_examples
 from services.judge.domain.prompts import rubric_message
 from services.judge.domain.rubric import rubric_text
 from shared.config.problems import first_problem
@@ -16,8 +17,8 @@ from shared.contracts.base import sha256
 from shared.contracts.scores import DIMENSIONS, JudgeResult
 from studies.judges.variants import Variant
 
-UNASKED: Final = ("route", "prices")
-"""Fields of a judge that do not change its answers."""
+UNASKED: Final = ("route", "prices", "examples")
+"""Fields of a judge that do not change its answers; of `examples`, the digest has their text."""
 
 
 class AnswersError(ValueError):
@@ -47,10 +48,19 @@ def judges_digest(file: JudgesFile) -> str:
         {
             **{name: value for name, value in spec.model_dump(mode="json").items() if name not in UNASKED},
             "rubric": rubric_message(spec.dimensions, pictures=spec.frames > 0, reason=spec.asking == "votes"),
+            **_examples(spec),
         }
         for spec in file.judges
     ]
     return sha256(json.dumps([judges, file.weights.as_dict()], sort_keys=True).encode())
+
+
+def _examples(spec: JudgeSpec) -> dict[str, Any]:
+    """The examples in a judge's prompts, if it has any."""
+    if not spec.examples:
+        return {}
+    reason = spec.asking == "votes"
+    return {"examples": [*vote_examples(spec.dimensions, reason=reason), *pair_examples(reason=reason)]}
 
 
 def rubric_digest() -> str:

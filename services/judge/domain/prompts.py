@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from services.judge.domain.examples.chat import chat_bound, pair_examples, two_clips, vote_examples
 from services.judge.domain.rubric import reply_schema, rubric_text
 from shared.llm.tokens import TEMPLATE_TOKENS, image_token_bound, token_bound
 
@@ -73,8 +74,12 @@ def vote_messages(
     *,
     pictures: bool = False,
     reason: bool = True,
+    examples: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the chat of one vote. `frames` are data URLs in order of time; `pictures`: the judge gets frames."""
+    """Return the chat of one vote. `frames` are data URLs in order of time; `pictures`: the judge gets frames.
+
+    With `examples`, answered clips stand between the rubric and the question.
+    """
     text = (f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else "") + facts
     content: str | list[dict[str, Any]] = text
     if frames:
@@ -82,16 +87,20 @@ def vote_messages(
         content = [*images, {"type": "text", "text": text}]
     return [
         {"role": "system", "content": rubric_message(dimensions, pictures=pictures, reason=reason)},
+        *(vote_examples(dimensions, reason=reason) if examples else ()),
         {"role": "user", "content": content},
     ]
 
 
-def pair_messages(dimensions: tuple[str, ...], first: str, second: str, *, reason: bool = True) -> list[dict[str, Any]]:
-    """Return the chat that compares two clips by their facts."""
+def pair_messages(
+    dimensions: tuple[str, ...], first: str, second: str, *, reason: bool = True, examples: bool = False
+) -> list[dict[str, Any]]:
+    """Return the chat that compares two clips by their facts; `examples` as in vote_messages."""
     text = PAIR if reason else PAIR.partition("Reply with")[0] + PAIR_CHOICE
     return [
         {"role": "system", "content": text.format(rubric=rubric_text(dimensions))},
-        {"role": "user", "content": f"CLIP A\n{first}\nCLIP B\n{second}"},
+        *(pair_examples(reason=reason) if examples else ()),
+        {"role": "user", "content": two_clips(first, second)},
     ]
 
 
@@ -107,7 +116,15 @@ def pair_format(*, reason: bool = True) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "pair", "schema": schema, "strict": True}}
 
 
-def facts_budget(dimensions: tuple[str, ...], guidance: str, frames: Sequence[tuple[int, int]], *, most: int) -> int:
+def facts_budget(
+    dimensions: tuple[str, ...],
+    guidance: str,
+    frames: Sequence[tuple[int, int]],
+    *,
+    most: int,
+    examples: bool = False,
+) -> int:
     """Return the tokens left for the facts in a prompt of `most` tokens with frames of these sizes (pixels)."""
     fixed = token_bound(rubric_message(dimensions, pictures=True)) + token_bound(guidance) + 2 * TEMPLATE_TOKENS
+    fixed += chat_bound(vote_examples(dimensions, reason=True)) if examples else 0
     return most - fixed - sum(image_token_bound(width, height) for width, height in frames)

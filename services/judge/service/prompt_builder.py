@@ -9,6 +9,7 @@ from typing import Any
 
 from services.judge.adapters.frames import data_url, enlarged_size, select_frames
 from services.judge.config import JudgeSpec
+from services.judge.domain.examples.chat import chat_bound, pair_examples
 from services.judge.domain.facts.timeline import render
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.prompts import (
@@ -44,14 +45,22 @@ async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | 
     frames = select_frames(judge_input.frames, spec.frames) if spec.frames else []
     sizes = [enlarged_size(frame, spec.frame_scale) for frame in frames]
     limit = prompt_limit(spec, context)
-    room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=limit)
+    room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=limit, examples=spec.examples)
     if room < MIN_FACTS_TOKENS:
         # Small context: assume two bytes a token, which is likely. If it is wrong the server refuses and we abstain.
-        room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=2 * limit)
+        room = facts_budget(spec.dimensions, judge_input.guidance, sizes, most=2 * limit, examples=spec.examples)
     text = render(judge_input.facts, room, short=spec.facts == "short")
     urls = await asyncio.to_thread(lambda: [data_url(frame, spec.frame_scale) for frame in frames])
     reason = spec.asking == "votes"
-    messages = vote_messages(spec.dimensions, text, judge_input.guidance, urls, pictures=spec.frames > 0, reason=reason)
+    messages = vote_messages(
+        spec.dimensions,
+        text,
+        judge_input.guidance,
+        urls,
+        pictures=spec.frames > 0,
+        reason=reason,
+        examples=spec.examples,
+    )
     tokens = _text_bound(messages) + sum(image_token_bound(*size) for size in sizes)
     extra = {} if reason else PROBABILITIES
     return _prompt(spec, messages, response_format(spec.dimensions, reason=reason), tokens, extra)
@@ -60,12 +69,13 @@ async def build_prompt(spec: JudgeSpec, judge_input: JudgeInput, context: int | 
 def build_pair_prompt(spec: JudgeSpec, first: JudgeInput, second: JudgeInput, context: int | None) -> Prompt:
     """Build a judge's request to compare two clips by their facts alone. Raises PromptTooLong if they do not fit."""
     limit = prompt_limit(spec, context)
-    room = (limit - PAIR_RUBRIC_TOKENS) // 2
+    fixed = PAIR_RUBRIC_TOKENS + (chat_bound(pair_examples(reason=True)) if spec.examples else 0)
+    room = (limit - fixed) // 2
     if room < MIN_FACTS_TOKENS:
-        room = (2 * limit - PAIR_RUBRIC_TOKENS) // 2  # as for one clip: two bytes a token are likely
+        room = (2 * limit - fixed) // 2  # as for one clip: two bytes a token are likely
     clips = [render(one.facts, room, short=spec.facts == "short") for one in (first, second)]
     reason = spec.asking == "votes"
-    messages = pair_messages(spec.dimensions, clips[0], clips[1], reason=reason)
+    messages = pair_messages(spec.dimensions, clips[0], clips[1], reason=reason, examples=spec.examples)
     extra = {} if reason else PROBABILITIES
     return _prompt(spec, messages, pair_format(reason=reason), _text_bound(messages), extra)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from shared.contracts.driver import NEEDS, SUCCESSES, Ending, Need
+from shared.contracts.driver import SUCCESSES, Ending, Need
 
 Mode = Literal["policy", "planner", "guidance"]
 
@@ -51,7 +51,8 @@ class PolicySwitch:
     takeovers: int = 0
     endings: Counter[tuple[Need, Ending]] = field(default_factory=Counter)
     """Ended takeovers so far, by what they were for and how they ended."""
-    _shown: dict[Need, int] = field(default_factory=lambda: dict.fromkeys(NEEDS, 0))
+    _dialog: int = 0  # steps in a row in which it has shown itself
+    _puzzle: int = 0
     _gone: int = 0
     _steps: int = 0
     _health: int = 0
@@ -65,11 +66,12 @@ class PolicySwitch:
     def step(self, reading: SwitchReading) -> Mode:
         """Take one step's reading and return who acts in it."""
         dialog, puzzle, health = reading
-        shown = self._shown
-        shown["dialog"] = shown["dialog"] + 1 if dialog else 0
-        shown["puzzle"] = shown["puzzle"] + 1 if puzzle else 0
+        self._dialog = self._dialog + 1 if dialog else 0
+        self._puzzle = self._puzzle + 1 if puzzle else 0
         if self.mode == "planner":
             self._continue(bool(dialog if self.need == "dialog" else puzzle), health)
+        elif self._cool > 1 and self.mode == "policy":
+            self._cool -= 1  # the rest is for steps that can change the mode: this one runs in every step
         else:
             self._wait(health)
         return self.mode
@@ -104,9 +106,11 @@ class PolicySwitch:
             self._steps += 1
             if self._steps > self.limits.guidance_steps:
                 self.mode = "policy"
-        if self._cool or not any(self._shown.values()):
+        if self._cool:
             return
-        due = next((need for need in NEEDS if self._shown[need] >= self.limits.hysteresis), None)
+        due: Need | None = "dialog" if self._dialog >= self.limits.hysteresis else None
+        if due is None and self._puzzle >= self.limits.hysteresis:
+            due = "puzzle"
         if due is not None:
             self.mode, self.need, self._health = "planner", due, health
             self._steps = self._gone = 0
@@ -129,4 +133,4 @@ class PolicySwitch:
             self.endings[self.need, ending] += 1
         self.mode, self.need, self.ending = "policy", None, ending
         self._cool = self.limits.cool_down
-        self._shown = dict.fromkeys(NEEDS, 0)
+        self._dialog = self._puzzle = 0

@@ -14,6 +14,8 @@ Outcome = Literal["done", "timeout", "hp_drop", "room_change", "stuck", "unknown
 WAIT, A, B, START = (ACTIONS.index(name) for name in ("wait", "a", "b", "start"))
 WALK: Final = tuple(ACTIONS.index(name) for name in ("up", "right", "down", "left"))
 """The action that walks in a direction: directions count clockwise from up, actions do not."""
+TILES: Final = slice(offsets.ROOM_LAYOUT, offsets.ROOM_LAYOUT + 176)
+"""The metatile of each tile of the room within a RAM image."""
 STEPS: Final = ((0, -1), (1, 0), (0, 1), (-1, 0))
 """Column and row of one step in each direction."""
 
@@ -43,7 +45,7 @@ class GameView(NamedTuple):
     @property
     def tiles(self) -> bytes:
         """The metatile of each tile of the room, 16 bytes a row."""
-        return self.image[offsets.ROOM_LAYOUT : offsets.ROOM_LAYOUT + 176]
+        return self.image[TILES]
 
     @property
     def standing(self) -> tuple[int, int]:

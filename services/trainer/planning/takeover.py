@@ -13,7 +13,7 @@ from services.trainer.domain.policy_switch import PolicySwitch, SwitchLimits, Sw
 from services.trainer.env.who_acts import GUIDANCE, PLANNER, POLICY
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
-from services.trainer.executor.outcome import GameView
+from services.trainer.executor.outcome import TILES, GameView
 from services.trainer.planning.plan import NoPlan, PlanMaker
 from services.trainer.planning.puzzle_room import is_open
 from shared.contracts.driver import ENDINGS, NEEDS, Ending, Need
@@ -44,7 +44,7 @@ class Takeover:
         self._executor: Executor | None = None
         self._asked, self._waiting = False, 0
         self._scene: Scene | None = None
-        self._tiles, self._last_reading = b"", SwitchReading(None, None, 0)
+        self._tiles, self._reading = b"", SwitchReading(None, None, 0)
         self.begin()
 
     def begin(self) -> None:
@@ -106,24 +106,22 @@ class Takeover:
         if self._looked:
             return
         self._looked = True
-        view = GameView(state, image)
-        mode = self.switch.step(self._reading(view))
+        if state.scene is not self._scene or image[TILES] != self._tiles:
+            self._read(GameView(state, image))
+        mode = self.switch.step(self._reading)
         if self._asked and (self._number != self.switch.takeovers or mode != "planner"):
             self._drop()
         if mode == "planner" and not self._asked and self.switch.need is not None:
-            self._planner.ask(view, self.switch.need)
-            self._asked, self._number, self._room = True, self.switch.takeovers, view.state.key
+            self._planner.ask(GameView(state, image), self.switch.need)
+            self._asked, self._number, self._room = True, self.switch.takeovers, state.key
 
-    def _reading(self, view: GameView) -> SwitchReading:
-        """What this step shows; read only when the scene or the room's tiles change, because this runs every step."""
-        state, tiles = view.state, view.tiles
-        if state.scene is self._scene and tiles == self._tiles:
-            return self._last_reading
-        self._scene, self._tiles = state.scene, tiles
+    def _read(self, view: GameView) -> None:
+        """The scene or the room's tiles changed: read what the steps from here on show."""
+        state = view.state
+        self._scene, self._tiles = state.scene, view.tiles
         dialog = state.dialog is not None if self._dialogs else None
         puzzle = is_open(view, self._outdoors) if self._puzzles else None
-        self._last_reading = SwitchReading(dialog, puzzle, state.inventory.health)
-        return self._last_reading
+        self._reading = SwitchReading(dialog, puzzle, state.inventory.health)
 
     def _planned(self, view: GameView) -> int | None:
         """The planner's action; None while there is no plan."""

@@ -48,6 +48,11 @@ def test_rules_are_asked_once_and_written_to_the_results(tmp_path: Path) -> None
     assert plain(tmp_path / "out" / "rules").read_bytes() == answers
 
 
+def test_one_world_can_be_asked_about_alone(tmp_path: Path) -> None:
+    shown = bench(tmp_path, "--rules", "--world", "garden", "--json")
+    assert json.loads(shown.stdout)["rows"]["rules"]["segments"] == 1
+
+
 def test_other_variants_are_asked_on_top(tmp_path: Path) -> None:
     assert bench(tmp_path, "--rules").exit_code == 0
     shown = bench(tmp_path, "--rules", "--variant", "shuffled", "--json")
@@ -68,6 +73,7 @@ def test_a_silent_route_ends_the_command_and_keeps_the_answers(tmp_path: Path) -
     [
         (["--half", "third"], errors.USAGE, "--half third: the bank has the halves dev and test."),
         (["--rules", "--variant", "odd"], errors.USAGE, "--variant odd: use plain, shuffled, no-totals, planted."),
+        (["--rules", "--world", "atlantis"], errors.USAGE, "--world atlantis: this half of the bank has garden."),
         (["--rules", "--name", "length-only"], errors.USAGE, "--name length-only: use lower-case letters"),
         ([], errors.FAILED, "has no answers about the half dev: add --rules or --judges FILE."),
     ],

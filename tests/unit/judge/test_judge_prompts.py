@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from services.judge.adapters.frames import enlarged_size
 from services.judge.config import JudgeSpec, load_judges
+from services.judge.domain.examples.chat import PAIRS
+from services.judge.domain.examples.clips import CLIPS, ExampleClip
 from services.judge.domain.facts.events import SOUNDS, Importance, TimelineEvent, detect_events
 from services.judge.domain.facts.states import StepState
 from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.facts.timeline import PromptTooLong, render, thin
 from services.judge.rules_server.facts_parser import totals
-from services.judge.service.prompt_builder import build_prompt
+from services.judge.rules_server.scoring import clip_totals, progress
+from services.judge.service.prompt_builder import build_pair_prompt, build_prompt
 from shared.errors import ContractError
 from shared.game.decoding.names import SOUND_EVENTS
 from shared.llm.tokens import token_bound
@@ -223,3 +226,46 @@ async def test_short_facts_leave_out_what_is_zero_or_unknown() -> None:
 def test_rules_read_every_total() -> None:
     with pytest.raises(ValueError, match="judge r: rules read every total; leave out facts"):
         JudgeSpec.model_validate({"name": "r", "kind": "rules", "dimensions": ["progress"], "facts": "short"})
+
+
+async def test_examples_precede_the_question_and_are_the_same_for_every_segment() -> None:
+    spec = JUDGES[0].model_copy(update={"examples": True, "dimensions": ("progress", "efficiency")})
+    bodies = [(await build_prompt(spec, judge_input(name, walk(3)), None)).body["messages"] for name in ("s1", "s2")]
+    first, second = bodies
+    assert first[:-1] == second[:-1], "a server reads all but the last message once"
+    assert [turn["role"] for turn in first] == ["system", *("user", "assistant") * len(CLIPS), "user"]
+    replies = [json.loads(turn["content"]) for turn in first if turn["role"] == "assistant"]
+    assert all(list(reply) == ["reason", "progress", "efficiency"] for reply in replies)
+    plain = (await build_prompt(JUDGES[0], judge_input("s1", walk(3)), None)).body["messages"]
+    assert first[-1] == plain[-1]
+
+
+async def test_examples_reply_as_the_judge_must() -> None:
+    spec = JUDGES[0].model_copy(update={"examples": True, "asking": "probabilities"})
+    body = (await build_prompt(spec, judge_input("s1", walk(3)), None)).body
+    required = body["response_format"]["json_schema"]["schema"]["required"]
+    assert [list(json.loads(turn["content"])) for turn in body["messages"][2::2]] == [required] * len(CLIPS)
+    pair = build_pair_prompt(spec, judge_input("s1", walk(3)), judge_input("s2", walk(5)), None).body["messages"]
+    assert [list(json.loads(turn["content"])) for turn in pair[2::2]] == [["better"]] * len(PAIRS)
+
+
+@pytest.mark.parametrize("clip", CLIPS, ids=lambda clip: clip.reason)
+def test_the_votes_of_an_example_follow_the_anchors(clip: ExampleClip) -> None:
+    left_out = "" if "rooms never seen before" in clip.totals else "- rooms never seen before: 0\n"
+    assert progress(clip_totals(clip.facts.replace("- all others", f"{left_out}- all others"))) == clip.votes[0]
+
+
+def test_examples_of_pairs_follow_the_votes_and_favour_no_position() -> None:
+    for pair in PAIRS:
+        first, second = CLIPS[pair.first].votes[0], CLIPS[pair.second].votes[0]
+        assert pair.better == ("A" if first > second else "B" if second > first else "equal")
+    better = Counter(pair.better for pair in PAIRS)
+    assert better["A"] == better["B"]
+
+
+async def test_examples_count_in_the_bound_of_a_prompt() -> None:
+    examples = JUDGES[0].model_copy(update={"examples": True})
+    one, other = [(await build_prompt(spec, judge_input("s1", walk(3)), None)) for spec in (JUDGES[0], examples)]
+    added = sum(token_bound(turn["content"]) for turn in other.body["messages"][1:-1])
+    assert other.tokens - one.tokens >= added
+    assert one.digest != other.digest
