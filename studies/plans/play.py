@@ -14,7 +14,7 @@ from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.model_reply import read_plan, read_suggestion
 from services.trainer.planning.plan import Plan, PlanMaker
 from services.trainer.planning.puzzle_room import SOLVED
-from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, finished, seed_of
+from services.trainer.planning.question import AnswerSource, ModelAnswer, PacedAnswers, Question, finished, seed_of
 from services.trainer.planning.room_facts import facts_json
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.driver import Ending, Need, QuestionMode
@@ -61,7 +61,7 @@ def play_plan(session: GameSession, start: StartState, need: Need, models: Answe
     """One takeover from this state, with a plan of the models."""
     heard = Overheard(models)
     config = PlannerConfig(mode="model", wait_s=0)
-    planner = ModelPlanner(heard, WaitGate(), config, lambda: (0, start.name))
+    planner = ModelPlanner(PacedAnswers(heard), WaitGate(), config, lambda: (0, start.name))
     ending, success, begun = take_over(session, start, need, planner)
     answer = heard.answer or ModelAnswer("unavailable", detail="no question was asked")
     named = _named(answer.text)

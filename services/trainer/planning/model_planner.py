@@ -12,7 +12,7 @@ from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.model_reply import read_plan
 from services.trainer.planning.plan import NoPlan, Plan
-from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, finished, seed_of
+from services.trainer.planning.question import PAUSED, ModelAnswer, PacedAnswers, Question, answered, finished, seed_of
 from services.trainer.planning.room_facts import facts_json
 from shared.contracts.driver import Need
 from shared.contracts.run import PlannerConfig
@@ -23,7 +23,7 @@ class ModelPlanner:
 
     def __init__(
         self,
-        answers: AnswerSource,
+        answers: PacedAnswers,
         gate: WaitGate,
         config: PlannerConfig,
         episode: Callable[[], tuple[int, str]],
@@ -41,6 +41,10 @@ class ModelPlanner:
         epoch, episode = self._episode()
         self._number = self._number + 1 if episode == self._place else 0
         self._place = episode
+        self._may_wait = False
+        if not self._answers.accepts(need):  # making the facts of a question costs more than all else here
+            self._pending = answered(PAUSED)
+            return
         question = Question(
             mode=need,
             facts=facts_json(view, puzzle=need == "puzzle"),

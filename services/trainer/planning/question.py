@@ -51,6 +51,9 @@ class ModelAnswer:
     pause_s: float = 0.0
 
 
+PAUSED: Final = ModelAnswer("paused", detail="the model asked for a pause")
+
+
 class AnswerSource(Protocol):
     """Where an environment asks. `submit` returns immediately."""
 
@@ -73,7 +76,7 @@ class PacedAnswers:
     def submit(self, question: Question) -> "Future[ModelAnswer]":
         """See AnswerSource. A question within a pause is answered with `paused`."""
         if not self.accepts(question.mode):
-            return answered(ModelAnswer("paused", detail="the model asked for a pause"))
+            return answered(PAUSED)
         future = self._source.submit(question)
         future.add_done_callback(lambda done: self._learn(question.mode, done))
         return future

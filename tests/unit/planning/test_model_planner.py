@@ -1,5 +1,6 @@
 """A model plans in a running game: it solves, waits within its limit, and returns control in every other case."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from services.trainer.domain.wait_gate import FIRST_PAUSE_S, WaitGate
 from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import NoPlan, Plan
-from services.trainer.planning.question import AnswerSource, ModelAnswer
+from services.trainer.planning.question import AnswerSource, ModelAnswer, PacedAnswers
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import PlannerConfig
 from tests.rules import RulesServer
@@ -28,7 +29,7 @@ class Table:
     def __init__(self, game: Played, answers: AnswerSource, wait_s: float = 5.0, min_confidence: float = 0.2) -> None:
         self.now, self.game, self.gate = 0.0, game, WaitGate()
         config = PlannerConfig(mode="model", wait_s=wait_s, min_confidence=min_confidence)
-        self.planner = ModelPlanner(answers, self.gate, config, lambda: (3, "e3-0"), lambda: self.now)
+        self.planner = ModelPlanner(PacedAnswers(answers), self.gate, config, lambda: (3, "e3-0"), lambda: self.now)
         limits = SwitchLimits(cool_down=20)
         self.takeover = Takeover(self.planner, limits, ("dialog", "puzzle"), outdoors=True)
         game.session.takeover = self.takeover
@@ -59,6 +60,8 @@ def test_model_solves_the_puzzle(rules_server: RulesServer) -> None:
         actors: list[int | None] = []
         while len(actors) < 100_000 and not one.game.session.state.progress.room(0, 0x02) & 0x80:
             actors += one.play(1, seconds=0.0)
+            if actors[-1] is None:
+                time.sleep(0.001)  # the models answer in another thread
         assert one.game.session.state.progress.room(0, 0x02) & 0x80, "the button is pressed"
         assert PLANNER in actors
         one.play(10)
@@ -166,3 +169,14 @@ def test_answer_is_a_plan() -> None:
         assert one.planner.answer() is None
         answers.futures[-1].set_result(ModelAnswer("answered", PLAN))
         assert isinstance(one.planner.answer(), Plan)
+
+
+def test_no_question_is_made_while_the_models_demand_a_pause() -> None:
+    models = ByHand()
+    with table(models, wait_s=0) as one:
+        one.play(10)
+        models.futures[0].set_result(ModelAnswer("unavailable", pause_s=60.0))
+        one.play(100)
+        assert one.takeover.switch.takeovers > 1
+        assert len(models.asked) == 1
+        assert one.takeover.outcomes["no_plan"] == one.takeover.switch.takeovers

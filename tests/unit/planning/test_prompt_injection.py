@@ -18,7 +18,7 @@ from services.trainer.planning import takeover as takeovers
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.model_reply import read_plan
 from services.trainer.planning.plan import NoPlan
-from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, finished
+from services.trainer.planning.question import AnswerSource, ModelAnswer, PacedAnswers, Question, finished
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.driver import SUCCESSES, Need
 from shared.contracts.run import PlannerConfig
@@ -72,7 +72,7 @@ def endings(spoken: Spoken, texts: list[str]) -> list[str | None]:
     found: list[str | None] = []
     with played("garden") as game:
         config = PlannerConfig(mode="model", wait_s=60)
-        planner = ModelPlanner(spoken, WaitGate(), config, lambda: (0, f"e{len(found)}"))
+        planner = ModelPlanner(PacedAnswers(spoken), WaitGate(), config, lambda: (0, f"e{len(found)}"))
         takeover = Takeover(planner, SwitchLimits(cool_down=300), PUZZLES, outdoors=True)
         game.session.takeover = takeover
         for spoken.text in texts:
