@@ -3,8 +3,8 @@
 One run with 16 games trains with its assistants and without them in turns, an update at a time. `away`: nothing listens
 at the models' address. `slow`: a server accepts each call and never answers. The environments may wait for plans, as by
 default. Steps in which a game stood still do not count. Episodes begin in a room with an open puzzle, so that each of
-them asks for a plan. Two runs side by side cannot show a difference of 3 %: equal ones differ by 5 %, for as long as
-they live. The ten inputs that a network with guidance has more are there in both turns.
+them asks for a plan. Two runs side by side cannot show a difference of 3 %, because the speeds of two equal runs differ
+by 5 % from start to end. Both turns use the guided network, so the cost of its ten additional inputs is not measured.
 """
 
 import statistics
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.assisted_play.silent_server import silent_server
-from bench.harness.measure import Figures, interleave, median_within, parser, report
+from bench.harness.measure import Figures, interleave, median_within, parser, ratios, report
 
 if TYPE_CHECKING:
     from services.trainer.driver.session import TrainingSession
@@ -80,8 +80,8 @@ class Turns:
         run.iterate()  # the games begin
         alone, helped = Speed(run, assisted=False), Speed(run, assisted=True)
         found = interleave({"plain": alone, "assisted": helped}, rounds)
-        self.clock += [a / b for a, b in zip(found["assisted"], found["plain"], strict=True)]
-        self.cores += [a / b for a, b in zip(helped.per_cpu_s[1:], alone.per_cpu_s[1:], strict=True)]
+        self.clock += ratios(found["assisted"], found["plain"])
+        self.cores += ratios(helped.per_cpu_s[1:], alone.per_cpu_s[1:])
         self.plain += found["plain"]
         run.collect(final=True)
         calls = run.model_calls.values()
@@ -95,17 +95,17 @@ def measured(name: str, found: Turns) -> tuple[Figures, list[tuple[str, str]]]:
     """The figures of all runs, and their rows."""
     figures: Figures = {}
     rows = []
-    for measure, label, ratios in (
+    for measure, label, shares in (
         ("ratio", "the clock", found.clock),
         ("cpu_ratio", "the process's cores", found.cores),
     ):
-        low, high = median_within(ratios)
+        low, high = median_within(shares)
         figures |= {
-            f"{name}_{measure}": statistics.median(ratios),
+            f"{name}_{measure}": statistics.median(shares),
             f"{name}_{measure}_low": low,
             f"{name}_{measure}_high": high,
         }
-        rows.append((f"models {name}, by {label}", f"{statistics.median(ratios):.3f} ({low:.3f} to {high:.3f})"))
+        rows.append((f"models {name}, by {label}", f"{statistics.median(shares):.3f} ({low:.3f} to {high:.3f})"))
     figures |= {
         f"{name}_plain_steps_per_s": statistics.median(found.plain),
         f"{name}_takeovers": found.takeovers,

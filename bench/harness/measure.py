@@ -46,14 +46,19 @@ def interleave(jobs: Mapping[str, Callable[[], float]], rounds: int) -> dict[str
     return results
 
 
+def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
+    """The ratio of each two neighbouring rounds."""
+    return [a / b for a, b in zip(above, below, strict=True)]
+
+
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """Median of the ratios of neighbouring rounds."""
-    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+    return statistics.median(ratios(above, below))
 
 
 def ratio_within(above: Sequence[float], below: Sequence[float]) -> tuple[float, float]:
     """95 % interval of `ratio`."""
-    return median_within([a / b for a, b in zip(above, below, strict=True)])
+    return median_within(ratios(above, below))
 
 
 def median_within(values: Sequence[float]) -> tuple[float, float]:

@@ -106,13 +106,9 @@ class PolicySwitch:
             self._steps += 1
             if self._steps > self.limits.guidance_steps:
                 self.mode = "policy"
-        if self._cool:
-            return
-        due: Need | None = "dialog" if self._dialog >= self.limits.hysteresis else None
-        if due is None and self._puzzle >= self.limits.hysteresis:
-            due = "puzzle"
-        if due is not None:
-            self.mode, self.need, self._health = "planner", due, health
+        if not self._cool and max(self._dialog, self._puzzle) >= self.limits.hysteresis:
+            self.need = "dialog" if self._dialog >= self.limits.hysteresis else "puzzle"
+            self.mode, self._health = "planner", health
             self._steps = self._gone = 0
             self.takeovers += 1
 

@@ -44,7 +44,8 @@ def vote_examples(dimensions: tuple[str, ...], *, reason: bool) -> Chat:
     turns: list[dict[str, Any]] = []
     for clip in CLIPS:
         votes = dict(zip(DIMENSIONS, clip.votes, strict=True))
-        turns += _answered(clip.facts, clip.reason if reason else None, {name: votes[name] for name in dimensions})
+        reply = {"reason": clip.reason, **{name: votes[name] for name in dimensions}}
+        turns += _answered(clip.facts, reply, reason)
     return tuple(turns)
 
 
@@ -54,7 +55,7 @@ def pair_examples(*, reason: bool) -> Chat:
     turns: list[dict[str, Any]] = []
     for pair in PAIRS:
         clips = two_clips(CLIPS[pair.first].facts, CLIPS[pair.second].facts)
-        turns += _answered(clips, pair.reason if reason else None, {"better": pair.better})
+        turns += _answered(clips, {"reason": pair.reason, "better": pair.better}, reason)
     return tuple(turns)
 
 
@@ -68,6 +69,7 @@ def chat_bound(chat: Chat) -> int:
     return sum(TEMPLATE_TOKENS + token_bound(turn["content"]) for turn in chat)
 
 
-def _answered(question: str, reason: str | None, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    reply = answer if reason is None else {"reason": reason, **answer}
-    return [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(reply)}]
+def _answered(question: str, reply: dict[str, Any], reason: bool) -> list[dict[str, Any]]:
+    """Both turns of one example; the reply keeps its reason only if the judge must give one."""
+    kept = {name: value for name, value in reply.items() if reason or name != "reason"}
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": json.dumps(kept)}]

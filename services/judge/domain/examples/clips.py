@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from services.judge.domain.facts.timeline import totals_section
+
 
 @dataclass(frozen=True, slots=True)
 class ExampleClip:
@@ -17,11 +19,8 @@ class ExampleClip:
 
     @property
     def facts(self) -> str:
-        """The facts, in the form of timeline.render without its first lines: an example costs every call some time."""
-        totals = "".join(f"- {name}: {count}\n" for name, count in self.totals.items())
-        return f"TOTALS\n{totals}- all others: 0 or unknown\n\nTIMELINE\n" + "".join(
-            f"{one}\n" for one in self.timeline
-        )
+        """Short facts without their first lines, because an example costs every call some time."""
+        return totals_section(self.totals.items(), short=True) + "".join(f"{line}\n" for line in self.timeline)
 
 
 CLIPS: Final = (

@@ -1,6 +1,6 @@
 """Renders facts as text within a token budget: whole lines are dropped, the least important first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from services.judge.domain.facts.events import Importance, TimelineEvent
 from services.judge.domain.facts.summary import Facts
@@ -73,13 +73,16 @@ def _lines(events: Sequence[TimelineEvent], kept: Sequence[TimelineEvent]) -> li
 
 def _head(facts: Facts, short: bool) -> str:
     shown = [(name, value) for name, value in facts.totals.items() if value or not short]
-    totals = "".join(f"- {name}: {'unknown' if value is None else value}\n" for name, value in shown)
-    totals += OTHERS if short else ""
     return (
         f"{HEADING}\ngame: {facts.game}\nclip: {facts.seconds:.1f} seconds of play\n"
-        f"at the start: {facts.start}\nat the end: {facts.end}\n\n"
-        f"TOTALS\n{totals}\nTIMELINE\n"
+        f"at the start: {facts.start}\nat the end: {facts.end}\n\n{totals_section(shown, short=short)}"
     )
+
+
+def totals_section(shown: Iterable[tuple[str, int | None]], *, short: bool) -> str:
+    """Return the totals, and the heading of the timeline that follows them."""
+    totals = "".join(f"- {name}: {'unknown' if value is None else value}\n" for name, value in shown)
+    return f"TOTALS\n{totals}{OTHERS if short else ''}\nTIMELINE\n"
 
 
 def _size(lines: Sequence[str]) -> int:
