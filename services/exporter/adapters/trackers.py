@@ -102,8 +102,11 @@ class WandbTracker:
         self._run.log({**scalars, self.STEPS: step, "_timestamp": time.timestamp()})
 
     def close(self) -> None:
-        """Flush and end."""
+        """Flush and end. W&B's own process writes the file after `finish` has returned: wait until it has ended."""
+        import wandb
+
         self._run.finish()
+        wandb.teardown()
 
 
 def flat_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
