@@ -211,7 +211,7 @@ class GameSession:
         if self.takeover is not None:
             self.takeover.begin()
         if self.guide is not None:
-            self.guide.begin()
+            self.guide.begin(self.episode.steps)
         if self.recording is not None:
             self.recording.begin_episode(self)
         return self._seen() if self.pixels is None else self.pixels.begin(self.state, self.trace)
@@ -249,11 +249,12 @@ class GameSession:
         if self.takeover is not None:
             action = self.takeover.choose(self.state, self.image, action)
             self.episode.actors.append(self.takeover.actor)
-        recording, emulator = self.recording, self._emulator or self.emulator
-        drawn = recording is not None and recording.needs_picture(self.episode.steps + 1)
+        recording, emulator, number = self.recording, self._emulator or self.emulator, self.episode.steps + 1
+        drawn = recording is not None and recording.needs_picture(number)
         bonus = 0.0
-        if (guide := self.guide) is not None:
-            drawn = guide.needs_picture() or drawn
+        guide = None if self.guide is None or self.guide.next_step > number else self.guide
+        if guide is not None:
+            drawn = guide.needs_picture(number) or drawn
             by_policy = self.takeover is None or self.takeover.actor != PLANNER
             bonus = guide.pay(action, self.episode.total, by_policy=by_policy)
         try:
@@ -263,10 +264,10 @@ class GameSession:
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         if guide is not None:
-            guide.look(self.state, image, self.picture)
+            guide.look(number, self.state, image, self.picture)
         outcome = self._evaluate(previous, self.state, action)
-        if guide is not None and outcome.report is not None:
-            bonus += guide.settle(self.episode.total)
+        if self.guide is not None and outcome.report is not None:
+            bonus += self.guide.settle(self.episode.total)
         if bonus:  # paid beside the game's rewards: it is no part of the return that caps it
             outcome = outcome._replace(reward=outcome.reward + bonus)
         if recording is not None:

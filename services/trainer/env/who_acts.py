@@ -42,10 +42,18 @@ class ActionSource(Protocol):
 
 
 class SuggestionSource(Protocol):
-    """Shows suggestions and pays for following them; guidance.guide.Guide is one."""
+    """Shows suggestions and pays for following them; guidance.guide.Guide is one.
 
-    def needs_picture(self) -> bool:
-        """Whether the next step must be drawn."""
+    Steps are numbered from 1 within the episode.
+    """
+
+    @property
+    def next_step(self) -> int:
+        """The next step that `needs_picture`, `pay` and `look` must hear of: most have no question and no suggestion."""
+        ...
+
+    def needs_picture(self, step: int) -> bool:
+        """Whether this step must be drawn."""
         ...
 
     @property
@@ -53,8 +61,8 @@ class SuggestionSource(Protocol):
         """What the episode was paid so far."""
         ...
 
-    def begin(self) -> None:
-        """An episode begins."""
+    def begin(self, step: int) -> None:
+        """An episode begins to be guided, of which `step` steps were made."""
         ...
 
     def holds(self) -> bool:
@@ -69,8 +77,8 @@ class SuggestionSource(Protocol):
         """What the end of the episode takes back, 0 or negative."""
         ...
 
-    def look(self, state: GameState, image: bytes, picture: Callable[[], np.ndarray]) -> None:
-        """A step was made."""
+    def look(self, step: int, state: GameState, image: bytes, picture: Callable[[], np.ndarray]) -> None:
+        """This step was made."""
         ...
 
     def features(self) -> np.ndarray | None:

@@ -59,7 +59,7 @@ class AskedState:
 
 
 class Guide:
-    """The guidance of one environment; GameSession calls it in every step."""
+    """The guidance of one environment; GameSession calls it where `next_step` allows no rest."""
 
     def __init__(
         self,
@@ -79,24 +79,34 @@ class Guide:
         self._asked: AskedState | None = None
         self._shown: AskedState | None = None
 
-    def begin(self) -> None:
-        """An episode begins: nothing is shown, and earlier questions are forgotten."""
+    def begin(self, step: int) -> None:
+        """Guide an episode from this step on: nothing is shown, and earlier questions are forgotten."""
         config = self._config
         self._episode = self._identity()
         self._schedule = AskingSchedule(self._episode.seed, config.text_share, config.vision_share)
         self.bonus = AlignmentBonus(config.bonus_share)
         self.counts: Counter[str] = Counter()
-        self._step, self._asked, self._shown, self._drawn = 0, None, None, False
-        self._next = self._schedule.next()
+        self._step, self._asked, self._shown, self._drawn = step, None, None, False
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the next step that is asked about."""
+        drawn = self._schedule.next()
+        self._due, self._kind = self._step + drawn.distance, drawn.kind
+
+    @property
+    def next_step(self) -> int:
+        """See SuggestionSource."""
+        return self._due if self._asked is None and self._shown is None else self._step
 
     @property
     def paid(self) -> float:
         """The sum of the episode's bonuses."""
         return self.bonus.paid
 
-    def needs_picture(self) -> bool:
-        """Whether the next step must be drawn: its state will be asked about with a picture."""
-        self._drawn = self._next == "vision" and self._may_ask("vision")
+    def needs_picture(self, step: int) -> bool:
+        """Whether this step must be drawn: its state will be asked about with a picture."""
+        self._drawn = self._kind == "vision" and step >= self._due and self._may_ask("vision")
         return self._drawn
 
     def _may_ask(self, kind: SuggestionKind) -> bool:
@@ -137,16 +147,17 @@ class Guide:
         """What the end of the episode takes back of the bonuses, 0 or negative."""
         return self.bonus.settle(episode_return)
 
-    def look(self, state: GameState, image: bytes, picture: Callable[[], NDArray[np.uint8]]) -> None:
-        """A step was made: take an answer, end a stale suggestion, and ask about this state if it was drawn."""
-        self._step += 1
+    def look(self, step: int, state: GameState, image: bytes, picture: Callable[[], NDArray[np.uint8]]) -> None:
+        """This step was made: take an answer, end a stale suggestion, and ask about the state if it was drawn."""
+        self._step = step
         if self._asked is not None:
             self._take(state.key)
         if self._shown is not None:
             self._check(self._shown, state.key)
-        kind, self._next = self._next, self._schedule.next()
-        if kind is not None and state.control:
-            self._ask(kind, GameView(state, image), picture)
+        if step >= self._due:
+            if state.control:
+                self._ask(self._kind, GameView(state, image), picture)
+            self._draw()
 
     def _check(self, shown: AskedState, room: RoomKey) -> None:
         """End a suggestion that is of no use any more."""

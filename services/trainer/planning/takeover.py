@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Final
 
 from services.trainer.domain.assistance import takeover_fact
-from services.trainer.domain.policy_switch import PolicySwitch, SwitchLimits, SwitchReading
+from services.trainer.domain.policy_switch import Mode, PolicySwitch, SwitchLimits, SwitchReading
 from services.trainer.env.who_acts import GUIDANCE, PLANNER, POLICY
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
@@ -58,21 +58,23 @@ class Takeover:
 
     def holds(self, state: GameState, image: bytes) -> bool:
         """Whether the environment makes no step now, because its plan is being made and it may wait."""
-        self._look(state, image)
-        holds = self.switch.mode == "planner" and self._macros is None and self._planner.waits()
-        self.held += holds
-        return holds
+        if self._look(state, image) != "planner" or self._macros is not None or not self._planner.waits():
+            return False
+        self.held += 1
+        return True
 
     def choose(self, state: GameState, image: bytes, action: int) -> int:
         """Return the action to execute instead of the policy's `action`, and set `actor`."""
-        self._look(state, image)
+        mode = self._look(state, image)
         self._looked = False
         self.steps += 1
-        mode = self.switch.mode
         chosen = self._planned(GameView(state, image)) if mode == "planner" else None
-        self.actor = PLANNER if chosen is not None else GUIDANCE if mode == "guidance" else POLICY
-        self.planned += self.actor == PLANNER
-        return action if chosen is None else chosen
+        if chosen is None:
+            self.actor = GUIDANCE if mode == "guidance" else POLICY
+            return action
+        self.actor = PLANNER
+        self.planned += 1
+        return chosen
 
     @property
     def decided(self) -> bool:
@@ -101,19 +103,21 @@ class Takeover:
         cut = ending == "cut" and self.switch.need == need
         return self.switch.endings[need, ending] + cut
 
-    def _look(self, state: GameState, image: bytes) -> None:
-        """Take the reading of this step, once, however often the environment stands still in it."""
+    def _look(self, state: GameState, image: bytes) -> Mode:
+        """Take the reading of this step, once, however often the environment stands still in it. Returns who acts."""
+        switch = self.switch
         if self._looked:
-            return
+            return switch.mode
         self._looked = True
         if state.scene is not self._scene or image[TILES] != self._tiles:
             self._read(GameView(state, image))
-        mode = self.switch.step(self._reading)
-        if self._asked and (self._number != self.switch.takeovers or mode != "planner"):
+        mode = switch.step(self._reading)
+        if self._asked and (self._number != switch.takeovers or mode != "planner"):
             self._drop()
-        if mode == "planner" and not self._asked and self.switch.need is not None:
-            self._planner.ask(GameView(state, image), self.switch.need)
-            self._asked, self._number, self._room = True, self.switch.takeovers, state.key
+        if mode == "planner" and not self._asked and switch.need is not None:
+            self._planner.ask(GameView(state, image), switch.need)
+            self._asked, self._number, self._room = True, switch.takeovers, state.key
+        return mode
 
     def _read(self, view: GameView) -> None:
         """The scene or the room's tiles changed: read what the steps from here on show."""
