@@ -49,7 +49,7 @@ class SuggestionSource(Protocol):
 
     @property
     def next_step(self) -> int:
-        """The next step that `needs_picture`, `pay` and `look` must hear of: most have no question and no suggestion."""
+        """The next step of which `needs_picture`, `pay` and `look` must hear: most steps have nothing to guide."""
         ...
 
     def needs_picture(self, step: int) -> bool:

@@ -5,7 +5,7 @@ the executor's paths and leave to chance what to try. They know no world's text 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
 from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
+from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.strikes import Strikes
 from services.trainer.exploration.targets import Target, targets_of
 from services.trainer.options.choices import leave_room
@@ -39,7 +40,9 @@ class RoomMix:
     push: float = 2.0
     press: float = 4.0
     item: float = 0.5
-    """Of the ways to act on a target that is solid: push it, press A and B, use any item of the inventory."""
+    push_onto: float = 1.0
+    """Of the ways to act on a target that is solid: push it, press A and B, use any item of the inventory, push it onto
+    another tile."""
     unvisited: float = 6.0
     """How much rather a way out is taken to a room not visited yet, where the game says so."""
     buttons: OptionMix = field(default_factory=OptionMix)
@@ -125,11 +128,19 @@ class RoomOptions:
         self._tried[room, target.kind] += 1
         if not target.solid:
             return _Sequence(iter((MoveTo(target.tile),)))
-        standable = {one.tile for found in offered.values() for one in found if not one.solid}
-        return _Sequence(self._act(target, view, standable))
+        floor = {kind: [one.tile for one in found if not one.solid] for kind, found in offered.items()}
+        return _Sequence(self._act(target, view, floor))
 
-    def _act(self, target: Target, view: GameView, standable: Collection[Tile]) -> Iterator["Macro | _Held"]:
+    def _act(self, target: Target, view: GameView, floor: Mapping[int, Sequence[Tile]]) -> Iterator["Macro | _Held"]:
         """Walk beside a solid target, where the hero can stand, turn to it, and try one thing."""
+        mix, standable = self._mix, {tile for tiles in floor.values() for tile in tiles}
+        owned = sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
+        item = mix.item if owned else 0.0
+        ways = (mix.push, "push"), (mix.press, "press"), (item, "item"), (mix.push_onto, "push_onto")
+        way = self._choose(ways)
+        if way == "push_onto":
+            yield from self._pushes(target.tile, view.standing, floor)
+            return
         column, row = target.tile
         sides = [side for side, (dx, dy) in enumerate(STEPS) if (column + dx, row + dy) in standable]
         if not sides:
@@ -138,9 +149,7 @@ class RoomOptions:
         beside, facing = (column + STEPS[side][0], row + STEPS[side][1]), (side + 2) % len(STEPS)
         if beside != view.standing:
             yield MoveTo(beside)
-        mix, turn = self._mix, WALK[facing]
-        owned = sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
-        way = self._choose(((mix.push, "push"), (mix.press, "press"), (mix.item if owned else 0.0, "item")))
+        turn = WALK[facing]
         if way == "push":
             yield _Held(turn, PUSHES)
         elif way == "item":
@@ -149,6 +158,12 @@ class RoomOptions:
             yield _Held(turn, 1)
             yield _Held(A, PRESSES)
             yield _Held(B, PRESSES)
+
+    def _pushes(self, block: Tile, hero: Tile, floor: Mapping[int, Sequence[Tile]]) -> Iterator[Macro]:
+        """Push it onto a tile where the hero could stand, of each kind as often as of any other."""
+        tiles = self._choose(tuple((1.0, tiles) for tiles in floor.values() if tiles))
+        goal = tiles[int(self._rng.integers(len(tiles)))]
+        yield from pushes_between(block, goal, hero, {tile for tiles in floor.values() for tile in tiles})
 
 
 @dataclass(slots=True)

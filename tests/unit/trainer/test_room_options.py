@@ -9,6 +9,7 @@ import pytest
 from bramble.registration import bramble_game
 from services.trainer.executor.outcome import WAIT, WALK, B, GameView
 from services.trainer.exploration.options import OptionMix
+from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.exploration.strikes import BLOCKED, Strikes
 from services.trainer.exploration.targets import OBJECT_KIND, targets_of
@@ -17,10 +18,12 @@ from shared.game.decoding.objects import GameObject
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
+from studies.plans.placing import warp
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 NOTHING = RoomMix(sticky=0, leave=0, target=0, strike=0, push=0, press=0, item=0, buttons=OptionMix(move=0, a=0, b=0))
 RIGHT = 1
+ARRIVAL = 8  # steps until the room has scrolled in
 
 
 class Played:
@@ -30,6 +33,14 @@ class Played:
         self._emulator, self._decoder = emulator, Decoder(emulator.game.capabilities)
         begin_episode(emulator, true_start(emulator.game).state, 1)
         image, _ = emulator.take()
+        self.view = GameView(self._decoder.begin(image), image)
+
+    def enter(self, room: tuple[int, int], tile: tuple[int, int]) -> None:
+        """Place the hero in another room."""
+        warp(self._emulator, room, tile)
+        for _ in range(ARRIVAL):
+            self._emulator.step(WAIT, 4)
+        image, _ = self._emulator.take()
         self.view = GameView(self._decoder.begin(image), image)
 
     def until(self, reached: Callable[[GameState], bool], mix: RoomMix, seed: int = 0, steps: int = 400) -> list[int]:
@@ -105,3 +116,47 @@ def test_a_strike_ends_without_enemies_and_before_a_wall(garden: Played) -> None
     strikes = Strikes(B)
     walked = [strikes.next(far) for _ in range(BLOCKED + 1)]
     assert walked == [WALK[RIGHT]] * BLOCKED + [None]
+
+
+class Room:
+    """A room drawn as text: `.` can be stood on, `#` cannot, `B` is the block, `x` its goal, `h` the hero."""
+
+    def __init__(self, *rows: str) -> None:
+        tiles = {(column, row): mark for row, line in enumerate(rows) for column, mark in enumerate(line)}
+        self.standable = {tile for tile, mark in tiles.items() if mark in ".xh"}
+        self.block, self.goal, self.hero = ({mark: tile for tile, mark in tiles.items()}[mark] for mark in "Bxh")
+
+    def pushes(self) -> list[str]:
+        return [str(push) for push in pushes_between(self.block, self.goal, self.hero, self.standable)]
+
+
+def test_a_block_is_pushed_around_a_corner_with_the_fewest_pushes() -> None:
+    assert Room(
+        "#######",
+        "#h....#",
+        "#.B...#",
+        "#....x#",
+        "#.....#",
+        "#######",
+    ).pushes() == ["PUSH_BLOCK 2,2 right", "PUSH_BLOCK 3,2 right", "PUSH_BLOCK 4,2 right", "PUSH_BLOCK 5,2 down"]
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        Room("####", "#hB#", "#.x#", "####"),  # the hero cannot get behind it
+        Room("#####", "#h.B#", "#x..#", "#####"),  # it stands in a corner
+        Room("######", "#h#B.#", "#.#.x#", "######"),  # he cannot get there
+    ],
+)
+def test_a_block_that_cannot_get_there_is_not_pushed(room: Room) -> None:
+    assert room.pushes() == []
+
+
+def test_blocks_pushed_onto_other_tiles_solve_the_first_puzzle_of_the_mill() -> None:
+    emulator = Emulator(bramble_game("vale"))
+    mill = Played(emulator)
+    mill.enter((4, 0x71), (4, 5))
+    solved = mill.view.state.progress.events
+    mill.until(lambda state: state.progress.events > solved, replace(NOTHING, target=1, push_onto=1), steps=20_000)
+    emulator.close()
