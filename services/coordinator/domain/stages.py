@@ -94,11 +94,20 @@ def remaining_time(view: RunView, position: StagePosition, rate: float | None, n
     if not config.eval_interval:
         usual["evaluating"] = 0.0
     usual["starting"] = 0.0  # only the first epoch starts a driver
+    if usual["judging"] is None:
+        usual["judging"] = _judging_so_far(current, position, now)
     rest = _rest_of_epoch(current, position, usual, now)
     if config.overlap and current.epoch + 1 < config.planned_epochs:  # the judges work while the next epoch plays
         rest = {stage: seconds for stage, seconds in rest.items() if stage not in JUDGED_STAGES}
     parts = [*rest.values(), *_later_epochs(config, current.epoch + 1, usual)]
     return RemainingTime(sum(part or 0.0 for part in parts), at_least=None in parts)
+
+
+def _judging_so_far(epoch: EpochView, position: StagePosition, now: datetime) -> float | None:
+    """The seconds that the judges of a first epoch will need for all its segments, by those judged so far."""
+    if position.stage != "judging" or not position.share or epoch.finished is None:
+        return None
+    return (now - epoch.finished.document.created).total_seconds() / position.share
 
 
 def _later_epochs(config: RunConfig, first: int, usual: dict[Stage, float | None]) -> list[float | None]:

@@ -78,6 +78,20 @@ async def test_the_remaining_time_of_a_first_epoch_is_a_lower_bound() -> None:
     assert shown.eta_at_least
 
 
+async def test_the_first_judged_segments_say_how_long_the_judges_of_a_run_take() -> None:
+    harness = await a_run(epochs=1)
+    await harness.train(0)
+    assert (await progress(harness)).eta_s == 0, "nobody knows yet how fast the judges are"
+    finished = harness.time
+    harness.time += timedelta(seconds=25)
+    await harness.judge_segment()
+    shown = await progress(harness)
+    elapsed = (harness.time - finished).total_seconds()
+    assert shown.stage_share == 0.25
+    assert shown.eta_s == pytest.approx(3 * elapsed, abs=8)  # a pass takes two seconds
+    assert shown.eta_at_least, "the reward model's time is still unknown"
+
+
 async def test_the_remaining_time_counts_every_measured_stage() -> None:
     harness = await a_run()
     await live_through(harness, 0)
