@@ -132,8 +132,14 @@ class SupervisedProcess:
             await asyncio.wait_for(self.process.wait(), self.spec.grace_s)
         except TimeoutError:
             self.report(f"{self.spec.name} did not stop within {self.spec.grace_s:.0f} s; killing it")
-        self._kill_group(self.process.pid)
-        await self.process.wait()
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End the whole process group at once: for a server of which nobody waits for an answer."""
+        self._stopping = True
+        if self.process is not None:
+            self._kill_group(self.process.pid)
+            await self.process.wait()
 
     @property
     def exit_code(self) -> int | None:
