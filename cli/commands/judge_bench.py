@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 RESERVED = ("length-only", "rules-noisy")
+FIGURES = {"pairs_accuracy": "pairs", "auc": "AUC"}
 
 
 def bench(
@@ -197,6 +198,7 @@ def _rows(bank: "Bank", half: "Half", out: Path, accuracy: float, *, pack: bool)
     from studies.judges.results import RULES, baseline_rows, judge_row
 
     rows: dict[str, BenchRow] = {}
+    rules = AnswersFile.load(out / RULES) if has_answers(out / RULES) else None
     for folder in sorted(path for path in out.glob("*") if has_answers(path)):
         kept = AnswersFile.load(folder)
         if pack:
@@ -206,7 +208,7 @@ def _rows(bank: "Bank", half: "Half", out: Path, accuracy: float, *, pack: bool)
             rows[f"{folder.name}-pairs"] = row
         if not _answered(bank, half, kept):
             continue
-        rows[folder.name] = judge_row(bank, half, kept)
+        rows[folder.name] = judge_row(bank, half, kept, rules)
         if folder.name == RULES:
             rows |= baseline_rows(bank, half, kept, accuracy)
     if not rows:
@@ -235,6 +237,8 @@ def _print(half: "Half", rows: dict[str, "BenchRow"]) -> None:
     titles = ("judge", "segments", "pairs", "next three", "AUC", "alpha", "flips", "ECE (before)", "s/segment")
     print_table(f"judges on the half {half} of the bank", titles, [_cells(name, row) for name, row in rows.items()])
     for name, row in rows.items():
+        for figure, interval in (row.over_length or {}).items():
+            print_line(f"{name}, {FIGURES[figure]} over length-only: {_interval(interval)}")
         for ablation, interval in row.ablations.items():
             print_line(f"{name}, {ablation}: {_interval(interval)}")
 

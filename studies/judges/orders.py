@@ -23,19 +23,33 @@ def share_ordered(score: Reals, better: Pairs) -> float | None:
     """
     if not better.any():
         return None
-    return float((0.5 + 0.5 * np.sign(score[:, None] - score[None, :]))[better].mean())
+    return float(_right(score)[better].mean())
 
 
 def concordance(score: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
     """Return `share_ordered` with a 95 % interval. `episode` (n,) numbers the episodes. None without a pair."""
-    if not better.any():
-        return None
-    right = better * (0.5 + 0.5 * np.sign(score[:, None] - score[None, :]))
+    return _mean_of_pairs(_right(score), better, episode, seed) if better.any() else None
+
+
+def concordance_over(score: Reals, other: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
+    """Return how much more `score` orders rightly than `other`, on the same pairs in each resample."""
+    return _mean_of_pairs(_right(score) - _right(other), better, episode, seed) if better.any() else None
+
+
+def _right(score: Reals) -> Reals:
+    """Whether `score` puts i above j: 1, 0, or one half for a tie."""
+    right: Reals = 0.5 + 0.5 * np.sign(score[:, None] - score[None, :])
+    return right
+
+
+def _mean_of_pairs(values: Reals, better: Pairs, episode: Ints, seed: int) -> Estimate:
+    """The mean of `values` (n, n) over the pairs of `better`."""
+    chosen = better * values
     counts = _resampled_counts(episode, seed)
     pairs = ((counts @ better.astype(np.float64)) * counts).sum(1)
-    shares = ((counts @ right) * counts).sum(1)[pairs > 0] / pairs[pairs > 0]
+    shares = ((counts @ chosen) * counts).sum(1)[pairs > 0] / pairs[pairs > 0]
     low, high = np.quantile(shares, (0.025, 0.975))
-    return Estimate(float(right.sum() / better.sum()), float(low), float(high))
+    return Estimate(float(chosen.sum() / better.sum()), float(low), float(high))
 
 
 def flips(score: Reals, again: Reals, better: Pairs) -> float | None:

@@ -55,8 +55,8 @@ class JudgeResults(BaseModel):
         write_whole(file, f'{head},\n "rows": {{\n{lines}\n }}\n}}\n')
 
 
-def judge_row(bank: Bank, half: Half, kept: AnswersFile) -> BenchRow:
-    """Return the row of the judges behind these answers."""
+def judge_row(bank: Bank, half: Half, kept: AnswersFile, rules: AnswersFile | None = None) -> BenchRow:
+    """Return the row of the judges behind these answers; `rules` has the lengths of the texts to compare with."""
     sample = _sample(bank, half, kept, "plain")
     again = _sample(bank, half, kept, "shuffled")
     changed: dict[str, JudgedSample] = {
@@ -70,6 +70,7 @@ def judge_row(bank: Bank, half: Half, kept: AnswersFile) -> BenchRow:
             abstained=len(asked) - len(sample),
             again=again,
             ablations={name: one for name, one in changed.items() if len(one)},
+            length=None if rules is None else length_only(_sample(bank, half, rules, "plain")),
             calibration=_calibration(_sample(bank, OTHER[half], kept, "plain")),
         )
     )

@@ -3,14 +3,14 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from services.judge.domain.agreement import krippendorff_alpha, spearman
 from studies.judges.calibration import SpreadCalibration, expected_calibration_error
-from studies.judges.orders import concordance, flips, gained_any, gained_more, led_to_more
+from studies.judges.orders import concordance, concordance_over, flips, gained_any, gained_more, led_to_more
 from studies.judges.sample import JudgedSample
 from studies.stats import Estimate, Interval
 
@@ -21,7 +21,8 @@ class BenchRow(BaseModel):
     """The figures of one judge. An interval is value, lower and upper bound (95 %); None is not measured.
 
     `pairs_accuracy` counts pairs that differ in gain, `next_accuracy` pairs of equal gain that differ in the next three
-    segments, `auc` is for having gained anything. `flip_rate` is the share of pairs ordered oppositely when the judge
+    segments, `auc` is for having gained anything. `over_length` is how much larger both are than those of the length of
+    the text, on the same pairs. `flip_rate` is the share of pairs ordered oppositely when the judge
     is asked again with the lines of the totals in another order, `retest` the rank correlation of both scores. `ece` is
     the calibration error of the probability that the reward model would learn from, after `calibration` was fitted on
     the other half; `ece_raw` is the error before. A judge that compared `pairs` in both orders flips where the winner
@@ -37,6 +38,7 @@ class BenchRow(BaseModel):
     pairs_accuracy: Interval | None = None
     next_accuracy: Interval | None = None
     auc: Interval | None = None
+    over_length: dict[Literal["pairs_accuracy", "auc"], Interval] | None = None
     alpha: float | None = None
     flip_rate: float | None = None
     position_preference: float | None = None
@@ -53,13 +55,15 @@ class BenchRow(BaseModel):
 class Evidence:
     """What a row is made of. `again` are scores of some of the segments that were asked a second time.
 
-    `ablations` are samples of other variants, measured on the segments that they have.
+    `ablations` are samples of other variants, measured on the segments that they have. `length` scores by the length of
+    the text.
     """
 
     sample: JudgedSample
     abstained: int = 0
     again: JudgedSample | None = None
     ablations: dict[str, JudgedSample] | None = None
+    length: JudgedSample | None = None
     calibration: SpreadCalibration | None = None
 
 
@@ -79,6 +83,7 @@ def row_of(evidence: Evidence) -> BenchRow:
         pairs_accuracy=_interval(concordance(sample.score, better, sample.episode)),
         next_accuracy=_interval(concordance(sample.score, led_to_more(sample.gain, sample.following), sample.episode)),
         auc=_interval(concordance(sample.score, gained_any(sample.gain), sample.episode)),
+        over_length=None if evidence.length is None else _over_length(sample, evidence.length),
         alpha=_rounded(_alpha(sample)),
         flip_rate=_rounded(flip),
         retest=_rounded(retest),
@@ -89,6 +94,17 @@ def row_of(evidence: Evidence) -> BenchRow:
         tokens_per_1000=_tokens(sample),
         ablations=_ablations(sample, evidence.ablations or {}),
     )
+
+
+def _over_length(sample: JudgedSample, length: JudgedSample) -> dict[Literal["pairs_accuracy", "auc"], Interval] | None:
+    """The advantage over the length of the text, on the segments that both scored; None without a pair."""
+    one = sample.only(set(length.names))
+    other = length.only(set(one.names))
+    pairs = concordance_over(one.score, other.score, gained_more(one.gain), one.episode)
+    auc = concordance_over(one.score, other.score, gained_any(one.gain), one.episode)
+    if pairs is None or auc is None:
+        return None
+    return {"pairs_accuracy": pairs.rounded(DIGITS), "auc": auc.rounded(DIGITS)}
 
 
 def _interval(estimate: Estimate | None) -> Interval | None:

@@ -10,7 +10,7 @@ from services.judge.config import rules_only
 from studies.judges.answers import AnswersError, AnswersFile, packed, plain
 from studies.judges.bank import Bank
 from studies.judges.calibration import SpreadCalibration, expected_calibration_error, fit
-from studies.judges.orders import concordance, flips, gained_any, gained_more, led_to_more
+from studies.judges.orders import concordance, concordance_over, flips, gained_any, gained_more, led_to_more
 from studies.judges.results import JudgeResults, baseline_rows, judge_row
 from studies.judges.sample import judged_sample, noise_for_accuracy, noisy, pairs_accuracy
 from studies.stats import Estimate
@@ -100,7 +100,19 @@ def test_a_row_has_the_figures_of_the_bar(tmp_path: Path) -> None:
     assert row.seconds_per_segment == 2.0
     assert row.ece is None  # the other half has no answers to calibrate on
     assert row.ece_raw is not None
+    assert row.over_length is None, "no rules, so no length of their texts"
     assert baseline_rows(bank, "dev", kept, 0.8).keys() == {"length-only"}
+
+
+def test_a_judge_is_compared_with_the_length_on_the_same_pairs(tmp_path: Path) -> None:
+    bank = imagined_bank(GAINS)
+    perfect = kept_answers(tmp_path / "one", [[gain] for gain in GAINS])
+    of_one_length = kept_answers(tmp_path / "two", [[0] for _ in GAINS])  # so it orders nothing
+    row = judge_row(bank, "dev", perfect, of_one_length)
+    assert row.over_length == {"pairs_accuracy": (0.5, 0.5, 0.5), "auc": (0.5, 0.5, 0.5)}
+    gain, episode = np.array([0, 1, 2]), np.array([0, 1, 2])
+    same = concordance_over(np.array([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]), gained_more(gain), episode)
+    assert same == Estimate(0.0, 0.0, 0.0)
 
 
 def test_results_keep_the_rows_of_other_judges(tmp_path: Path) -> None:
