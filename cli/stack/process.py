@@ -135,7 +135,7 @@ class SupervisedProcess:
         await self.kill()
 
     async def kill(self) -> None:
-        """End the whole process group at once: for a server of which nobody waits for an answer."""
+        """End the whole process group immediately: for a server that no process calls any more."""
         self._stopping = True
         if self.process is not None:
             self._kill_group(self.process.pid)

@@ -11,7 +11,7 @@ from services.trainer.executor.outcome import STEPS
 
 
 def pushes_between(block: Tile, goal: Tile, hero: Tile, standable: Collection[Tile]) -> list[PushBlock]:
-    """The fewest pushes of `block` onto `goal`, for a hero who stands at `hero`; empty if there are none.
+    """The fewest pushes of `block` onto `goal`, for a hero who stands at `hero`; empty if no pushes do it.
 
     The hero walks over `standable` and over the tile that the block left. Only one block moves.
     """
